@@ -166,7 +166,7 @@ class Store(View, Protocol):
         """Returns a value that changes with every write, or None if it is unavailable.
 
         Takes microseconds and never waits, unless the store is `remote`: then it takes a round
-        trip. Only one thread may call it at a time.
+        trip, and raises `StoreUnavailable`. Only one thread may call it at a time.
         """
 
     def close(self) -> None:

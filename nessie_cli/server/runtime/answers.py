@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
 
+from nessie_cli.errors import StoreUnavailable
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.runtime.batches import Batches
 
@@ -34,7 +35,11 @@ class Versions:
         self._batches: Batches[None, Hashable | None] = Batches(self._read, name="version")
 
     def ask(self) -> asyncio.Future[Hashable | None]:
-        """Returns the version, or None if it is unavailable. Only for the event loop."""
+        """Returns the version, or None if it is unavailable. Only for the event loop.
+
+        The future raises `StoreUnavailable` for all requests that wait: each of them would wait as
+        long for its own error.
+        """
         return self._batches.ask(None)
 
     def close(self) -> None:
@@ -44,6 +49,8 @@ class Versions:
     def _read(self, asked: Sequence[None]) -> Sequence[Hashable | None]:
         try:
             version = self._repository.version()
+        except StoreUnavailable:
+            raise
         except Exception:  # noqa: BLE001 - then the request itself meets the error of the store
             version = None
         return [version] * len(asked)

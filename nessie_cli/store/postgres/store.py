@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 import psycopg
 
-from nessie_cli.errors import StoreUnavailable
 from nessie_cli.store.base import Dump
 from nessie_cli.store.postgres.commit import Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
@@ -331,13 +330,11 @@ class PostgresStore:
         """See `Store`. Equal snapshots see the same transactions.
 
         Other databases on the server do not matter. The number of connections opened so far
-        distinguishes a server that was restored or replaced by a standby.
+        distinguishes a server that was restored or replaced by a standby. Raises
+        `StoreUnavailable`.
         """
         opened = self._pool.opened
-        try:
-            [(snapshot,)] = self._rows(_SNAPSHOT)
-        except StoreUnavailable:
-            return None
+        [(snapshot,)] = self._rows(_SNAPSHOT)
         return (opened, snapshot) if opened == self._pool.opened else None
 
     def close(self) -> None:
