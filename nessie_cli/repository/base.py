@@ -377,7 +377,7 @@ class Repository(ABC):
         raise InvalidInput(f"{self.url}: a server groups the writes of its clients by itself")
 
     def lease_if_contested(self, name: str) -> Lease:
-        """Takes the lease of a reference if other processes have written to it recently.
+        """Takes the lease of a reference if other processes have won races for it recently.
 
         Otherwise the result holds no lease. The caller calls `give_back` in any case. A server
         collects plans for `commit_all` under the lease, so that plans that arrive while it waits

@@ -166,7 +166,7 @@ def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
 def find_request(view: View, id_: str) -> Request | None:
     """Returns the record of a committed request, or None.
 
-    Embedded stores do not record generated ids: these are found in the reflog, from their time on.
+    A store does not record the generated id of a move: the reflog has it, from its time on.
     """
     found = view.request(id_)
     if found is not None or not fullmatch(_MADE_UP, id_):

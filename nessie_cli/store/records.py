@@ -116,7 +116,7 @@ class Write(Struct, frozen=True):
 
     @property
     def records_request(self) -> bool:
-        """Whether an embedded store records the request.
+        """Whether a store records the request.
 
         It does so if a client chose the id, or if no move has it.
         """

@@ -115,11 +115,7 @@ def test_the_commits_of_a_deleted_branch_are_kept_until_the_reflog_expires(
     clock.ahead = 89 * DAY
     report = catalog.repository.maintain()
     assert deleted(report) == {"commit": 0, "node": 0, "value": 0}
-    # Only a shared store records request ids that no client chose.
-    assert (report.moves, report.requests) == (
-        0,
-        5 if catalog.repository.url.startswith("postgresql") else 0,
-    )
+    assert (report.moves, report.requests) == (0, 0)
     assert catalog.hash(head) == head
 
     clock.ahead = LONG

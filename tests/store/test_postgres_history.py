@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import threading
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from random import Random
 from secrets import token_bytes, token_hex
 
@@ -197,3 +197,49 @@ def _break_connections(until: float, random: Random) -> None:
                 "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name ="
                 " 'nessie' ORDER BY random() LIMIT 1"
             )
+
+
+def test_the_chain_of_a_reference_that_many_create_and_delete_is_whole(postgres_url: str) -> None:
+    """A reference that does not exist has no row that a writer could lock."""
+    until = time.monotonic() + 2
+    done: list[Write] = []
+
+    def work(store: Store, random: Random) -> None:
+        while time.monotonic() < until:
+            name = random.choice(["x", "y"])
+            before = store.reference(name)
+            target = before.target if before is not None else None
+            after = token_bytes(32) if target is None else None
+            move = Move(name, "BRANCH", target, after, 1, "", "create", "", "")
+            write = Write(Request("", "", b"", b"", 1), (), [move])
+            if store.commit([write]) == [Done()]:
+                done.append(write)
+
+    with (
+        closing(create_postgres(postgres_url)) as first,
+        closing(open_postgres(postgres_url)) as second,
+    ):
+        threads = [
+            threading.Thread(target=work, args=((first, second)[n % 2], Random(n)))
+            for n in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        moves = [row.move for row in first.reflog()]
+        assert len(done) == len(moves) > 20
+        for name in ("x", "y"):
+            of_name = [one for one in reversed(moves) if one.name == name]
+            assert [one.before for one in of_name[1:]] == [one.after for one in of_name[:-1]]
+        assert list(first.verify_file()) == []
+
+
+def test_entries_of_the_reflog_are_numbered_without_large_gaps(postgres_url: str) -> None:
+    with closing(create_postgres(postgres_url)) as store:
+        for n in range(5):
+            assert store.commit([_create(f"branch {n}"), _create("once")])[0] == Done()
+        numbers = [row.number for row in reversed(store.reflog())]
+        assert numbers[0] == 1
+        # A refused move leaves a gap of one.
+        assert numbers == [1, 2, 3, 5, 7, 9]

@@ -7,6 +7,7 @@ from collections.abc import Generator, Sequence
 from typing import Any, LiteralString
 
 import psycopg
+from psycopg.generators import send
 
 Statement = tuple[LiteralString, Sequence[Any]]
 """A statement and its parameters."""
@@ -19,18 +20,23 @@ class SilentServer(psycopg.OperationalError):
 
 
 class _Trip(psycopg.Pipeline):
-    """A pipeline with nothing behind Sync.
+    """A pipeline that sends everything at once, with Sync at the end.
 
-    psycopg sends a request to flush there, and then PostgreSQL does not end a transaction whose
-    client is silent.
+    psycopg sends each statement on its own, and a request to flush behind Sync. After such a
+    request, PostgreSQL does not end a transaction whose client is silent.
     """
 
+    def _communicate_gen(self) -> Generator[Any, Any, None]:
+        # libpq collects the messages.
+        while self.command_queue:
+            self.command_queue.popleft()()
+        yield from ()
+
     def _exit_gen(self) -> Generator[Any, Any, None]:
-        try:
-            self._enqueue_sync()
-            yield from self._communicate_gen()
-        finally:
-            yield from self._fetch_gen(flush=False)
+        self._enqueue_sync()
+        yield from self._communicate_gen()
+        yield from send(self.pgconn)
+        yield from self._fetch_gen(flush=False)
 
 
 class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
@@ -68,7 +74,10 @@ class BoundedConnection(psycopg.Connection[tuple[Any, ...]]):
             self._pipeline = None
         if first is not None:
             raise first
-        return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
+        return [
+            cursor.fetchall() if cursor.pgresult and cursor.pgresult.ntuples else []
+            for cursor in cursors
+        ]
 
     def wait(self, gen: Generator[Any, Any, Any], interval: float = _INTERVAL, *_: Any) -> Any:
         """Runs a generator of psycopg until it ends. Raises `SilentServer`."""
