@@ -31,7 +31,15 @@ from nessie_cli.store.postgres.lease import END
 from nessie_cli.store.postgres.location import Location
 from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
-from nessie_cli.store.postgres.rows import PUT, Types, columns, packed, put_values
+from nessie_cli.store.postgres.rows import (
+    ADD_ANCHORS,
+    ANCHOR_COLUMNS,
+    PUT,
+    Types,
+    columns,
+    packed,
+    put_values,
+)
 from nessie_cli.store.records import Outcome, PackedObject, Write
 from nessie_cli.store.rows import (
     REFERENCE,
@@ -261,6 +269,11 @@ class _State:
             yield from self._moved({move.name for move in moves})
         if settings := self._settings():
             yield _SET, columns(_SETTING_TYPES, settings)
+            # An anchor shows that a setting without entries exists.
+            chains = [chain_of_setting(name) for name, *_, entry, _ in settings if not entry]
+            if chains:
+                anchors = [with_check(name, b"") for name in chains]
+                yield ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors)
 
     def _moved(self, names: set[str]) -> Iterator[Statement]:
         after = {name: self.decision.references[name] for name in sorted(names)}

@@ -16,6 +16,7 @@ from nessie_cli.store.chain import chain_of_setting, is_setting, log_rows
 from nessie_cli.store.dump import Tally, batches, loaded_version, packed_size, require_empty
 from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
 from nessie_cli.store.postgres.pool import Connection, Pool
+from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
 from nessie_cli.store.records import Counts, Settings
 from nessie_cli.store.rows import with_check
 
@@ -81,6 +82,8 @@ def _write(
     for references in batches(dump.references()):
         rows = [with_check(r.name, r.kind, r.target, newest.get(r.name, b"")) for r in references]
         _copy(connection, _REFERENCES, _REFERENCE_TYPES, rows)
+        # The entries of these have expired. An anchor shows that they exist.
+        _add_anchors(connection, [r.name for r in references if r.name not in newest])
         tally.add(len(references))
     for requests in batches(dump.requests()):
         rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
@@ -105,6 +108,13 @@ def _write_settings(
         for name in sorted({*names, *settings.values, *logged})
     ]
     _copy(connection, _SETTINGS, _SETTING_TYPES, rows)
+    _add_anchors(connection, [chain_of_setting(name) for name, *_, entry, _ in rows if not entry])
+
+
+def _add_anchors(connection: Connection, names: Sequence[str]) -> None:
+    if names:
+        anchors = [with_check(name, b"") for name in names]
+        connection.execute(ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors))
 
 
 def _write_objects(connection: Connection, dump: Dump, now: int, tally: Tally) -> None:

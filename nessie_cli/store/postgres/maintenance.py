@@ -12,10 +12,11 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 
 from nessie_cli.store.base import Reached
+from nessie_cli.store.chain import is_setting
 from nessie_cli.store.postgres.errors import failure
 from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
-from nessie_cli.store.postgres.rows import columns
+from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
 from nessie_cli.store.rows import REFLOG, DamagedRow, reflog_row_of, with_check
 
@@ -46,14 +47,14 @@ _DELETE = """WITH old AS MATERIALIZED (
     )
     SELECT count(*), coalesce(sum(size), 0)::bigint FROM gone"""
 _LOCK_ANCHORS = "LOCK TABLE anchors IN SHARE ROW EXCLUSIVE MODE"
-_MOVES = """SELECT number, name, digest, time < %s AND number <= %s
+_MOVES = """SELECT number, name, digest, after IS NULL, time < %s AND number <= %s
         AND NOT (message <> '' AND after IS NOT NULL
             AND number = (SELECT max(number) FROM reflog AS newer WHERE newer.name = reflog.name))
     FROM reflog WHERE number > %s AND number < (SELECT max(number) FROM reflog)
     ORDER BY number LIMIT %s"""
 _DELETE_MOVES = "DELETE FROM reflog WHERE number = ANY (%s)"
-_ANCHOR = """INSERT INTO anchors (name, digest, check_sum) SELECT * FROM unnest(%s, %s, %s)
-    ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, check_sum = excluded.check_sum"""
+_DELETE_ANCHORS = """DELETE FROM anchors WHERE name = ANY (%s)
+    AND NOT EXISTS (SELECT 1 FROM reflog WHERE reflog.name = anchors.name)"""
 _COUNT_REQUESTS = "SELECT count(*) FROM requests WHERE time < %s"
 _DELETE_REQUESTS = """DELETE FROM requests WHERE id IN (
         SELECT id FROM requests WHERE time < %s LIMIT %s FOR UPDATE SKIP LOCKED
@@ -139,16 +140,13 @@ class PostgresMaintenance:
                     return None
                 last = rows[-1][0]
                 expired = []
-                for number, name, digest, is_old in rows:
-                    if is_old and name not in kept:
-                        expired.append((number, name, digest))
+                for *row, is_old in rows:
+                    if is_old and row[1] not in kept:
+                        expired.append(row)
                     else:
-                        kept.add(name)
+                        kept.add(row[1])
                 if expired and not dry_run:
-                    anchors = {name: digest for _, name, digest in expired}
-                    connection.execute(_DELETE_MOVES, (Numbers(row[0] for row in expired),))
-                    values = [with_check(*one) for one in anchors.items()]
-                    connection.execute(_ANCHOR, columns((Texts, Blobs, Numbers), values))
+                    _delete_moves(connection, expired)
                 return len(expired)
 
         while (expired := self._write(expire_batch)) is not None:
@@ -179,3 +177,14 @@ class PostgresMaintenance:
                 return act(connection)
             except (psycopg.Error, DamagedRow) as error:
                 raise failure(self._pool.location.url, error) from error
+
+
+def _delete_moves(connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
+    """Deletes entries by number, name, digest, and whether they have no hash after them."""
+    last = {name: (digest, is_end) for _, name, digest, is_end in rows}
+    anchors = [with_check(name, digest) for name, (digest, _) in last.items()]
+    deleted = Texts(name for name, (_, is_end) in last.items() if is_end and not is_setting(name))
+    connection.execute(_DELETE_MOVES, (Numbers(row[0] for row in rows),))
+    connection.execute(ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors))
+    # A reference that does not exist needs no anchor, unless it is created again.
+    connection.execute(_DELETE_ANCHORS, (deleted,))

@@ -35,6 +35,10 @@ PUT: LiteralString = f"""WITH stored AS (
         JOIN stored s ON s.id = e.id ON CONFLICT DO NOTHING"""  # noqa: S608 - fixed texts
 """Stores at most 2^24 objects with their index entries. Parameters: `put_values`."""
 
+ADD_ANCHORS = """INSERT INTO anchors (name, digest, check_sum) SELECT * FROM unnest(%s, %s, %s)
+    ON CONFLICT (name) DO UPDATE SET digest = excluded.digest, check_sum = excluded.check_sum"""
+ANCHOR_COLUMNS: Types = (Texts, Blobs, Numbers)
+
 
 def packed(objects: Iterable[StoredObject]) -> list[PackedObject]:
     """Returns objects in their stored form."""
