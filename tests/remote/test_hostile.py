@@ -83,6 +83,15 @@ def test_many_members_of_gzip_are_one_answer_and_have_one_limit(nessie: Nessie) 
     assert "larger than 256 MiB" in line
 
 
+@pytest.mark.parametrize("value", [b"{}", b"[]", b"0", b'{"a":0}'])
+def test_an_answer_of_too_many_values_is_refused_before_it_is_read(
+    nessie: Nessie, value: bytes
+) -> None:
+    body = b"[" + (value + b",") * 10_000_000 + value + b"]"
+    line = log_at(nessie, lambda _: Answer(body=body, headers=JSON))
+    assert "its answer has more than 10,000,000 JSON values, the limit of this client" in line
+
+
 @pytest.mark.parametrize(
     "head",
     [

@@ -31,6 +31,9 @@ LARGEST_ANSWER = 256 << 20
 _LONGEST = 10
 """An answer must be complete within this many times the timeout."""
 _CHUNK = 64 * 1024
+MOST_VALUES = 10_000_000
+"""The limit of an answer in JSON values, which take many times the memory of their text."""
+_SEPARATORS = (b",", b"[", b"{")
 _ENCODING = "gzip"
 _GZIP = zlib.MAX_WBITS | 16
 """The window of zlib for streams with a header of gzip."""
@@ -150,7 +153,12 @@ class Http:
             chunks.append(part)
         if unpack and not unpack.complete:
             raise requests.exceptions.ChunkedEncodingError("the compressed answer ends too early")
-        return b"".join(chunks)
+        content = b"".join(chunks)
+        if len(content) > MOST_VALUES and sum(map(content.count, _SEPARATORS)) > MOST_VALUES:
+            raise AnswerLimit(
+                f"its answer has more than {MOST_VALUES:,} JSON values, the limit of this client"
+            )
+        return content
 
     def _too_slow(self) -> AnswerLimit:
         return AnswerLimit(
