@@ -332,8 +332,7 @@ class Repository(ABC):
     def version(self) -> Hashable | None:
         """Returns a value that changes with every write of any process.
 
-        Returns None if it is unavailable, as for a server. Raises `StoreUnavailable` if a database
-        server does not answer. Only one thread may call it at a time.
+        Returns None if it is unavailable, as for a server. Only one thread may call it at a time.
         """
         return None
 

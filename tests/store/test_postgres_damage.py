@@ -27,8 +27,9 @@ def store(postgres_url: str) -> Iterator[PostgresStore]:
     write(store, create("gone", "1"))
     write(store, a_write(moves=[a_move("gone", "1", None)]))
     write(store, commit("main", "1", "2"))
-    write(store, a_write(settings={"a": "1", "removed": "2"}))
-    write(store, a_write(settings={"removed": None}))
+    entries = [a_move(f"setting:{name}", None, None, kind="SETTING") for name in ("a", "removed")]
+    write(store, a_write(moves=entries, settings={"a": "1", "removed": "2"}))
+    write(store, a_write(moves=entries[1:], settings={"removed": None}))
     assert list(store.verify_file()) == []
     yield store
     store.close()
@@ -44,7 +45,7 @@ def raw(store: PostgresStore, postgres_url: str) -> Iterator[psycopg.Connection[
 DAMAGES = {
     "text": ["{0} || 'x'", "upper({0}) || ' '", "'other'"],
     "bytea": ["{0} || '\\x00'", "set_byte({0}, 3, 255 - get_byte({0}, 3))", "'\\x'"],
-    "bigint": ["{0} + 1", "{0} # 1024", "-1 - {0}"],
+    "bigint": ["{0} + 64", "{0} # 1024", "-1 - {0}"],
 }
 """Changes of a column, by its type."""
 
@@ -125,14 +126,11 @@ def problems(store: PostgresStore) -> str:
 
 
 def test_each_missing_entry_is_found(store: PostgresStore, raw: psycopg.Connection[Any]) -> None:
-    for number, name, after in raw.execute(
-        "SELECT number, name, after FROM reflog ORDER BY number"
-    ).fetchall():
+    for (number,) in raw.execute("SELECT number FROM reflog ORDER BY number").fetchall():
         with raw.transaction():
             raw.execute("CREATE TABLE saved AS SELECT * FROM reflog WHERE number = %s", (number,))
             raw.execute("DELETE FROM reflog WHERE number = %s", (number,))
-        # Nothing refers to the last entry of a deleted reference.
-        assert bool(problems(store)) != (name == "gone" and after is None), name
+        assert problems(store), number
         with raw.transaction():
             raw.execute("INSERT INTO reflog SELECT * FROM saved; DROP TABLE saved")
     assert problems(store) == ""
@@ -176,7 +174,7 @@ def test_expired_entries_leave_an_anchor(
     write(store, commit("dev", "1", "6"))
     write(store, create("gone", "1"))
     assert problems(store) == ""
-    raw.execute("UPDATE anchors SET digest = digest || '\\x00' WHERE name = 'gone'")
-    assert "table anchors, row 'gone': its checksum is wrong" in problems(store)
+    raw.execute("UPDATE anchors SET digest = digest || '\\x00' WHERE name = 'main'")
+    assert "table anchors, row 'main': its checksum is wrong" in problems(store)
     raw.execute("DELETE FROM anchors WHERE name = 'dev'")
     assert "reference 'dev'" in problems(store)

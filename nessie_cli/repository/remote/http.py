@@ -32,7 +32,7 @@ _LONGEST = 10
 """An answer must be complete within this many times the timeout."""
 _CHUNK = 64 * 1024
 MOST_VALUES = 10_000_000
-"""The limit of an answer in JSON values: small ones take many times the memory of their text."""
+"""The limit of an answer in JSON values, which take many times the memory of their text."""
 _SEPARATORS = (b",", b"[", b"{")
 _ENCODING = "gzip"
 _GZIP = zlib.MAX_WBITS | 16
