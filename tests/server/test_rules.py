@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Access, Bearer
 from nessie_cli.server.auth.identity import Caller
+from nessie_cli.server.auth.rights import MOST_FAILURES
 from nessie_cli.server.auth.rules import Question, read_rules
 from tests.server.client import EMPTY, delete, namespace, put, table
 from tests.server.guarding import guarded
@@ -176,6 +178,17 @@ def test_the_refusal_of_a_commit_names_every_failed_check(server, version):
     assert answer.body["message"] == ", ".join(
         of_content.format("CREATE_ENTITY", "bob", key) for key in ("new", "other")
     )
+
+
+def test_a_caller_without_rights_is_refused_after_a_hundred_checks(server):
+    operations = [delete(f"k{number}") for number in range(5_000)]
+    body = {"commitMeta": {"message": "m"}, "operations": operations}
+    path = f"/api/v2/trees/main@{server.admin.head()}/history/commit"
+    begun = time.process_time()
+    answer = server.as_("nobody", "guest").send("POST", path, body)
+    assert time.process_time() - begun < 1
+    assert answer.status == 403
+    assert answer.body["message"].count("is not allowed") == MOST_FAILURES
 
 
 def test_hidden_references_are_not_listed(server):

@@ -86,8 +86,12 @@ class Rights:
         )
 
 
+MOST_FAILURES = 100
+"""Checks end after as many failures: a caller without rights must not keep others waiting."""
+
+
 class Checks:
-    """Checks that are reported together: one error names all failures, joined by ", "."""
+    """Checks that are reported together: one error names their failures, joined by ", "."""
 
     def __init__(self, rights: Rights) -> None:
         self._rights = rights
@@ -107,9 +111,11 @@ class Checks:
         return self.note(op, ref, key, allowed=self._rights.may(op, ref, key, content_type))
 
     def note(self, op: str, ref: str, key: ContentKey | None = None, *, allowed: bool) -> Checks:
-        """Adds the result of a check."""
+        """Adds the result of a check. Raises `NotAllowed` after many failures."""
         if not allowed:
             self._failed[self._rights.refusal(op, ref, key).message] = None
+            if len(self._failed) >= MOST_FAILURES:
+                self.done()
         return self
 
     def done(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.messages import names
 from nessie_cli.iceberg.state import State
@@ -31,6 +32,8 @@ from nessie_cli.server.iceberg_rest.names import (
 )
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
 
+MOST_PROPERTIES = 100_000
+"""The most properties that one request sets or removes."""
 _CREATE, _UPDATE = "CreateNamespaceRequest", "UpdateNamespacePropertiesRequest"
 
 
@@ -89,8 +92,11 @@ def namespace_exists(session: Session) -> Reply:
 def update_properties(session: Session) -> Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/properties`."""
     key, body = namespace_in(session.call.segments["namespace"]), session.body(_UPDATE)
-    removals = set(values.texts(body, "removals", _UPDATE) if body.get("removals") else [])
+    names_to_remove = values.texts(body, "removals", _UPDATE) if body.get("removals") else []
     updates = values.text_map(body, "updates", _UPDATE) if body.get("updates") else {}
+    if len(names_to_remove) + len(updates) > MOST_PROPERTIES:
+        raise InvalidInput(f"{_UPDATE}: has more than {MOST_PROPERTIES:,} properties")
+    removals = set(names_to_remove)
     if both := sorted(updates.keys() & removals):
         raise Unprocessable(f"{_UPDATE}: {names(both)} must not be both removed and updated")
     _check_location(session, updates)

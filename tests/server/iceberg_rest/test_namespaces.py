@@ -72,6 +72,14 @@ def test_many_properties_are_removed_in_little_time(main: IcebergClient) -> None
     assert len(main.get("/namespaces/big").body["properties"]) == many // 2 + 1
 
 
+def test_the_number_of_changed_properties_is_limited(main: IcebergClient) -> None:
+    main.namespace("few")
+    removals = ["p"] * 100_001
+    answer = main.post("/namespaces/few/properties", {"removals": removals, "updates": {}})
+    assert error_of(answer) == (400, "BadRequestException")
+    assert "has more than 100,000 properties" in answer.body["error"]["message"]
+
+
 def test_properties_are_set_and_removed(main: IcebergClient) -> None:
     main.namespace("p", a="1", b="2")
     answer = main.post(
