@@ -269,3 +269,14 @@ def test_a_replaced_content_is_named_once(nessie, catalog) -> None:
     catalog.create("main", "db.orders", 30)
     ran = nessie("restore", "db.orders", "--at", "v1", "-m", "back")
     assert (ran.code, ran.err.count("db.orders")) == (0, 1), ran.err
+
+
+def test_keeping_that_a_namespace_is_absent_names_what_is_dropped(nessie, catalog) -> None:
+    catalog.commit("main", "m", Put(key("m"), Namespace(elements=("m",))))
+    for name in ("m.a", "c"):
+        nessie("content", "put", name, "--type", "iceberg-table", "--metadata-location", "s3://m")
+    catalog.drop("main", "m")
+    ran = nessie("resolve", "--current", "m", "-m", "create m.a and c")
+    assert ran.code == 0
+    assert "the staged creation of m.a is dropped" in ran.err
+    assert catalog.snapshot("main", "m.a") is None

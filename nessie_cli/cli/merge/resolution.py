@@ -199,6 +199,11 @@ def _refuse_deletions(error: ReferenceConflict, decisions: Decisions) -> None:
 
 
 def _dropped(edit: ContentEdit) -> str:
-    """Returns a remark about a change that is dropped, because another content has its key."""
-    what = f"rename of {edit.old} to {edit.new}" if edit.old else f"creation of {edit.new}"
-    return f"the staged {what} is dropped: {edit.new} keeps its current content"
+    """Returns a remark about a change that a decision about another key drops."""
+    if edit.is_rename:
+        what = f"rename of {edit.old} to {edit.new}"
+    elif edit.old is None:
+        what = f"creation of {edit.new}"
+    else:
+        what = f"change of {edit.old}" if edit.new else f"deletion of {edit.old}"
+    return f"the staged {what} is dropped"

@@ -60,7 +60,7 @@ class BatchResolution:
                 current |= {item.key for item in staged if _is_below(item.key, key)}
         left, removed = without_keys(staged, current) if current else (staged, [])
         _refuse_contradiction(removed, current, set(proposed))
-        dropped = tuple(edit for edit in removed if (edit.old or edit.new) not in current)
+        dropped = tuple(edit for edit in removed if (edit.old or edit.new) not in decided)
         if not proposed:
             return Resolved(left, dropped)
         return Resolved(self._restager.restaged(left, proposed).staged, dropped)
