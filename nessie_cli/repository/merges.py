@@ -196,9 +196,12 @@ def refusal(
     objects: Objects,
     target: Target,
     outcome: Outcome,
-    rules: KeyRules | ContentRules,
+    rules: KeyRules | ContentRules | None,
 ) -> Callable[[], NessieError] | None:
-    """Returns the error that prevents an outcome, or None."""
+    """Returns the error that prevents an outcome, or None.
+
+    With `rules`, also verifies that each decision was used.
+    """
     if outcome.namespace_conflicts:
         return partial(
             conflict_error,
@@ -209,7 +212,8 @@ def refusal(
             outcome.namespace_conflicts,
         )
     try:
-        rules.check_used(outcome, is_transplant=target.base is None)
+        if rules is not None:
+            rules.check_used(outcome, is_transplant=target.base is None)
     except InvalidInput as error:
         unused = error
         return lambda: unused

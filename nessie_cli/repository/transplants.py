@@ -69,10 +69,12 @@ def _transplant(
         if context.progress is not None:
             context.progress(number, len(commits))
         replay.apply(commit, alone=len(commits) == 1)
-        if replay.total.namespace_conflicts:
+        if replay.is_stopped:
             break
     effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
-    refuse = refusal(at, objects, target, replay.total, replay.rules)
+    # After a conflict, the decisions about later commits are not used yet.
+    rules = None if replay.is_stopped else replay.rules
+    refuse = refusal(at, objects, target, replay.total, rules)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
     skipped = () if options.per_key else replay.skipped
@@ -128,6 +130,17 @@ class _Replay:
         self.skipped: list[Id] = []
         self._places: dict[bytes, Place | None] = {}
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether the next commit cannot be applied.
+
+        Per content, a conflict must be decided first: later commits are merged with its result.
+        """
+        conflicts = self.total.namespace_conflicts or (
+            not self._options.per_key and self.total.conflicts
+        )
+        return bool(conflicts)
+
     def apply(self, id_: Id, *, alone: bool) -> None:
         objects = self._objects
         commit = objects.commit(id_)
@@ -140,7 +153,7 @@ class _Replay:
             Sides(roots[0], roots[1], changes, self.head, id_, is_transplant=True),
             validate_namespaces=self._validate_namespaces,
         )
-        self._note(outcome)
+        self._note(outcome, alone=alone)
         edits = outcome.edits_if_source_wins()
         if not edits:
             self.skipped.append(id_)
@@ -162,7 +175,7 @@ class _Replay:
             objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=stamp
         )
 
-    def _note(self, outcome: Outcome) -> None:
+    def _note(self, outcome: Outcome, *, alone: bool) -> None:
         """Keeps the last conflict of each key, and where each result can be read."""
         for key, detail in outcome.details.items():
             if detail.result is not None and detail.result not in self._places:
@@ -173,7 +186,7 @@ class _Replay:
                 )
             earlier = self.total.details.get(key)
             if detail.conflict or not (earlier and earlier.conflict):
-                self.total.details[key] = detail
+                self.total.details[key] = detail if alone else _named_by_id(detail)
         self.total.namespace_conflicts = outcome.namespace_conflicts
 
     def details(self) -> Mapping[bytes, Detail]:
@@ -186,6 +199,16 @@ class _Replay:
             for head in (self._start, self.head)
         )
         return dict(_compared(keys, before, after, self._places))
+
+
+def _named_by_id(detail: Detail) -> Detail:
+    """Returns a detail whose conflict is named by the content id.
+
+    In another commit, the key can be that of another content.
+    """
+    if detail.conflict is None or detail.conflict.content_id is None:
+        return detail
+    return structs.replace(detail, conflict=structs.replace(detail.conflict, is_ambiguous=True))
 
 
 def _compared(

@@ -103,9 +103,37 @@ def test_a_conflict_offers_the_same_command_with_a_decision(nessie, feature) -> 
     assert ran.code == 3
     assert feature.head("main") == before
     (found,) = ran.json["error"]["errorDetails"]["conflicts"]
-    assert found["resolutions"][0] == "nessie transplant v1..feature --theirs db.orders"
+    # In another of the commits, the key could be that of another table.
+    name = found["contentId"]
+    assert found["resolutions"][0] == f"nessie transplant v1..feature --theirs {name}"
     assert nessie(*shlex.split(found["resolutions"][0])[1:]).code == 0
     assert feature.snapshot("main", "db.orders") == 3
+
+
+def test_the_conflicts_of_the_first_commit_are_decided_first(nessie, catalog) -> None:
+    """Main swapped two tables and changed both. Each of two commits changes one of them."""
+    for name in ("a", "b"):
+        catalog.create("main", name)
+    catalog.branch("base")
+    catalog.branch("x")
+    for old, new in (("a", "t"), ("b", "a"), ("t", "b")):
+        nessie("content", "rename", old, new)
+    assert nessie("commit", "-m", "swap").code == 0
+    catalog.update("main", "a", 110)
+    catalog.update("main", "b", 111)
+    catalog.update("x", "a", 8)
+    catalog.drop("x", "b")
+    line, deleted = "nessie transplant base..x --onto main", []
+    for _ in range(2):
+        ran = nessie(*shlex.split(line)[1:], "--json")
+        (conflict,) = ran.error["errorDetails"]["conflicts"]
+        line, effect = conflict["resolutions"][0], conflict["effects"][0]
+        assert "--theirs" in line
+        deleted += [part for part in effect.split("; ") if part.startswith("deletes")]
+    assert nessie(*shlex.split(line)[1:]).code == 0
+    # The table at b was the first a, which theirs changed.
+    assert (catalog.snapshot("main", "a"), catalog.snapshot("main", "b")) == (8, None)
+    assert deleted == ["deletes b on main"]
 
 
 @pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])

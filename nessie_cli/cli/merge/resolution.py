@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_ROUNDS = 20
-"""The maximum number of rounds. Resolving a conflict may cause another one."""
+MOST_ROUNDS = 10_000
+"""The most rounds: each commit of a transplant can have conflicts, and a decision can cause one."""
 
 
 def resolve_merge(

@@ -179,6 +179,9 @@ class _Replay:
             outcome = rules.apply(self._objects, sides, validate_namespaces=False)
             step = _Step(source, changes, base, ours, outcome)
             yield step
+            if outcome.conflicts:
+                # They must be decided first: later commits are merged with the result.
+                return
             base, ours = _edited(base, {c.key: c.after for c in changes}), step.after
         rules.check_used(outcome, is_transplant=is_transplant)
 
