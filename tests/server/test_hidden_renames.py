@@ -69,3 +69,21 @@ def test_other_hidden_changes_do_not_matter(server: Guarded) -> None:
     run(["init", "--store", f"{server.url}/api/v2", "-q"])
     assert run(["restore", "pub", "--at", before, "-m", "restore"]) == 0
     assert keys(server) == ["pub"]
+
+
+def test_a_staged_change_of_a_content_that_got_a_hidden_key_is_not_a_creation(
+    server: Guarded, capsys
+) -> None:
+    repository = server.repository
+    repository.commit("main", [Put(ContentKey(("b",)), table(1))], META)
+    run(["init", "--store", f"{server.url}/api/v2", "-q"])
+    assert run(["content", "put", "b", "--snapshot-id", "6"]) == 0
+    content = repository.content("main", ContentKey(("b",)))
+    renaming = [Delete(ContentKey(("b",))), Put(ContentKey(("secret",)), content)]
+    repository.commit("main", renaming, META)
+    for argv in (["commit", "-m", "m"], ["resolve", "--proposed", "b", "-m", "m"]):
+        assert run(argv) == 6
+        assert "renamed from or to a key that you may not read" in capsys.readouterr().err
+    assert keys(server) == ["secret"]
+    assert run(["status"]) == 0
+    assert run(["reset", "b"]) == 0

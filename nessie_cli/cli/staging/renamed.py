@@ -41,7 +41,7 @@ def places_of(
     for parent, keys in leavers.items():
         # The commit at which an old batch was begun may be gone.
         with suppress(NotFound):
-            for entry in repository.diff(Revision(None, parent), at):
+            for entry in repository.diff(Revision(None, parent), at, whole=True):
                 after = entry.after
                 if after is not None and after.id in keys and keys[after.id] != entry.key:
                     places[keys[after.id]] = Place(entry.key, after)
@@ -76,7 +76,7 @@ def old_keys_of(
             arrivals.setdefault(commit, {})[content.id] = key
     old_keys: dict[ContentKey, ContentKey] = {}
     for (parent, hash_), keys in arrivals.items():
-        for entry in repository.diff(Revision(None, parent), Revision(None, hash_)):
+        for entry in repository.diff(Revision(None, parent), Revision(None, hash_), whole=True):
             before = entry.before
             if before is not None and before.id in keys and keys[before.id] != entry.key:
                 old_keys[keys[before.id]] = entry.key
