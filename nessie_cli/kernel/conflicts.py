@@ -19,11 +19,12 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.conflicts import conflict_text
 
-_OF_NAMESPACES = (
+OF_NAMESPACES = (
     ConflictType.NAMESPACE_ABSENT,
     ConflictType.NOT_A_NAMESPACE,
     ConflictType.NAMESPACE_NOT_EMPTY,
 )
+"""The types of conflicts that no side of a merge resolves."""
 
 
 class KeyOption(Struct, frozen=True):
@@ -162,7 +163,7 @@ def commit_message(conflicts: Sequence[Conflict]) -> str:
 
 def merge_message(conflicts: Sequence[Conflict]) -> str:
     """Returns the message of the REST API for the conflicts of a merge or transplant."""
-    if all(conflict.type in _OF_NAMESPACES for conflict in conflicts):
+    if all(conflict.type in OF_NAMESPACES for conflict in conflicts):
         return commit_message(conflicts)
     keys = sorted(c.key for c in conflicts if c.key)
     return "The following keys have been changed in conflict: " + ", ".join(

@@ -90,10 +90,11 @@ def test_a_store_of_format_3_is_loaded_read_and_written(tmp_path: Path) -> None:
     facts = golden(f"store-format-{LOADED}.json")
     path = str(tmp_path / "new.sqlite")
     load_backup(str(HERE / f"store-format-{LOADED}.sqlite"), path)
+    with connect(path) as repository:
+        assert list(repository.check()) == []
     with connect(
         path, clock=clock(LATER["clock"]), random=randomness(LATER["random"]), who="golden"
     ) as repository:
-        assert list(repository.check()) == []
         created, default_branch, settings = (
             facts["readable"]["config"][1],
             facts["readable"]["config"][0],

@@ -51,8 +51,6 @@ class TestOriginal(Plain):
     FAR = "0.99.0 knows no predecessor beyond the 2147483646th"
     FAULT = "a bug of the original: it answers 500"
     ID = "D14: a resolved content takes the id that it is given"
-    KEYS = "another table at the key is reported, not the deletion of the first"
-    LEFT_OUT = "it also lists keys that stay as they are"
     ORPHAN = "D11: a key may be left without its namespace"
     RENAMES = "D12: a content gets two keys, or is lost if the source renamed it"
     RETYPE = "0.99.0 cannot create a key again as another type in one commit; 0.108.5 can"
@@ -64,8 +62,6 @@ class TestOriginal(Plain):
     )
     LACKING = Plain.LACKING | {
         **dict.fromkeys(RETYPED, RETYPE),
-        "test_a_conflict_with_a_deletion_has_no_content_of_ours": KEYS,
-        "test_a_content_that_is_left_out_is_listed_beside_the_one_that_stays": LEFT_OUT,
         "test_a_second_key_is_a_conflict": RENAMES,
         "test_a_second_key_of_a_namespace_on_both_sides_is_a_conflict": RENAMES,
         "test_random_histories_have_no_second_key": RENAMES,

@@ -62,6 +62,12 @@ class Plain(Served):
         "test_every_content_is_stored_exactly[iceberg_table]": (
             "a content of an unknown type is refused"
         ),
+        "test_a_conflict_with_a_deletion_has_no_content_of_ours": (
+            "another table at the key is reported, not the deletion of the first"
+        ),
+        "test_a_content_that_is_left_out_is_listed_beside_the_one_that_stays": (
+            "keys that stay as they are are listed, too"
+        ),
         "test_a_resolved_content_stays_if_theirs_deleted_it": (
             "a content for a key that the source deleted is refused"
         ),

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import structs
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
-from nessie_cli.kernel.conflicts import merge_message
+from nessie_cli.kernel.conflicts import OF_NAMESPACES, merge_message
 from nessie_cli.model import (
     NO_ANCESTOR,
     Conflict,
@@ -19,6 +19,7 @@ from nessie_cli.model import (
     LogEntry,
     MergeBehavior,
     MergeDetail,
+    MergeOption,
     MergeResult,
     Put,
     Reference,
@@ -244,6 +245,20 @@ def _of_unmoved_content(conflict: Conflict, commit: str | None) -> Conflict:
         base_key=conflict.key if base else None,
         theirs_key=conflict.key if theirs else None,
         commit=commit,
+        options=_options(conflict),
+    )
+
+
+def _options(conflict: Conflict) -> tuple[MergeOption, ...]:
+    """The decisions about a conflict of unmoved contents."""
+    key, ours, theirs = conflict.key, conflict.actual, conflict.proposed
+    if key is None or conflict.type in OF_NAMESPACES:
+        return ()
+    is_other = ours is not None and theirs is not None and ours.id != theirs.id
+    is_deleted = ours is not None and (theirs is None or is_other)
+    return (
+        MergeOption(MergeBehavior.FORCE, deletes=(key,) if is_deleted else ()),
+        MergeOption(MergeBehavior.DROP, leaves_out=(key,) if is_other else ()),
     )
 
 
