@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MOST_ROUNDS = 10_000
-"""The most rounds: each commit of a transplant can have conflicts, and a decision can cause one."""
+"""The most rounds: each commit of a transplant can have conflicts, a decision can cause one."""
 
 
 def resolve_merge(
