@@ -28,8 +28,22 @@ class Stamp(Struct, frozen=True):
     time: int
 
 
+MOST_NAMES = 10_000
+"""The most authors, and the most properties, of a commit: each read of a log has all of them."""
+
+
 def check_client_meta(meta: CommitMeta) -> None:
-    """Raises `InvalidInput` for metadata that only the repository sets, and for invalid text."""
+    """Raises `InvalidInput` for metadata that only the repository sets, and for invalid metadata.
+
+    That is text that is not valid Unicode, and too many authors or properties.
+    """
+    for names, what in (
+        (meta.authors, "authors"),
+        (meta.signed_off_by, "people who signed off"),
+        (meta.properties, "properties"),
+    ):
+        if len(names) > MOST_NAMES:
+            raise InvalidInput(f"the commit metadata has more than {MOST_NAMES:,} {what}")
     if meta.committer is not None:
         raise _set_by_server("committer")
     if meta.commit_time is not None:

@@ -244,12 +244,18 @@ TYPE_OF_PAYLOAD: Mapping[int, str] = {c.payload: c.type for c in CONTENT_TYPES.v
 """The discriminator of each payload number; 0 (unknown) is not in it."""
 
 
+MOST_PROPERTIES = 100_000
+"""The most properties of a namespace."""
+
+
 def check_writable(content: Content) -> None:
-    """Raises `InvalidInput` for a namespace whose elements are not a valid key.
+    """Raises `InvalidInput` for a namespace whose elements are not a valid key, or too large.
 
     Such a namespace stays readable if it is stored already.
     """
     if isinstance(content, Namespace):
+        if len(content.properties) > MOST_PROPERTIES:
+            raise InvalidInput(f"a namespace has at most {MOST_PROPERTIES:,} properties")
         try:
             ContentKey(content.elements)
         except InvalidInput as error:

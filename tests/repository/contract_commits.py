@@ -136,6 +136,22 @@ class Commits:
         ]
         assert catalog.log()[0].operations is None
 
+    def test_the_metadata_of_a_commit_is_limited(self, catalog: Catalog) -> None:
+        many = [str(number) for number in range(10_001)]
+        for meta in (
+            CommitMeta("m", authors=tuple(many)),
+            CommitMeta("m", properties=dict.fromkeys(many, ("",))),
+        ):
+            with pytest.raises(InvalidInput, match="has more than 10,000"):
+                catalog.repository.commit("main", [put("a", table(1))], meta)
+        assert catalog.numbers() == {}
+
+    def test_the_properties_of_a_namespace_are_limited(self, catalog: Catalog) -> None:
+        properties = {str(number): "" for number in range(100_001)}
+        content = Namespace(elements=("n",), properties=properties)
+        with pytest.raises(InvalidInput, match="at most 100,000 properties"):
+            catalog.repository.commit("main", [Put(key("n"), content)], CommitMeta("m"))
+
     def test_a_thousand_operations_in_one_commit(self, catalog: Catalog) -> None:
         catalog.commit("main", *(put(f"t{n:04}", table(n)) for n in range(1000)))
         assert catalog.numbers() == {f"t{n:04}": n for n in range(1000)}
