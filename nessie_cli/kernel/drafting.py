@@ -29,13 +29,13 @@ class Stamp(Struct, frozen=True):
 
 
 MOST_NAMES = 10_000
-"""The most authors, and the most properties, of a commit: each read of a log has all of them."""
+"""The most authors and the most properties of a commit. Each read of a log has all of them."""
 
 
 def check_client_meta(meta: CommitMeta) -> None:
-    """Raises `InvalidInput` for metadata that only the repository sets, and for invalid metadata.
+    """Raises `InvalidInput` for metadata that only the repository sets, or that is invalid.
 
-    That is text that is not valid Unicode, and too many authors or properties.
+    Invalid are text that is not valid Unicode, and too many authors or properties.
     """
     for names, what in (
         (meta.authors, "authors"),
