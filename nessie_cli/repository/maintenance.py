@@ -103,8 +103,8 @@ class _Sweep:
         self._reachable.add(
             Kind.COMMIT, [reference.target for reference in self._store.references()]
         )
-        for some in batched(row for row in moves(self._store) if row.move.time >= since):
-            self._reach(some)
+        for rows in batched(row for row in moves(self._store) if row.move.time >= since):
+            self._reach(rows)
         self._reach_existing(_never_expired(self._store))
         # The newest object always stays; see `Maintenance.delete`.
         newest: ListedObject | None = None

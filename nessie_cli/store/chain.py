@@ -12,7 +12,15 @@ from typing import Any
 from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.store.codec import entry_digest
 from nessie_cli.store.records import Move
-from nessie_cli.store.rows import DamagedRow, Row, anchor_of, check_order, is_valid, reflog_row_of
+from nessie_cli.store.rows import (
+    DamagedRow,
+    Row,
+    anchor_of,
+    check_order,
+    is_valid,
+    reflog_row_of,
+    with_check,
+)
 
 
 def chain_of_setting(name: str) -> str:
@@ -131,3 +139,35 @@ def log_rows(
         newest[move.name] = digest = entry_digest(previous, *fields)
         rows.append((*fields, previous, digest))
     return rows
+
+
+class Expiry:
+    """Decides which entries of the reflog expire, and how the chains of the others begin.
+
+    Rows are number, name, digest, whether the entry has no hash after it, and whether it is old.
+    They come in the order of their numbers, some at a time.
+    """
+
+    def __init__(self) -> None:
+        self._with_entries: set[str] = set()
+
+    def expired(self, rows: Iterable[Row]) -> list[Row]:
+        """Returns the old rows, except those of names with an older entry that stays."""
+        expired = []
+        for row in rows:
+            name, is_old = row[1], row[-1]
+            if is_old and name not in self._with_entries:
+                expired.append(row)
+            else:
+                self._with_entries.add(name)
+        return expired
+
+    @staticmethod
+    def anchors(expired: Iterable[Row]) -> tuple[list[Row], list[str]]:
+        """Returns the rows of anchors for expired entries, and the names of deleted references.
+
+        A reference that does not exist needs no anchor, unless it is created again.
+        """
+        last = {name: (digest, is_end) for _, name, digest, is_end, _ in expired}
+        anchors = [with_check(name, digest) for name, (digest, _) in last.items()]
+        return anchors, [n for n, (_, is_end) in last.items() if is_end and not is_setting(n)]

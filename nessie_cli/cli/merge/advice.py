@@ -80,10 +80,8 @@ class MergeResolutions:
                 if not options:
                     yield Resolution(command_line(*self._anew), _ANEW)
                 for option in options:
-                    words = (*self._again, _OPTIONS[option.behavior], name)
-                    yield Resolution(
-                        command_line(*words), effect_of(option, conflict, self._branch)
-                    )
+                    line = command_line(*self._again, _OPTIONS[option.behavior], name)
+                    yield Resolution(line, effect_of(option, conflict, self._branch))
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""

@@ -11,21 +11,12 @@ from nessie_cli.render.text import visible
 def options_of(conflict: Conflict) -> Sequence[MergeOption]:
     """Returns the decisions that are possible about a conflict.
 
-    A server that merges key by key does not send them, and a revert finds conflicts of namespaces
-    by itself: a namespace that is still needed can be kept, of other contents each side can be
-    taken, and another content at the key is then deleted.
+    A namespace that is still needed can always be kept; a revert finds such a conflict only when it
+    checks its operations.
     """
-    if conflict.options or conflict.content_id is not None or conflict.key is None:
-        return conflict.options
-    if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+    if not conflict.options and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
         return (MergeOption(MergeBehavior.DROP),)
-    ours, theirs = conflict.actual, conflict.proposed
-    is_other = ours is not None and (theirs is None or ours.id != theirs.id)
-    is_left_out = theirs is not None and ours is not None and ours.id != theirs.id
-    return (
-        MergeOption(MergeBehavior.FORCE, deletes=(conflict.key,) if is_other else ()),
-        MergeOption(MergeBehavior.DROP, leaves_out=(conflict.key,) if is_left_out else ()),
-    )
+    return conflict.options
 
 
 def effect_of(option: MergeOption, conflict: Conflict, branch: str) -> str:

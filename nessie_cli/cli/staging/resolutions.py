@@ -184,8 +184,8 @@ class BatchResolutions:
         effects = [_deleted(conflict, other) for other in restaged.replaced]
         effects += [f"{_text(old)} is {_text(new)} now" for old, new in restaged.renamed.items()]
         text = str(key)
-        words = [f"--proposed={text}"] if text.startswith("-") else ["--proposed", text]
-        line = command_line(*carried(self._app.options), "resolve", *words)
+        option = [f"--proposed={text}"] if text.startswith("-") else ["--proposed", text]
+        line = command_line(*carried(self._app.options), "resolve", *option)
         return [Resolution(line, "; ".join(effects))]
 
     def _expected_hash(self) -> list[str]:
@@ -278,8 +278,8 @@ def contents_below(
     app: Invocation, at: AnyRevision, key: ContentKey, staged: Collection[ContentKey] = ()
 ) -> list[ContentKey]:
     """Returns the keys below a key without the staged ones, or nothing if there are too many."""
-    found = list(islice(_below(app, at, key, staged), MOST_CHILDREN + 1))
-    return found if len(found) <= MOST_CHILDREN else []
+    children = list(islice(_below(app, at, key, staged), MOST_CHILDREN + 1))
+    return children if len(children) <= MOST_CHILDREN else []
 
 
 def first_below(

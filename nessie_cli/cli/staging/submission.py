@@ -179,12 +179,14 @@ def _with_contents(call: Invocation, batch: Batch, conflict: Conflict) -> Confli
 def _submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
     branch = submission.branch
     head = head_of_branch(repository, branch)
-    found = changed_since(repository, batch, head)
+    conflicts = changed_since(repository, batch, head)
     if submission.expected_hash:
-        found += changed_after(repository, batch.staged, submission.expected_hash, head, found)
-    if found:
-        found += _other_conflicts(repository, batch, submission, head, found)
-        raise refusal(found, branch, head, submission.expected_hash or batch.begun_at)
+        conflicts += changed_after(
+            repository, batch.staged, submission.expected_hash, head, conflicts
+        )
+    if conflicts:
+        conflicts += _other_conflicts(repository, batch, submission, head, conflicts)
+        raise refusal(conflicts, branch, head, submission.expected_hash or batch.begun_at)
     try:
         return repository.commit(
             branch,
@@ -219,7 +221,7 @@ def changed_since(repository: Repository, batch: Batch, head: str) -> list[Confl
         item.key: states[item.key] for item in others if item.seen is None and item.key in states
     }
     old_keys = old_keys_of(repository, head, arrived)
-    found: list[Conflict] = []
+    conflicts: list[Conflict] = []
     for item in changed:
         key, place = item.key, places.get(item.key)
         edit = leaving.get(key)
@@ -234,8 +236,8 @@ def changed_since(repository: Repository, batch: Batch, head: str) -> list[Confl
             conflict = replace(conflict, target_rename=Rename(old_keys[key], key))
         if edit is not None and edit.is_rename and edit.old and edit.new:
             conflict = replace(conflict, source_rename=Rename(edit.old, edit.new))
-        found.append(conflict)
-    return found
+        conflicts.append(conflict)
+    return conflicts
 
 
 def _id_of(content: Content | None) -> str | None:

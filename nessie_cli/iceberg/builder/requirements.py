@@ -38,19 +38,19 @@ def check_normalized(
     requirements: Sequence[Document], metadata: Document | None, *, of_view: bool = False
 ) -> None:
     """Checks requirements like `check`, on metadata with the members of all versions."""
-    known = _OF_VIEW if of_view else _OF_TABLE
-    for one in requirements:
-        kind = values.text(one, "type", "requirement")
-        holds = known.get(kind)
+    checks = _OF_VIEW if of_view else _OF_TABLE
+    for requirement in requirements:
+        kind = values.text(requirement, "type", "requirement")
+        holds = checks.get(kind)
         if holds is None:
             raise InvalidInput(
-                f"requirement: there is no requirement {kind!r}; known: {', '.join(sorted(known))}"
+                f"requirement: there is no requirement {kind!r}; known: {', '.join(sorted(checks))}"
             )
         if kind != "assert-create" and metadata is None:
             raise RequirementFailed(
                 f"Requirement failed: {'view' if of_view else 'table'} does not exist"
             )
-        holds(one, metadata or {})
+        holds(requirement, metadata or {})
 
 
 def creates(requirements: Sequence[Document]) -> bool:

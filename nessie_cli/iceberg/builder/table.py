@@ -106,8 +106,8 @@ def updated(
     `RequirementFailed` for a snapshot that is based on stale metadata.
     """
     builder = builder_for(base, updates, now)
-    for one in updates:
-        builder.apply(one)
+    for update in updates:
+        builder.apply(update)
     return builder.build(previous_location)
 
 
@@ -583,10 +583,10 @@ def _ref(update: Document) -> Document:
 
 
 def _by_snapshot(statistics: Iterable[Document]) -> dict[int, list[Document]]:
-    found: dict[int, list[Document]] = {}
-    for one in statistics:
-        found.setdefault(one["snapshot-id"], []).append(one)
-    return found
+    by_snapshot: dict[int, list[Document]] = {}
+    for file in statistics:
+        by_snapshot.setdefault(file["snapshot-id"], []).append(file)
+    return by_snapshot
 
 
 def _most_files(properties: Mapping[str, str]) -> int:

@@ -186,8 +186,8 @@ class Committer:
             except StoreUnavailable as error:
                 if self._pool.closed or time.monotonic() > deadline:
                     raise OutcomeUnknown(
-                        f"store {self._url}: the connection was lost during a commit and its"
-                        f" outcome could not be found out; look for request {request_id}",
+                        f"store {self._url}: the connection was lost during a commit, and its"
+                        f" outcome is unknown; look for request {request_id}",
                         request_id,
                     ) from error
                 time.sleep(_PAUSE)

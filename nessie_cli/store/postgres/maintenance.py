@@ -12,13 +12,13 @@ from typing import Any, LiteralString, TypeVar
 import psycopg
 
 from nessie_cli.store.base import Reached
-from nessie_cli.store.chain import is_setting
+from nessie_cli.store.chain import Expiry
 from nessie_cli.store.postgres.errors import failure
 from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
-from nessie_cli.store.rows import REFLOG, DamagedRow, reflog_row_of, with_check
+from nessie_cli.store.rows import REFLOG, DamagedRow, reflog_row_of
 
 T = TypeVar("T")
 
@@ -125,7 +125,7 @@ class PostgresMaintenance:
 
         An entry stays if an older one of its reference stays.
         """
-        kept: set[str] = set()
+        expiry = Expiry()
         last, count = -1, 0
 
         def expire_batch(connection: Connection) -> int | None:
@@ -139,14 +139,13 @@ class PostgresMaintenance:
                 if not rows:
                     return None
                 last = rows[-1][0]
-                expired = []
-                for *row, is_old in rows:
-                    if is_old and row[1] not in kept:
-                        expired.append(row)
-                    else:
-                        kept.add(row[1])
+                expired = expiry.expired(rows)
                 if expired and not dry_run:
-                    _delete_moves(connection, expired)
+                    anchors, deleted = expiry.anchors(expired)
+                    numbers = Numbers(row[0] for row in expired)
+                    connection.execute(_DELETE_MOVES, (numbers,))
+                    connection.execute(ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors))
+                    connection.execute(_DELETE_ANCHORS, (Texts(deleted),))
                 return len(expired)
 
         while (expired := self._write(expire_batch)) is not None:
@@ -177,14 +176,3 @@ class PostgresMaintenance:
                 return act(connection)
             except (psycopg.Error, DamagedRow) as error:
                 raise failure(self._pool.location.url, error) from error
-
-
-def _delete_moves(connection: Connection, rows: Sequence[Sequence[Any]]) -> None:
-    """Deletes entries by number, name, digest, and whether they have no hash after them."""
-    last = {name: (digest, is_end) for _, name, digest, is_end in rows}
-    anchors = [with_check(name, digest) for name, (digest, _) in last.items()]
-    deleted = Texts(name for name, (_, is_end) in last.items() if is_end and not is_setting(name))
-    connection.execute(_DELETE_MOVES, (Numbers(row[0] for row in rows),))
-    connection.execute(ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors))
-    # A reference that does not exist needs no anchor, unless it is created again.
-    connection.execute(_DELETE_ANCHORS, (deleted,))

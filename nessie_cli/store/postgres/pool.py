@@ -177,7 +177,7 @@ class Pool:
     def _keep(self, connection: Connection) -> None:
         usable = is_usable(connection)
         if connection.is_silent:
-            # The others have probably lost the same server: nobody else has to wait to find out.
+            # The others have probably lost the same server, so nobody should wait for it again.
             self._forget_idle()
         with self._changed:
             if usable and not self.closed and len(self._idle) < self.location.pool_size:

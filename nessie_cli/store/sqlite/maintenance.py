@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 
 from nessie_cli.store.base import Reached
-from nessie_cli.store.chain import is_setting
+from nessie_cli.store.chain import Expiry
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
 from nessie_cli.store.rows import (
     REFLOG,
@@ -22,7 +22,6 @@ from nessie_cli.store.rows import (
     check_order,
     check_types,
     reflog_row_of,
-    with_check,
 )
 from nessie_cli.store.sqlite.commit import ADD_ANCHOR
 from nessie_cli.store.sqlite.errors import failure
@@ -136,33 +135,21 @@ class SQLiteMaintenance:
 
         An entry stays if an older one of its reference stays.
         """
-        kept: set[str] = set()
+        expiry = Expiry()
         last, count = -1, 0
         while rows := self._rows(_MOVES, (before, last_move, last, _BATCH)):
             with self._errors():
                 check_order("reflog", [row[0] for row in rows], last)
             last = rows[-1][0]
-            expired = []
-            for *row, is_old in rows:
-                if is_old and row[1] not in kept:
-                    expired.append(row)
-                else:
-                    kept.add(row[1])
+            expired = expiry.expired(rows)
             count += len(expired)
             if expired and not dry_run:
-                self._delete_moves(expired)
+                anchors, deleted = expiry.anchors(expired)
+                with self._transaction() as cursor:
+                    cursor.executemany(_DELETE_MOVES, [row[:1] for row in expired])
+                    cursor.executemany(ADD_ANCHOR, anchors)
+                    cursor.executemany(_DELETE_ANCHOR, [(name,) for name in deleted])
         return count
-
-    def _delete_moves(self, rows: Sequence[Sequence[Any]]) -> None:
-        """Deletes entries by number, name, digest, and whether they have no hash after them."""
-        last = {name: (digest, is_end) for _, name, digest, is_end in rows}
-        anchors = [with_check(name, digest) for name, (digest, _) in last.items()]
-        deleted = [(name,) for name, (_, is_end) in last.items() if is_end and not is_setting(name)]
-        with self._transaction() as cursor:
-            cursor.executemany(_DELETE_MOVES, [row[:1] for row in rows])
-            cursor.executemany(ADD_ANCHOR, anchors)
-            # A reference that does not exist needs no anchor, unless it is created again.
-            cursor.executemany(_DELETE_ANCHOR, deleted)
 
     def compact(self, *, full: bool = False) -> None:
         """See `Maintenance`."""
