@@ -1,6 +1,7 @@
 import pytest
 
 from nessie_cli.model import NO_ANCESTOR
+from nessie_cli.store.opening import open_store
 
 
 def test_moves_are_newest_first_with_both_ends_and_the_message(nessie, catalog) -> None:
@@ -70,3 +71,21 @@ def test_an_author_that_is_not_text_is_shown_as_unknown(nessie, catalog, line) -
 
 def test_a_limit_of_zero_is_valid(nessie, catalog) -> None:
     assert nessie("reflog", "-n", "0") == (0, "", "")
+
+
+def test_a_reference_stays_when_its_operations_have_expired(nessie, catalog) -> None:
+    store = open_store(catalog.repository.url)
+    catalog.branch("last")
+    with store.maintenance() as maintenance:
+        maintenance.expire(2**62, 2**62, maintenance.last_move())
+    store.close()
+    for argv in (["reflog"], ["reflog", "main"]):
+        ran = nessie(*argv)
+        assert (ran.code, ran.out, ran.err) == (0, "", "")
+    ran = nessie("undo", "main")
+    assert ran.code == 2
+    assert "there is nothing to undo: the operations on 'main' have expired" in ran.err
+    for argv in (["reflog", "none"], ["undo", "none"]):
+        ran = nessie(*argv)
+        assert ran.code == 4
+        assert "no reference 'none' exists, and the reflog has no operation on one" in ran.err

@@ -11,7 +11,8 @@ from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page
-from nessie_cli.errors import InvalidInput, ReferenceNotFound
+from nessie_cli.cli.undo.steps import check_exists
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReflogEntry
 from nessie_cli.render.references import print_reflog
 
@@ -61,7 +62,7 @@ def run(options: Options, app: Invocation) -> Reflog:
     found, has_more = limited(app, options.limit, app.repository().reflog(name))
     first = list(islice(found, 1))
     if not first and name and options.limit != 0:
-        raise ReferenceNotFound(f"no reference '{name}' has ever existed", name)
+        check_exists(app.repository(), name)
     return Reflog(reflog_entries=chain(first, found), has_more=has_more)
 
 

@@ -39,15 +39,39 @@ class Step(NamedTuple):
     values: Values | None = None
 
 
+def check_exists(repository: Repository, name: str) -> None:
+    """Raises `ReferenceNotFound` for a name without a reflog, unless it is that of a reference.
+
+    The operations on a reference expire, and the reference stays.
+    """
+    try:
+        repository.reference(name)
+    except ReferenceNotFound:
+        raise ReferenceNotFound(
+            f"no reference '{name}' exists, and the reflog has no operation on one", name
+        ) from None
+
+
+def last_operation(repository: Repository, name: str) -> ReflogEntry:
+    """Returns the last operation on a reference or setting.
+
+    Raises `ReferenceNotFound` if there is no such reference, `InvalidInput` if all operations have
+    expired.
+    """
+    last = next(repository.reflog(name), None)
+    if last is None:
+        check_exists(repository, name)
+        raise InvalidInput(f"there is nothing to undo: the operations on '{name}' have expired")
+    return last
+
+
 def plan(repository: Repository, name: str, to: int | None = None) -> Step:
     """Returns the step that undoes the last operation on a reference, or all after number `to`.
 
     A name `setting:NAME` is a setting. Raises `ReferenceNotFound` for a name without a reflog,
     `InvalidInput` if there is nothing to undo.
     """
-    last = next(repository.reflog(name), None)
-    if last is None:
-        raise ReferenceNotFound(f"no reference '{name}' has ever existed", name)
+    last = last_operation(repository, name)
     if last.setting is not None:
         before = last.value_before if to is None else _position(repository, name, to).value_after
         return _set_back(repository, last.setting, last, before)

@@ -17,11 +17,12 @@ from nessie_cli.cli.undo.steps import (
     Step,
     Values,
     has_expired,
+    last_operation,
     last_operation_of,
     operation_number,
     plan,
 )
-from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved, ReferenceNotFound
+from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved
 from nessie_cli.model import CommitMeta, Reference, ReferenceType, ReflogEntry
 from nessie_cli.render.spans import Span
 from nessie_cli.repository.base import Repository
@@ -193,11 +194,7 @@ def _names(app: Invocation, repository: Repository) -> set[str]:
 def _operation(options: Options, repository: Repository, callers: set[str]) -> ReflogEntry:
     """Returns the operation. Raises `ReferenceMoved` if it is not the last one of its reference."""
     if options.reference is not None:
-        last = next(repository.reflog(options.reference), None)
-        if last is None:
-            name = options.reference
-            raise ReferenceNotFound(f"no reference '{name}' has ever existed", name)
-        return last
+        return last_operation(repository, options.reference)
     if options.to is not None:
         return operation_number(repository, options.to)
     entry = last_operation_of(repository, callers)
