@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
 """Conflicts of a merge that need a commit on the target first."""
 _OPTIONS = {MergeBehavior.FORCE: "--theirs", MergeBehavior.DROP: "--ours"}
-_ANEW = "begins again: with the decisions so far, neither side is possible"
+_ANEW = "starts over: with the decisions so far, neither side can be taken"
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 

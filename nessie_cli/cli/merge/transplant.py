@@ -81,7 +81,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
 
 
 def run(options: Options, app: Invocation) -> Merge:
-    """Transplants, or raises `MergeConflict` with every conflict."""
+    """Transplants, or raises `MergeConflict` for the first commit with conflicts."""
     usage = "nessie transplant REV|RANGE... [--onto REF] [--expected-hash H]"
     refuse_empty(usage, *options.words, options.onto, options.source, options.expected_hash)
     refuse_deep_write(deep=options.deep, dry_run=options.dry_run)
@@ -102,7 +102,7 @@ def run(options: Options, app: Invocation) -> Merge:
         once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id,
     ):
         outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))
-    source = counted(len(commits), "commit")
+    source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")
     merge = Merge(outcome=outcome, verb="transplanted", source=source)
     return with_differences(merge, app) if options.deep else merge
 
