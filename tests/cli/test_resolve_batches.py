@@ -239,6 +239,44 @@ def test_on_a_terminal_the_contents_are_named_before_they_are_deleted(nessie, ca
     assert values(catalog) == {}
 
 
+def test_every_content_is_named_before_it_is_deleted(nessie, namespace) -> None:
+    names = ["n.new", *(f"n.t{number}" for number in range(5))]
+    for name in names[1:]:
+        namespace.create("main", name, 1)
+    code, seen = answering("p\n", "resolve", "-m", "rename n")
+    assert code == 0, seen
+    asked = seen.index("[c]urrent, [p]roposed")
+    assert [name for name in names if f" {name}\r\n" not in seen[:asked]] == []
+    assert {name for name in values(namespace) if name[0] in "mn"} == {"m.a"}
+
+
+def test_an_answer_that_replaces_another_content_says_so(nessie, catalog) -> None:
+    nessie("content", "rename", "db.orders", "db.new")
+    catalog.create("main", "db.new", 30)
+    code, seen = answering("p\n", "resolve", "-m", "mine")
+    assert code == 0, seen
+    effect = "[p]roposed keep the staged change; deletes the present db.new\r\n"
+    assert effect in seen[: seen.index("[c]urrent, [p]roposed")]
+    assert values(catalog) == {"db.new": 1, "db.items": 1}
+
+
+def test_an_answer_that_changes_one_content_promises_no_deletion(nessie, renamed) -> None:
+    code, seen = answering("?\np\n", "resolve", "-m", "both")
+    assert (code, "deletes" in seen) == (0, False), seen
+
+
+def test_too_many_contents_are_not_deleted_by_one_answer(nessie, namespace) -> None:
+    before = staged(nessie)
+    for number in range(20):
+        namespace.create("main", f"n.t{number:02}", 1)
+    code, seen = answering("p\ns\n", "resolve", "-m", "rename n")
+    assert code == 3, seen
+    assert "[p]roposed not possible: n has too many contents to delete them all" in seen
+    assert seen.count("[c]urrent, [p]roposed") == 2, "the question is repeated"
+    assert staged(nessie) == before
+    assert {"n.new", "n.t00", "n.t19"} <= values(namespace).keys()
+
+
 def test_a_commit_of_a_decision_names_each_deletion(nessie, catalog) -> None:
     nessie("content", "rename", "db.orders", "db.new")
     catalog.create("main", "db.new", 30)

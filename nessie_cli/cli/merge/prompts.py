@@ -105,13 +105,14 @@ class _Resolver:
             return Decision(Choice.SKIP)
         sides = self._sides.of(conflict, self._branch)
         if sides is not self._sides:
-            self._explain(list(sides.explained())[:2])
+            self._explain(sides.explained_sides())
         while True:
             typed = ask(self._err, place + sides.question)
             answer = "abort" if typed is None else sides.meant(typed)
             if answer == "abort":
                 raise Interrupted("aborted; nothing was changed")
-            if answer in _CHOICES:
+            is_possible = answer != "theirs" or sides.is_theirs_possible
+            if answer in _CHOICES and is_possible:
                 return Decision(_CHOICES[answer])
             if answer != "edit":
                 self._answer_otherwise(typed, answer, sides, conflict)

@@ -8,10 +8,10 @@ from typing import NamedTuple
 from nessie_cli.cli.merge.decisions import Choice, Decision
 from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Conflict, ConflictType, ContentKey, KeyRange, Namespace
+from nessie_cli.model import Conflict, ConflictType, ContentKey, Namespace
 from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.content_edits import ContentEdit, without_keys
-from nessie_cli.workspace.staging import StagedList, delete, put, replace
+from nessie_cli.workspace.staging import StagedList, delete_all, put, replace
 
 Decided = Mapping[ContentKey, tuple[Conflict, Decision]]
 """The conflicts of a batch, by key, with their decisions."""
@@ -68,17 +68,14 @@ class BatchResolution:
     def _with_namespace(
         self, staged: StagedList, key: ContentKey, conflict: Conflict
     ) -> StagedList:
-        """Returns the batch that also creates a namespace, or deletes everything below it."""
+        """Returns the batch that also creates a namespace, or deletes its contents.
+
+        These are the contents that the conflict names: nobody has agreed to delete others.
+        """
         if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
-            below = {
-                entry.key: entry.content
-                for entry in self._repository.entries(
-                    self._head, KeyRange(prefix=key), content=True
-                )
-            }
-            for missing in sorted(below.keys() - {item.key for item in staged}):
-                staged = delete(staged, missing, below.get)
-            return staged
+            named = [deleted for option in conflict.options for deleted in option.deletes]
+            present = self._repository.contents(self._head, named)
+            return delete_all(staged, present, present.get)
         state = self._repository.contents(self._head, [key]).get
         namespace = Namespace(elements=key.elements)
         if conflict.type is ConflictType.NAMESPACE_ABSENT or state(key) is None:

@@ -17,7 +17,12 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import old_keys_of, places_of
-from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver, first_below
+from nessie_cli.cli.staging.resolutions import (
+    BatchResolutions,
+    batch_resolver,
+    contents_below,
+    first_below,
+)
 from nessie_cli.errors import InvalidInput, NothingStaged, ReferenceConflict
 from nessie_cli.model import (
     CommitMeta,
@@ -26,6 +31,8 @@ from nessie_cli.model import (
     ConflictType,
     Content,
     ContentKey,
+    MergeBehavior,
+    MergeOption,
     Put,
     ReferenceType,
     Rename,
@@ -169,11 +176,23 @@ def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResu
 
 
 def _with_contents(call: Invocation, batch: Batch, conflict: Conflict) -> Conflict:
-    """Names the contents of a namespace that is not empty in the message of its conflict."""
+    """Names the contents of a namespace that is not empty in its conflict.
+
+    The message names the first ones. The option to keep its deletion names all of them, and is
+    missing if there are too many.
+    """
     if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY or conflict.key is None:
         return conflict
     names = first_below(call, call.head, conflict.key, batch.keys)
-    return replace(conflict, message=f"{conflict.message}: {names}") if names else conflict
+    if not names:
+        return conflict
+    left = contents_below(call, call.head, conflict.key, batch.keys)
+    deletion = [MergeOption(MergeBehavior.FORCE, deletes=tuple(left))] if left else []
+    return replace(
+        conflict,
+        message=f"{conflict.message}: {names}",
+        options=(*deletion, MergeOption(MergeBehavior.DROP)),
+    )
 
 
 def _submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
