@@ -285,6 +285,23 @@ def test_a_commit_of_a_decision_names_each_deletion(nessie, catalog) -> None:
     assert values(catalog) == {"db.new": 1, "db.items": 1}
 
 
+def test_a_namespace_of_a_decision_has_its_key_as_elements(nessie, catalog, tmp_path) -> None:
+    nessie("content", "put", "db", "--property", "k=1")
+    before = content(catalog, "db")
+    changed = Namespace(id=before.id, elements=("db",), properties={"k": "2"})
+    catalog.commit("main", "k", Put(key("db"), changed, before))
+    for elements, code in ((["other"], 2), (["db"], 0)):
+        document = {"type": "NAMESPACE", "elements": elements, "properties": {"k": "3"}}
+        (tmp_path / "n.json").write_text(json.dumps(document))
+        ran = nessie("resolve", "--resolve", "db=n.json", "-m", "both")
+        assert ran.code == code, ran.err
+        assert ("the elements of the namespace to store are not its key" in ran.err) == (code == 2)
+    assert (content(catalog, "db").elements, content(catalog, "db").properties) == (
+        ("db",),
+        {"k": "3"},
+    )
+
+
 # -- restore ---------------------------------------------------------------------------------------
 
 

@@ -105,12 +105,16 @@ class Sides(NamedTuple):
 
         def meaning(plain: str, behavior: MergeBehavior) -> str:
             if behavior not in effects:
-                return f"{plain}; contradicts an earlier answer"
+                why = "contradicts an earlier answer"
+                if conflict.other_key is not None:
+                    why = f"gives {conflict.other_key} a second key"
+                return f"not possible: {why}"
             return "; ".join(filter(None, [plain, effects[behavior]]))
 
         return self._replace(
             meaning_of_ours=meaning(self.meaning_of_ours, MergeBehavior.DROP),
             meaning_of_theirs=meaning(self.meaning_of_theirs, MergeBehavior.FORCE),
+            is_theirs_possible=MergeBehavior.FORCE in effects,
         )
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from nessie_cli.cli.merge.decisions import Choice, Decision
 from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Conflict, ConflictType, ContentKey, Namespace
+from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Namespace
 from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.content_edits import ContentEdit, without_keys
 from nessie_cli.workspace.staging import StagedList, delete_all, put, replace
@@ -40,6 +40,8 @@ class BatchResolution:
         Raises `InvalidInput` if a staged change cannot be kept, or if decisions contradict each
         other.
         """
+        for key, (_, decision) in decided.items():
+            _refuse_foreign_elements(key, decision.content)
         of_contents = {
             key: decision
             for key, (conflict, decision) in decided.items()
@@ -92,6 +94,15 @@ _OF_NAMESPACES = (
 
 def _is_below(key: ContentKey, namespace: ContentKey) -> bool:
     return key != namespace and key.starts_with(namespace)
+
+
+def _refuse_foreign_elements(key: ContentKey, content: Content | None) -> None:
+    """Raises `InvalidInput` for a namespace whose elements are not its key."""
+    if isinstance(content, Namespace) and content.elements != key.elements:
+        raise InvalidInput(
+            f"{key}: the elements of the namespace to store are not its key. Hint: its elements are"
+            f" {list(key.elements)}"
+        )
 
 
 def _refuse_contradiction(
