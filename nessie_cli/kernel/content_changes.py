@@ -138,9 +138,9 @@ def doubled_keys(
     after: defaultdict[bytes, set[bytes]] = defaultdict(set)
     for key, record in {**differing(), **{key: target(key) for key in edits}}.items():
         result = edits.get(key, record)
-        for keys, at in ((before, record), (after, result)):
+        for by_id, at in ((before, record), (after, result)):
             if at is not None and content_id_of(at) in arriving:
-                keys[content_id_of(at)].add(key)
+                by_id[content_id_of(at)].add(key)
     doubles: dict[bytes, bytes] = {}
     for content_id, keys in after.items():
         added = len(keys) - max(1, len(before[content_id]))

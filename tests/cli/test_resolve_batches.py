@@ -302,6 +302,58 @@ def test_a_namespace_of_a_decision_has_its_key_as_elements(nessie, catalog, tmp_
     )
 
 
+@pytest.fixture
+def renamed_into_a_namespace(nessie, catalog):
+    """A table is staged with a new key and value; its namespace is gone, and it was changed."""
+    catalog.commit("main", "m", Put(key("m"), Namespace(elements=("m",))))
+    nessie("content", "rename", "db.orders", "m.b")
+    put(nessie, "m.b", 9)
+    catalog.update("main", "db.orders", 5)
+    catalog.drop("main", "m")
+    return catalog
+
+
+def test_all_conflicts_of_one_content_are_reported_at_once(
+    nessie, renamed_into_a_namespace
+) -> None:
+    conflicts = nessie("commit", "-m", "m", "--json").error["errorDetails"]["conflicts"]
+    assert [c["conflictType"] for c in conflicts] == ["VALUE_DIFFERS", "NAMESPACE_ABSENT"]
+    options = ("--proposed", "db.orders", "--proposed", "m")
+    assert nessie("resolve", *options, "-m", "both").code == 0
+    assert values(renamed_into_a_namespace) == {"m.b": 9, "db.items": 1}
+
+
+def test_the_printed_lines_resolve_one_conflict_after_the_other(
+    nessie, renamed_into_a_namespace
+) -> None:
+    for _ in range(2):
+        refused = nessie("commit", "-m", "m", "--json")
+        assert refused.code == 3
+        conflict = refused.error["errorDetails"]["conflicts"][-1]
+        assert nessie(*shlex.split(conflict["resolutions"][0])[1:]).code == 0
+    assert nessie("commit", "-m", "m").code == 0
+    assert values(renamed_into_a_namespace) == {"m.b": 9, "db.items": 1}
+
+
+def test_a_dropped_change_needs_no_decision_about_its_namespace(
+    nessie, renamed_into_a_namespace
+) -> None:
+    put(nessie, "db.items", 3)
+    ran = nessie("resolve", "--current", "db.orders", "-m", "items")
+    assert (ran.code, values(renamed_into_a_namespace)) == (0, {"db.orders": 5, "db.items": 3})
+
+
+def test_a_change_of_a_deleted_table_needs_its_namespace(nessie, catalog) -> None:
+    put(nessie, "db.orders", 9)
+    catalog.drop("main", "db.orders")
+    catalog.drop("main", "db.items")
+    catalog.drop("main", "db")
+    conflicts = nessie("commit", "-m", "m", "--json").error["errorDetails"]["conflicts"]
+    assert [c["conflictType"] for c in conflicts] == ["KEY_DOES_NOT_EXIST", "NAMESPACE_ABSENT"]
+    code, seen = answering("p\np\n", "resolve", "-m", "both")
+    assert (code, values(catalog)) == (0, {"db.orders": 9}), seen
+
+
 # -- restore ---------------------------------------------------------------------------------------
 
 

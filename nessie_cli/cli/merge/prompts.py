@@ -30,14 +30,19 @@ if TYPE_CHECKING:
 _CHOICES = {"ours": Choice.OURS, "theirs": Choice.THEIRS, "skip": Choice.SKIP}
 
 
-def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) -> bool:
-    """Asks about each conflict whose key is not decided yet. Returns False if one was skipped.
+def decide_all(
+    app: Invocation,
+    error: ReferenceConflict,
+    conflicts: Sequence[Conflict],
+    decisions: Decisions,
+) -> bool:
+    """Asks about those of an error's conflicts whose key is not decided yet.
 
-    Raises as `ask_all` does.
+    Returns False if one was skipped. Raises as `ask_all` does.
     """
     undecided = [
         conflict
-        for conflict in error.conflicts
+        for conflict in conflicts
         if conflict.key is not None and conflict.key not in decisions.of
     ]
     for conflict, decision in zip(

@@ -45,7 +45,7 @@ class BatchResolution:
         of_contents = {
             key: decision
             for key, (conflict, decision) in decided.items()
-            if conflict.type not in _OF_NAMESPACES or decision.content is not None
+            if conflict.type not in OF_NAMESPACES or decision.content is not None
         }
         current = {key for key, decision in of_contents.items() if decision.choice is Choice.OURS}
         proposed = {
@@ -85,7 +85,7 @@ class BatchResolution:
         return replace(staged, key, namespace, state)
 
 
-_OF_NAMESPACES = (
+OF_NAMESPACES = (
     ConflictType.NAMESPACE_ABSENT,
     ConflictType.NOT_A_NAMESPACE,
     ConflictType.NAMESPACE_NOT_EMPTY,

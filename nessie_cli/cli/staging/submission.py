@@ -17,6 +17,7 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import old_keys_of, places_of
+from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.cli.staging.resolutions import (
     BatchResolutions,
     batch_resolver,
@@ -333,8 +334,13 @@ def _difference(expected: Content | None, actual: Content | None) -> ConflictTyp
 def _other_conflicts(
     repository: Repository, batch: Batch, submission: Submission, head: str, found: list[Conflict]
 ) -> list[Conflict]:
-    """Returns the repository's conflicts of the other operations, to report all together."""
-    rest = without(batch.staged, [conflict.key for conflict in found if conflict.key])
+    """Returns the conflicts that remain if the staged changes are kept, to report all together."""
+    keys = [conflict.key for conflict in found if conflict.key]
+    restager = Restager(repository, submission.branch, head, batch.begun_at)
+    try:
+        rest = restager.restaged(batch.staged, dict.fromkeys(keys)).staged
+    except InvalidInput:
+        rest = without(batch.staged, keys)
     if not any(isinstance(item.operation, Put) or item.seen for item in rest):
         return []
     try:
@@ -346,7 +352,7 @@ def _other_conflicts(
             dry_run=True,
         )
     except ReferenceConflict as error:
-        return list(error.conflicts)
+        return [conflict for conflict in error.conflicts if conflict.key not in keys]
     return []
 
 
