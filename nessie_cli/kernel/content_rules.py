@@ -100,10 +100,12 @@ class ContentRules:
 
     def check_used(self, outcome: Outcome, *, is_transplant: bool) -> None:
         """Raises `InvalidInput` for a decision about a content that the source did not change."""
-        del outcome, is_transplant
+        del outcome
         if self._unused:
             names = ", ".join(sorted(str(choice) for choice in self._unused))
-            raise InvalidInput(f"the source does not change {names}")
+            is_named_twice = is_transplant and any(choice.content_id for choice in self._unused)
+            other = ", or another decision names the same content" if is_named_twice else ""
+            raise InvalidInput(f"the source does not change {names}{other}")
 
 
 def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:

@@ -136,6 +136,38 @@ def test_the_conflicts_of_the_first_commit_are_decided_first(nessie, catalog) ->
     assert deleted == ["deletes b on main"]
 
 
+@pytest.fixture
+def renamed_between(nessie, catalog):
+    """`dev` changes a table, renames it, and changes it again; `main` changes it, too."""
+    catalog.branch("dev")
+    catalog.update("main", "db.orders", 11)
+    catalog.update("dev", "db.orders", 12)
+    catalog.rename("dev", "db.orders", "db.sales")
+    catalog.update("dev", "db.sales", 13)
+    return catalog
+
+
+@pytest.mark.parametrize(("option", "snapshot"), [("--theirs", 13), ("--ours", 11)])
+def test_a_printed_line_keeps_the_decision_about_an_earlier_commit(
+    nessie, renamed_between, option, snapshot
+) -> None:
+    words = ("transplant", "main..dev", "--onto", "main", "--ours", "db.orders")
+    (conflict,) = nessie(*words, "--json").error["errorDetails"]["conflicts"]
+    assert conflict["key"]["elements"] == ["db", "sales"]
+    (line,) = [line for line in conflict["resolutions"] if option in line.partition("orders")[2]]
+    ran = nessie(*shlex.split(line)[1:])
+    assert ran.code == 0, ran.err
+    assert renamed_between.snapshot("main", "db.sales") == snapshot
+
+
+def test_two_decisions_about_one_content_of_a_commit_are_refused(nessie, renamed_between) -> None:
+    content_id = nessie("content", "show", "db.orders", "--json").json["content"]["id"]
+    words = ("transplant", "dev~2", "--onto", "main", "--ours", "db.orders")
+    ran = nessie(*words, "--theirs", content_id)
+    assert ran.code == 2
+    assert "another decision names the same content" in ran.err
+
+
 @pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
 def test_drop_is_reported_only_for_keys_that_conflict(nessie, feature, dry_run) -> None:
     feature.update("main", "db.orders", 9)

@@ -17,13 +17,13 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import old_keys_of, places_of
-from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.cli.staging.resolutions import (
     BatchResolutions,
     batch_resolver,
     contents_below,
     first_below,
 )
+from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput, NothingStaged, ReferenceConflict
 from nessie_cli.model import (
     CommitMeta,
