@@ -2,6 +2,10 @@ import shlex
 
 import pytest
 
+from nessie_cli.model import Namespace, Put
+
+from .conftest import key
+
 
 @pytest.fixture
 def feature(catalog):
@@ -166,6 +170,31 @@ def test_two_decisions_about_one_content_of_a_commit_are_refused(nessie, renamed
     ran = nessie(*words, "--theirs", content_id)
     assert ran.code == 2
     assert "another decision names the same content" in ran.err
+
+
+def test_a_namespace_that_an_earlier_commit_makes_room_for_is_prepared_after_it(
+    nessie, catalog
+) -> None:
+    catalog.create("main", "m", 1)
+    catalog.branch("dev")
+    dropped = catalog.drop("dev", "m")
+    catalog.commit("dev", "m", Put(key("m"), Namespace(elements=("m",))))
+    created = catalog.create("dev", "m.a", 7)
+
+    def line(*words: str) -> str:
+        (conflict,) = nessie(*words, "--json").error["errorDetails"]["conflicts"]
+        assert conflict["conflictType"] == "NAMESPACE_ABSENT"
+        (only,) = conflict["resolutions"]
+        return only
+
+    first = line("transplant", dropped, created, "--onto", "main")
+    assert first == f"nessie transplant {dropped[:12]} --onto main"
+    assert nessie(*shlex.split(first)[1:]).code == 0
+    second = line("transplant", created, "--onto", "main")
+    assert second == "nessie --ref main content put m --type namespace -m 'add m'"
+    assert nessie(*shlex.split(second)[1:]).code == 0
+    assert nessie("transplant", created, "--onto", "main").code == 0
+    assert catalog.snapshot("main", "m.a") == 7
 
 
 @pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])
