@@ -354,6 +354,32 @@ def test_a_change_of_a_deleted_table_needs_its_namespace(nessie, catalog) -> Non
     assert (code, values(catalog)) == (0, {"db.orders": 9}), seen
 
 
+@pytest.mark.parametrize("owner", [None, "db.new", "db.orders"])
+def test_a_value_does_not_decide_which_content_has_a_key(nessie, catalog, tmp_path, owner) -> None:
+    nessie("content", "rename", "db.orders", "db.new")
+    catalog.create("main", "db.new", 30)
+    before = {name: content(catalog, name).id for name in ("db.orders", "db.new")}
+    document = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://q", "snapshotId": 77}
+    document |= {"schemaId": 0, "specId": 0, "sortOrderId": 0}
+    document |= {"id": before[owner]} if owner else {}
+    (tmp_path / "v.json").write_text(json.dumps(document))
+    ran = nessie("resolve", "--resolve", "db.new=v.json", "-m", "r")
+    if owner == "db.orders":
+        assert (ran.code, ran.err) == (0, "deleted db.new  iceberg-table\n")
+        assert values(catalog) == {"db.new": 77, "db.items": 1}
+        assert content(catalog, "db.new").id == before["db.orders"]
+        return
+    assert ran.code == 2
+    assert "a value does not decide which of them has the key" in ran.err
+    assert values(catalog) == {"db.orders": 1, "db.items": 1, "db.new": 30}
+    for words in (["resolve", "--proposed", "db.new"], ["content", "put", "db.new"]):
+        assert f"`nessie {' '.join(words)}" in ran.err
+    assert nessie("resolve", "--proposed", "db.new").code == 0
+    assert put(nessie, "db.new", 77).code == 0
+    assert nessie("commit", "-m", "m").code == 0
+    assert values(catalog) == {"db.new": 77, "db.items": 1}
+
+
 # -- restore ---------------------------------------------------------------------------------------
 
 
