@@ -45,7 +45,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "server": _VALUES | {"repository", "wire", "iceberg"},
     "workspace": _VALUES | {"wire"},
     "reaching": _VALUES | {"repository", "workspace"},
-    "iceberg": _VALUES | {"repository", "reaching"},
+    "iceberg": _VALUES | {"wire", "repository", "reaching"},
     "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg"},
     "audit": _VALUES | {"iceberg"},
     "spark": _VALUES | {"repository", "iceberg", "workspace", "reaching", "wire", "gc", "audit"},

@@ -22,6 +22,7 @@ from nessie_cli.server.json_body import read_json
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
+from nessie_cli.wire.large_json import MOST_VALUES
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
@@ -105,6 +106,8 @@ class Call:
 
     checks_locations = True
     """Whether locations are checked on the draft, because the handler does not read metadata."""
+    most_values = MOST_VALUES
+    """The most JSON values of the body."""
 
     def __init__(
         self,
@@ -301,7 +304,7 @@ class Call:
         if self._json is _UNREAD:
             body, self.body = self.body, b""
             try:
-                self._json = read_json(body)
+                self._json = read_json(body, self.most_values)
             except InvalidInput as error:
                 self._json = error.with_traceback(None)
         if isinstance(self._json, InvalidInput):

@@ -30,7 +30,8 @@ from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import LocalFile, MetadataFiles
-from nessie_cli.iceberg.warehouses.tables import LOCATION, check_own_metadata
+from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES, Head, head_of, parsed
+from nessie_cli.iceberg.warehouses.tables import check_own_metadata
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (
     CommitMeta,
@@ -63,6 +64,8 @@ from nessie_cli.server.runtime.writer import Write, Writer
 
 MOST_TRIES = 20
 """How often a change is computed again after lost races."""
+MOST_METADATA = 2 * MAX_BYTES
+"""The most bytes of all metadata files that a request reads to make a change."""
 _APPLICATION = {"application-type": ("iceberg",)}
 """A property of each commit, as Iceberg's own catalogs for Nessie write it."""
 _DIGEST = 16
@@ -86,12 +89,12 @@ class Services(NamedTuple):
 class Proposal(NamedTuple):
     """A change of the branch: nothing if there are no operations.
 
-    `files` are new metadata files, `content_ids` are those of new contents, by key.
+    `files` are new metadata files as text, `content_ids` are those of new contents, by key.
     """
 
     message: str = ""
     operations: Sequence[Operation] = ()
-    files: Sequence[tuple[str, Document]] = ()
+    files: Sequence[tuple[str, bytes]] = ()
     content_ids: Mapping[ContentKey, str] = {}
 
 
@@ -109,6 +112,8 @@ class IcebergCall(Call):
     """The caller."""
     scheme = "http"
     """`http` or `https`, of the connection."""
+    most_values = 500_000
+    """A table or view with a hundred thousand columns has as many."""
     checks_locations = False
     """The handlers check locations in metadata that they have read."""
     target = ""
@@ -147,7 +152,8 @@ class Session:
         self.services = services
         self._catalog = catalog
         self._in_path = prefix
-        self._written: dict[str, Document] = {}
+        self._written: dict[str, bytes] = {}
+        self._read_bytes = 0
         self.local_file: LocalFile | None = None
         """The local file on which the answer depends, and which another program may delete."""
 
@@ -232,22 +238,33 @@ class Session:
             raise NoSuchFile(location) from None
         return self.local_file or self.warehouse.name
 
-    def read(self, location: str) -> Document:
-        """Returns the document of a metadata file that a commit names.
+    def text(self, location: str, *, committed: bool = True) -> bytes:
+        """Returns the text of a metadata file.
 
-        It may come from memory. Raises what `MetadataFiles.read` raises, and `NoSuchFile`.
+        One that a commit names (`committed`) may come from memory. Raises what `MetadataFiles.read`
+        raises, `NoSuchFile`, and `InvalidInput` if the files of a change are too large together.
         """
+        if (written := self._written.get(location)) is not None:
+            return written
         try:
-            return self._written.get(location) or self.files.read(location, committed=True)
+            text = self.files.read(location, committed=committed)
         except MissingFile:
             raise NoSuchFile(location) from None
+        self._read_bytes += len(text)
+        if self._read_bytes > MOST_METADATA:
+            raise InvalidInput(
+                "the metadata files that this request needs have more than"
+                f" {MOST_METADATA // 2**20} MiB together. Hint: change fewer tables at once"
+            )
+        return text
 
-    def read_foreign(self, location: str) -> Document:
-        """Returns the document of a metadata file that no commit names yet; see `read`."""
-        try:
-            return self.files.read(location)
-        except MissingFile:
-            raise NoSuchFile(location) from None
+    def head(self, location: str) -> Head:
+        """Returns the head of a metadata file that a commit names; see `text`."""
+        return head_of(self.text(location), location)
+
+    def read(self, location: str, *, committed: bool = True) -> Document:
+        """Returns the document of a metadata file; see `text`."""
+        return parsed(self.text(location, committed=committed), location)
 
     # -- access to files ---------------------------------------------------------------------------
 
@@ -260,17 +277,18 @@ class Session:
         self,
         key: ContentKey,
         content: IcebergTable | None,
-        document: Document,
+        location: str,
         mode: str | None = None,
     ) -> FileAccess:
         """Returns how the client accesses the files of a table.
 
         There is none if the metadata file lies outside of the table's location, unless the caller
-        may choose locations. `content` is None if the server has just issued the location.
+        may choose locations. `location` is that of the table. `content` is None if the server has
+        just issued it.
         """
         mode = self.delegation_mode if mode is None else mode
         try:
-            self.check_own_metadata(key, content, document)
+            self.check_own_metadata(key, content, location)
         except LocationRefused:
             return FileAccess()
         if not mode:
@@ -280,7 +298,7 @@ class Session:
             ref=self.reference_text,
             key=key,
             content_id=content_id,
-            location=document[LOCATION],
+            location=location,
             resource=self._resource(key),
             catalog=client_uri(self.call.scheme, self.header),
             caller=self.call.who,
@@ -311,14 +329,14 @@ class Session:
         return policy is not None and policy.may_choose_location(self._branch, key, type_)
 
     def check_own_metadata(
-        self, key: ContentKey, content: IcebergTable | IcebergView | None, document: Document
+        self, key: ContentKey, content: IcebergTable | IcebergView | None, location: str
     ) -> None:
         """Raises `LocationRefused` if metadata names a location that does not contain its file.
 
         Callers who may choose locations are not checked, nor what the server has just made.
         """
         if content is not None and not self.may_choose_location(key, content.type):
-            check_own_metadata(document, content.metadata_location)
+            check_own_metadata(location, content.metadata_location)
 
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""
@@ -344,6 +362,7 @@ class Session:
         for number in range(1, MOST_TRIES + 1):
             state = self.state()
             self._check_writable(state.reference)
+            self._read_bytes = 0
             proposal = make(state)
             if not proposal.operations:
                 return Changed(state, state)
@@ -387,13 +406,13 @@ class Session:
             policy.before(change)
 
     @contextmanager
-    def _writing(self, files: Sequence[tuple[str, Document]]) -> Iterator[None]:
+    def _writing(self, files: Sequence[tuple[str, bytes]]) -> Iterator[None]:
         """Writes metadata files, and removes them if certainly no commit needs them."""
         self._written = {}
         try:
-            for location, document in files:
-                self._written[location] = document
-                self.files.write(location, document)
+            for location, text in files:
+                self._written[location] = text
+                self.files.write(location, text)
         except BaseException:
             self._remove_written()
             raise
