@@ -22,11 +22,14 @@ from nessie_cli.server.json_body import read_json
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
+from nessie_cli.wire.guards import lenient
 from nessie_cli.wire.large_json import MOST_VALUES
 
 if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.metadata_files import LocalFile
     from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
     from nessie_cli.server.auth.policy import Policy
+    from nessie_cli.server.http import Reply
 
 A = TypeVar("A")
 
@@ -131,6 +134,8 @@ class Call:
         self.is_ours = _OURS in dict(headers)
         """Whether our own client sent the request (`wire.extensions`)."""
         self.body = body
+        self.local_file: LocalFile | None = None
+        """The local file on which the answer depends, and which another program may delete."""
         self._json: Any = _UNREAD
         self._decoded: Any = _UNREAD
 
@@ -150,6 +155,12 @@ class Call:
         if self._access is None:
             self._access = self._catalog.open(self._catalog.repository)
         return self._access
+
+    def answer(self, handler: Callable[[Any], Any]) -> Answer | Reply:
+        """Returns the answer of a handler."""
+        with lenient():
+            answer: Answer | Reply = handler(self)
+        return answer
 
     def plan(self, repository: Repository, handle: Callable[[Call], A]) -> Planned[A]:
         """Handles the request on a repository, and returns the answer with its draft.
@@ -287,6 +298,11 @@ class Call:
         ]
 
     # -- body -------------------------------------------------------------------------------------
+    @property
+    def is_read(self) -> bool:
+        """Whether the body has been read as JSON."""
+        return self._json is not _UNREAD or self._decoded is not _UNREAD
+
     def take(self, body: bytes) -> None:
         """Sets the body and parses its JSON value.
 

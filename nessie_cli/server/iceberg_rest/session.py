@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote
 
@@ -29,7 +29,7 @@ from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.locations import LocationRefused
-from nessie_cli.iceberg.warehouses.metadata_files import LocalFile, MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES, Head, head_of, parsed
 from nessie_cli.iceberg.warehouses.tables import check_own_metadata
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
@@ -49,8 +49,11 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.requests import Submission
 from nessie_cli.server import targets
+from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.call import Call, CallerAccess, Catalog
 from nessie_cli.server.commit_meta import merged_with_headers
+from nessie_cli.server.exchange import Exchange
+from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest import idempotency
 from nessie_cli.server.iceberg_rest.delegation import Delegation, FileAccess, Table
 from nessie_cli.server.iceberg_rest.errors import NoSuchFile
@@ -58,9 +61,11 @@ from nessie_cli.server.iceberg_rest.prefix import (
     Prefix,
     announced,
     client_uri,
+    read,
     with_parameter,
 )
 from nessie_cli.server.runtime.writer import Write, Writer
+from nessie_cli.server.table import WRITES_FILES, Match
 
 MOST_TRIES = 20
 """How often a change is computed again after lost races."""
@@ -84,6 +89,7 @@ class Services(NamedTuple):
     idempotency: idempotency.Idempotency
     bodies: ByteCache
     """Encoded answers that load tables, by all that they depend on."""
+    gate: Gate | None = None
 
 
 class Proposal(NamedTuple):
@@ -108,18 +114,38 @@ class Changed(NamedTuple):
 class IcebergCall(Call):
     """A request to the catalog. Its idempotency key is the request id of its write."""
 
-    who = ""
-    """The caller."""
-    scheme = "http"
-    """`http` or `https`, of the connection."""
     most_values = 500_000
     """A table or view with a hundred thousand columns has as many."""
     checks_locations = False
     """The handlers check locations in metadata that they have read."""
-    target = ""
-    """The method, path and query as the client sent them."""
-    sent = b""
-    """The body as the client sent it."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        match: Match,
+        catalog: Catalog,
+        body: bytes,
+        services: Services,
+    ) -> None:
+        scope = exchange.scope
+        query = scope["query_string"]
+        super().__init__(catalog, match.segments, query.decode("latin-1"), exchange.headers, body)
+        self.services = services
+        self.all_headers = exchange.headers
+        self.who = exchange.principal
+        """The caller."""
+        self.scheme: str = scope["scheme"]
+        """`http` or `https`, of the connection."""
+        self.target = f"{exchange.method} {scope['raw_path']!r} {query!r}"
+        """The method, path and query as the client sent them."""
+        self.sent = body
+        """The body as the client sent it."""
+        self.writes = match.endpoint.effect is WRITES_FILES
+
+    def answer(self, handler: Callable[[Session], Reply]) -> Reply:
+        """Returns the answer of a handler. A write under an idempotency key happens once."""
+        session = Session(self, self._catalog, self.services)
+        return session.once(partial(handler, session)) if self.writes else handler(session)
 
     @cached_property
     def request_id(self) -> str | None:
@@ -145,24 +171,21 @@ class IcebergCall(Call):
 class Session:
     """One request: reads with the rights of its caller, and changes of the branch."""
 
-    def __init__(
-        self, call: IcebergCall, catalog: Catalog, prefix: Prefix, services: Services
-    ) -> None:
+    def __init__(self, call: IcebergCall, catalog: Catalog, services: Services) -> None:
         self.call = call
         self.services = services
         self._catalog = catalog
-        self._in_path = prefix
         self._written: dict[str, bytes] = {}
         self._read_bytes = 0
-        self.local_file: LocalFile | None = None
-        """The local file on which the answer depends, and which another program may delete."""
 
     # -- the names in the request ------------------------------------------------------------------
 
     @cached_property
     def _prefix(self) -> Prefix:
         """The reference and warehouse in the path, and in the parameter of the configuration."""
-        return with_parameter(self._in_path, self.call.text("warehouse"))
+        segments = self.call.segments
+        in_path = read(segments.get("ref"), segments.get("prefix"))
+        return with_parameter(in_path, self.call.text("warehouse"))
 
     @cached_property
     def warehouse(self) -> Warehouse:
@@ -233,10 +256,10 @@ class Session:
         Raises `NoSuchFile` if a local file is missing. Does not look for a remote one.
         """
         try:
-            self.local_file = self.files.local_file(location)
+            file = self.call.local_file = self.files.local_file(location)
         except MissingFile:
             raise NoSuchFile(location) from None
-        return self.local_file or self.warehouse.name
+        return file or self.warehouse.name
 
     def text(self, location: str, *, committed: bool = True) -> bytes:
         """Returns the text of a metadata file.
@@ -450,7 +473,7 @@ class Session:
 
     # -- repetitions -------------------------------------------------------------------------------
 
-    def once(self, run: Callable[[], Any]) -> Any:
+    def once(self, run: Callable[[], Reply]) -> Reply:
         """Runs a request that writes. Under an idempotency key it happens once."""
         key, digest = self.call.request_id, self.call.digest
         if key is None or digest is None:
