@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.content_merge import ContentStates, OtherContents, Position
+from nessie_cli.kernel.content_merge import OtherContents
+from nessie_cli.kernel.content_verdicts import ContentStates, Position
 from nessie_cli.kernel.decisions import Sides, ThreeWay
 from nessie_cli.kernel.forms import content_id_of
 from nessie_cli.kernel.objects import Objects

@@ -11,14 +11,8 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, KeyOption
 from nessie_cli.kernel.content_changes import ContentChanges
-from nessie_cli.kernel.content_merge import (
-    Choice,
-    ContentMerge,
-    ContentStates,
-    Side,
-    Verdict,
-    merge_contents,
-)
+from nessie_cli.kernel.content_merge import ContentMerge, merge_contents
+from nessie_cli.kernel.content_verdicts import Choice, ContentStates, Side, Verdict
 from nessie_cli.kernel.decisions import Detail, Outcome, Sides
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.key_merge import read_choice
