@@ -30,6 +30,10 @@ UNION ALL SELECT 2, id, caller, digest, result, time, check_sum FROM requests WH
 """The settings version, a reference and a request, in one statement."""
 
 
+_MOST_SHOWN = 100
+"""The most characters or bytes of a name in a message. References have up to 1,024."""
+
+
 class DamagedRow(Exception):
     """A row whose checksum is wrong."""
 
@@ -48,7 +52,7 @@ def reflog_row_of(row: Row) -> ReflogRow:
     except (TypeError, ValueError):
         valid = False
     if not valid:
-        raise DamagedRow(f"table reflog, row {row[0]!r}: its checksum is wrong")
+        raise DamagedRow(f"table reflog, row {shown(row[0])}: its checksum is wrong")
     return ReflogRow(row[0], Move(*fields[1:]))
 
 
@@ -98,9 +102,16 @@ def is_valid(row: Row) -> bool:
         return False
 
 
+def shown(name: object) -> str:
+    """Returns a name in a store, which may have any size and type, for a message."""
+    if isinstance(name, (str, bytes)) and len(name) > _MOST_SHOWN:
+        return f"{name[:_MOST_SHOWN]!r}..."
+    return repr(name)
+
+
 def _check(table: str, row: Row, name: object) -> None:
     if not is_valid(row):
-        raise DamagedRow(f"table {table}, row {name!r}: its checksum is wrong")
+        raise DamagedRow(f"table {table}, row {shown(name)}: its checksum is wrong")
 
 
 def check_order(
@@ -116,7 +127,7 @@ def check_order(
         except TypeError:
             in_order = False
         if not in_order:
-            raise DamagedRow(f"table {table}, row {place!r}: out of order")
+            raise DamagedRow(f"table {table}, row {shown(place)}: out of order")
         last = place
 
 
@@ -126,7 +137,7 @@ def check_types(table: str, row: Row, types: Sequence[type]) -> Row:
     SQLite stores any type in any column. Rows with a checksum need no other check.
     """
     if not all(map(isinstance, row, types)):
-        raise DamagedRow(f"table {table}, row {row[0]!r}: its fields have the wrong types")
+        raise DamagedRow(f"table {table}, row {shown(row[0])}: its fields have the wrong types")
     return row
 
 
