@@ -19,6 +19,7 @@ from nessie_cli.store.rows import (
     check_order,
     checked_row,
     reflog_row_of,
+    shown,
     with_check,
 )
 
@@ -117,8 +118,8 @@ def _is_valid(table: str, row: Row) -> bool:
 
 def _described(name: str) -> str:
     if is_setting(name):
-        return f"setting {name.removeprefix(SETTING_PREFIX)!r}"
-    return f"reference {name!r}"
+        return f"setting {shown(name.removeprefix(SETTING_PREFIX))}"
+    return f"reference {shown(name)}"
 
 
 def log_rows(

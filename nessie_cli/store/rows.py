@@ -48,6 +48,9 @@ _VALUES: Mapping[str, Mapping[int, Container[object]]] = {
 }
 """The values of columns, by place, whose types have others."""
 
+_MOST_SHOWN = 100
+"""The most characters or bytes of a name in a message. References have up to 1,024."""
+
 
 class DamagedRow(Exception):
     """A row whose checksum or fields are wrong."""
@@ -66,7 +69,7 @@ def reflog_row_of(row: Row) -> ReflogRow:
     except (TypeError, ValueError):
         valid = False
     if not valid:
-        raise DamagedRow(f"table reflog, row {row[0]!r}: its checksum is wrong")
+        raise DamagedRow(f"table reflog, row {shown(row[0])}: its checksum is wrong")
     check_fields("reflog", row)
     return ReflogRow(row[0], Move(*fields[1:]))
 
@@ -109,7 +112,7 @@ def checked_row(table: str, row: Row) -> Row:
     """Returns the fields of a row without its checksum, after verifying them."""
     *fields, check_sum = row
     if row_check(table, fields) != check_sum:
-        raise DamagedRow(f"table {table}, row {row[0]!r}: its checksum is wrong")
+        raise DamagedRow(f"table {table}, row {shown(row[0])}: its checksum is wrong")
     return check_fields(table, tuple(fields))
 
 
@@ -121,8 +124,17 @@ def check_fields(table: str, row: Row) -> Row:
     check_types(table, row, _TYPES[table])
     for place, values in _VALUES.get(table, {}).items():
         if row[place] not in values:
-            raise DamagedRow(f"table {table}, row {row[0]!r}: {row[place]!r} is not valid there")
+            raise DamagedRow(
+                f"table {table}, row {shown(row[0])}: {shown(row[place])} is not valid there"
+            )
     return row
+
+
+def shown(name: object) -> str:
+    """Returns a name in a store, which may have any size and type, for a message."""
+    if isinstance(name, (str, bytes)) and len(name) > _MOST_SHOWN:
+        return f"{name[:_MOST_SHOWN]!r}..."
+    return repr(name)
 
 
 def check_order(
@@ -138,7 +150,7 @@ def check_order(
         except TypeError:
             in_order = False
         if not in_order:
-            raise DamagedRow(f"table {table}, row {place!r}: out of order")
+            raise DamagedRow(f"table {table}, row {shown(place)}: out of order")
         last = place
 
 
@@ -148,7 +160,7 @@ def check_types(table: str, row: Row, types: Sequence[type | UnionType]) -> Row:
     SQLite stores any type in any column.
     """
     if not all(map(isinstance, row, types)):
-        raise DamagedRow(f"table {table}, row {row[0]!r}: its fields have the wrong types")
+        raise DamagedRow(f"table {table}, row {shown(row[0])}: its fields have the wrong types")
     return row
 
 

@@ -22,6 +22,7 @@ from nessie_cli.store.rows import REQUEST, DamagedRow, Row, check_fields, settin
 from nessie_cli.store.sqlite.dump import SQLiteDump
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.schema import APPLICATION_ID, LOADED_FORMAT
+from nessie_cli.store.sqlite.session import LONGEST_ROW
 
 _SETTINGS = "SELECT name, value, version, check_sum FROM settings"
 _REFERENCES = "SELECT name, kind, target, check_sum FROM refs ORDER BY name"
@@ -60,6 +61,7 @@ def _open(path: str) -> apsw.Connection:
     url = f"file:{quote(os.path.abspath(path))}{'?immutable=1' if idle else ''}"
     connection = apsw.Connection(url, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     connection.set_busy_timeout(10_000)
+    connection.limit(apsw.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
     return connection
 
 
