@@ -180,7 +180,7 @@ def merge_contents(
 class ContentMerge:
     """The verdicts about contents, those that others displaced included.
 
-    `unused` are the choices that name no content that theirs changed.
+    `unused` are the choices that decide about no content that theirs changed.
     """
 
     def __init__(self, changes: Sequence[ContentStates], others: OtherContents) -> None:
@@ -214,10 +214,10 @@ class ContentMerge:
             place = undecided.named(given)
             if place is None:
                 self.unused.append(given)
-            elif place in by_index:
-                raise InvalidInput(f"{by_index[place]} and {given} name the same content")
-            else:
+            elif place not in by_index:
                 by_index[place] = given
+            else:
+                by_index[place] = self._one_of(by_index[place], given, by_key=only_conflicts)
         for index, (verdict, before) in enumerate(
             zip(list(self.verdicts), undecided.verdicts, strict=False)
         ):
@@ -231,6 +231,18 @@ class ContentMerge:
             else:
                 self._given[verdict.states] = choice
                 self._apply(choice, verdict, before)
+
+    def _one_of(self, first: Choice, second: Choice, *, by_key: bool) -> Choice:
+        """Returns the choice by key, if `by_key` and the other one is by id.
+
+        The other one can be for other commits, in which the content has another key. Otherwise
+        raises `InvalidInput`, because both name one content.
+        """
+        if not by_key or (first.content_id is None) == (second.content_id is None):
+            raise InvalidInput(f"{first} and {second} name the same content")
+        named, other = (first, second) if first.content_id is None else (second, first)
+        self.unused.append(other)
+        return named
 
     def given(self, states: ContentStates) -> Choice | None:
         """Returns the decision about a content."""

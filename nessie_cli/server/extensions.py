@@ -12,7 +12,7 @@ from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.listings import MOST_COMMITS, token_start
 from nessie_cli.server.paging import Page, limit
 from nessie_cli.server.streams import Listing, listing
-from nessie_cli.server.table import NoRoute, Route
+from nessie_cli.server.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
 from nessie_cli.wire.encode import (
@@ -206,14 +206,24 @@ def _require_extensions(call: Call) -> None:
 
 
 EXTENSIONS = (
-    Route("GET", "/api/v2/caller", get_caller, "The authenticated caller", "", lasts=False),
-    Route("GET", "/api/v2/divisions", get_divisions, "Parts of a state", ""),
-    Route("GET", "/api/v2/messages", get_messages, "Messages of tags", ""),
-    Route("GET", "/api/v2/reflog", get_reflog, "Moves of references", ""),
-    Route("GET", "/api/v2/requests/{request}", get_request, "The result of a write", ""),
-    Route("POST", "/api/v2/trees/{ref}/rename", post_rename, "Rename a reference", "", writes=True),
+    Endpoint("GET", "/api/v2/caller", get_caller, doc=Doc("The authenticated caller")),
+    Endpoint(
+        "GET", "/api/v2/divisions", get_divisions, cacheable=True, doc=Doc("Parts of a state")
+    ),
+    Endpoint("GET", "/api/v2/messages", get_messages, cacheable=True, doc=Doc("Messages of tags")),
+    Endpoint("GET", "/api/v2/reflog", get_reflog, cacheable=True, doc=Doc("Moves of references")),
+    Endpoint(
+        "GET",
+        "/api/v2/requests/{request}",
+        get_request,
+        cacheable=True,
+        doc=Doc("The result of a write"),
+    ),
+    Endpoint(
+        "POST", "/api/v2/trees/{ref}/rename", post_rename, WRITES, doc=Doc("Rename a reference")
+    ),
 )
-"""Routes of the extensions.
+"""The endpoints of the extensions.
 
 They are not in the OpenAPI document, which describes what every client may use.
 """

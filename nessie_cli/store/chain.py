@@ -17,7 +17,7 @@ from nessie_cli.store.rows import (
     Row,
     anchor_of,
     check_order,
-    is_valid,
+    checked_row,
     reflog_row_of,
     with_check,
 )
@@ -99,12 +99,20 @@ class _Chains:
         for name in sorted(names - rows.keys() - self._deleted - self._broken):
             yield f"{_described(name)} is missing, but its reflog does not end with a deletion"
         for name, row in rows.items():
-            if name in self._broken or not is_valid(row):
+            if name in self._broken or not _is_valid(table, row):
                 continue
             if row[-2] != self._newest.get(name, b""):
                 yield f"{_described(name)} does not belong to the newest entry of its reflog"
             elif name in self._deleted:
                 yield f"{_described(name)} exists, but the newest entry of its reflog deleted it"
+
+
+def _is_valid(table: str, row: Row) -> bool:
+    try:
+        checked_row(table, row)
+    except DamagedRow:
+        return False
+    return True
 
 
 def _described(name: str) -> str:
@@ -169,5 +177,5 @@ class Expiry:
         A reference that does not exist needs no anchor, unless it is created again.
         """
         last = {name: (digest, is_end) for _, name, digest, is_end, _ in expired}
-        anchors = [with_check(name, digest) for name, (digest, _) in last.items()]
+        anchors = [with_check("anchors", name, digest) for name, (digest, _) in last.items()]
         return anchors, [n for n, (_, is_end) in last.items() if is_end and not is_setting(n)]

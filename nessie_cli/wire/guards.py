@@ -44,6 +44,16 @@ class _Closed(Guard):
     model_config = ConfigDict(extra="forbid")
 
 
+def check_size(data: Any, name: str, most: int, path: str = "") -> None:
+    """Raises `InvalidInput` if a list or object in an object has more than `most` items.
+
+    It is for what has no size in practice: a model reads all items in one call.
+    """
+    items = data.get(name) if isinstance(data, Mapping) else None
+    if isinstance(items, (list, dict)) and len(items) > most:
+        raise fault(join(path, name), f"has more than {most:,} items")
+
+
 @cache
 def guard_of(shape: Any) -> type[Guard]:
     """Returns the model of a shape in a request.

@@ -9,7 +9,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model.durations import duration_nanos
 from nessie_cli.wire.bodies import UpdateRepositoryConfigRequest
 from nessie_cli.wire.encode import Json
-from nessie_cli.wire.guards import check, guard_of
+from nessie_cli.wire.guards import check, check_size, guard_of
 from nessie_cli.wire.json_text import describe, fault, join
 from nessie_cli.wire.rest import GarbageCollectorConfig
 from nessie_cli.wire.values import object_with_type
@@ -18,6 +18,8 @@ GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"
 TYPE_NAMES = frozenset({GARBAGE_COLLECTOR})
 """The types that a repository stores."""
 
+MOST_POLICIES = 10_000
+"""The most retention policies of a repository."""
 _POLICY_RULE = (
     "must be NONE, a positive number of commits, a duration (PT36H, P30D)"
     " or an instant (2026-01-31T12:00:00Z)"
@@ -34,6 +36,7 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
             f"Repository config type bundle for '{name}' is not available"
             " on the Nessie server side."
         )
+    check_size(config, "perRefCutoffPolicies", MOST_POLICIES, "config")
     guard: Any = check(guard_of(GarbageCollectorConfig), config, "config")
     policies = [
         _policy(one, join("config.perRefCutoffPolicies", index))

@@ -24,12 +24,14 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
+from nessie_cli.model.contents import MOST_PROPERTIES
 from nessie_cli.wire.decode import (
     decode_batch,
     decode_commit_meta,
     decode_content,
     decode_content_value,
     decode_key,
+    decode_namespace_update,
     decode_operation,
     decode_operations,
 )
@@ -496,3 +498,17 @@ def test_the_cost_of_an_operation_does_not_grow_with_the_batch(form):
 def test_a_batch_may_have_a_hundred_thousand_operations():
     text = f"[{','.join([json.dumps(PUT)] * 100_000)}]"
     assert len(decode_batch(text, "b")[1]) == 100_000
+
+
+@pytest.mark.parametrize("name", ["propertyUpdates", "propertyRemovals"])
+def test_the_size_of_a_namespace_update_is_bounded(name: str) -> None:
+    names = [str(number) for number in range(MOST_PROPERTIES + 1)]
+
+    def update(count: int) -> dict[str, Any]:
+        return {
+            name: names[:count] if name == "propertyRemovals" else dict.fromkeys(names[:count], "v")
+        }
+
+    assert any(map(len, decode_namespace_update(update(MOST_PROPERTIES))))
+    message = message_of(decode_namespace_update, update(MOST_PROPERTIES + 1))
+    assert message == f"{name}: has more than 100,000 items"

@@ -132,17 +132,18 @@ def apply(
             _move(cursor, name, before[name], decided.references[name], newest[name])
     if requests := [one.request for one in done if one.records_request]:
         cursor.executemany(
-            RECORD, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+            RECORD,
+            [with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests],
         )
     changes = [write.settings for write in done if write.settings]
     for version, settings in enumerate(changes, decided.settings_version - len(changes) + 1):
         for name, value in settings.items():
             chain = chain_of_setting(name)
             newest_entry = _newest(cursor, chain)
-            cursor.execute(SET, with_check(name, value, version, newest_entry))
+            cursor.execute(SET, with_check("settings", name, value, version, newest_entry))
             if not newest_entry:
                 # An anchor shows that the setting exists.
-                cursor.execute(ADD_ANCHOR, with_check(chain, b""))
+                cursor.execute(ADD_ANCHOR, with_check("anchors", chain, b""))
 
 
 def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:
@@ -166,7 +167,7 @@ def _move(
     if after is None:
         cursor.execute(_DELETE, (name,))
         return
-    row = with_check(name, after.kind, after.target, newest)
+    row = with_check("refs", name, after.kind, after.target, newest)
     if before is not None and before.kind == after.kind:
         cursor.execute(_MOVE, (name, *row[2:]))
     else:
