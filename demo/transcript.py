@@ -1,8 +1,5 @@
 """Writes the transcript of a demo run into a page of `docs/`.
 
-With `--print`, it prints the transcript instead, as the demo goes on: `demo/run` does so if its
-output is a pipe.
-
 A test compares the page with a new run. Hashes, snapshots and times differ from run to run.
 `normalised` removes them, so the page is only rewritten if anything else has changed.
 """
@@ -16,7 +13,6 @@ import re
 import struct
 import sys
 import termios
-from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,10 +28,10 @@ _WHEN = re.compile(r"just\s+now|\d+\s+(?:second|minute)s?\s+ago")
 _CHANGING = re.compile(r"\S*(?:…|[0-9a-f]{8}|\d{8})\S*")
 
 
-def run(show: Callable[[str], object] = str) -> str:
+def run() -> str:
     """Returns the output of a demo on a terminal without colours.
 
-    Calls `show` with each part of it. Raises `RuntimeError` if the demo fails.
+    Raises `RuntimeError` if the demo fails.
     """
     process, terminal = pty.fork()
     if process == 0:
@@ -43,7 +39,6 @@ def run(show: Callable[[str], object] = str) -> str:
     output = b""
     while chunk := _read(terminal):
         output += chunk
-        show(chunk.decode(errors="replace").replace("\r\n", "\n"))
     _, status = os.waitpid(process, 0)
     text = SCRATCH.sub("/lake", output.decode().replace("\r\n", "\n")).lstrip("\n")
     if status:
@@ -84,34 +79,18 @@ def in_page(page: str) -> str:
     return page.partition(BEGIN)[2].partition(END)[0]
 
 
-def print_transcript() -> int:
-    """Prints the transcript, and returns the exit code of the demo."""
-
-    def show(text: str) -> None:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-
-    try:
-        run(show)
-    except RuntimeError:
-        return 1
-    return 0
-
-
 def main() -> None:
     """Updates the page."""
     page = PAGE.read_text(encoding="utf-8")
-    found = run()
-    if normalised(found) == normalised(in_page(page)):
+    transcript = run()
+    if normalised(transcript) == normalised(in_page(page)):
         print(f"{PAGE.name} is up to date")
         return
     before, _, rest = page.partition(BEGIN)
     after = rest.partition(END)[2]
-    PAGE.write_text(f"{before}{BEGIN}{found}{END}{after}", encoding="utf-8")
+    PAGE.write_text(f"{before}{BEGIN}{transcript}{END}{after}", encoding="utf-8")
     print(f"{PAGE.name}: transcript written")
 
 
 if __name__ == "__main__":
-    if sys.argv[1:] == ["--print"]:
-        sys.exit(print_transcript())
     main()

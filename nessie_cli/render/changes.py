@@ -154,20 +154,12 @@ def tally(changes: Iterable[Change]) -> dict[str, int]:
     return {kind.name.lower(): counted[kind] for kind in ChangeKind}
 
 
-def counts(changes: Iterable[Change]) -> str:
-    """Returns `+2 ~1 -1 >1` for created, updated, deleted, renamed; zeros are left out."""
-    return "".join(span.text for span in _signed(changes)).rstrip() or "0"
-
-
 def count_line(changes: Iterable[Change]) -> Line:
-    """Returns the counts in colour."""
-    return _signed(changes) or [Span("no change", "label")]
-
-
-def _signed(changes: Iterable[Change]) -> list[Span]:
+    """Returns `+2 ~1 -1 >1` for created, updated, deleted, renamed; zeros are left out."""
     counted = Counter(change.kind for change in changes)
-    return [
+    signed = [
         Span(f"{sign}{counted[kind]} ", kind.style)
         for kind, sign in _SIGNS.items()
         if counted[kind]
     ]
+    return signed or [Span("no change", "label")]

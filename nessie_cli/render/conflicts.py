@@ -1,7 +1,4 @@
-"""Conflicts for people: the changes of both sides, three states, and resolving commands.
-
-On a terminal, long locations are shortened; in a pipe every value is whole and nothing is padded.
-"""
+"""Conflicts for people: the changes of both sides, three states, and resolving commands."""
 
 from __future__ import annotations
 
@@ -13,7 +10,16 @@ from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, Rename
 from nessie_cli.render.fields import TYPE, Difference, differences
 from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, visible, wrap
+from nessie_cli.render.text import (
+    cells,
+    fit_alike,
+    name_of,
+    pad,
+    short_hash,
+    shorten_end,
+    visible,
+    wrap,
+)
 
 NOTHING = "(none)"
 """The text for a missing content."""
@@ -92,28 +98,21 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
             yield []
         yield from _headline(conflict, report.sides, terminal)
         yield from _comparison(conflict, report, terminal)
-        yield from _renames(conflict, report.sides, terminal)
+        yield from _renames(conflict, report.sides)
         if conflict.commit is not None:
-            yield _fact("commit", terminal, Span(terminal.hash(conflict.commit), "hash"))
+            yield _row("commit", Span(short_hash(conflict.commit), "hash"))
         if conflict.changed_by:
             room = terminal.width - len(_INDENT) - _LABELS
             for line, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=room)):
                 label = "" if line else "changed by"
-                yield trimmed(_fact(label, terminal, *spans))
+                yield trimmed(_row(label, *spans))
         yield from _resolve_lines(
-            report.resolutions(conflict), report.resolver if conflict.key else "", terminal
+            report.resolutions(conflict), report.resolver if conflict.key else ""
         )
 
 
 def _row(label: str, *spans: Span) -> Line:
     return [Span(_INDENT), Span(pad(label, _LABELS), "label"), *spans]
-
-
-def _fact(label: str, terminal: Terminal, *spans: Span) -> Line:
-    """Returns a label with a value: aligned on a terminal, not padded elsewhere."""
-    if terminal.is_terminal:
-        return _row(label, *spans)
-    return [Span(_INDENT), Span(f"{label}: ", "label"), *spans]
 
 
 # -- what happened ---------------------------------------------------------------------------------
@@ -122,7 +121,7 @@ def _fact(label: str, terminal: Terminal, *spans: Span) -> Line:
 def _headline(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[Line]:
     """`conflict: KEY was changed on main and on nightly   VALUE_DIFFERS`."""
     text = _sentence(conflict, sides) or visible(conflict.message)
-    first, *others = wrap(text, terminal.width - len(_TITLE)) if terminal.is_terminal else [text]
+    first, *others = wrap(text, terminal.width - len(_TITLE))
     key = visible(str(conflict.key)) if conflict.key else ""
     rest = first.removeprefix(key)
     lines = [
@@ -131,7 +130,7 @@ def _headline(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[
     ]
     kind = Span(conflict.type.value, "conflict")
     width = sum(cells(span.text) for span in lines[-1])
-    if terminal.is_terminal and width + len(_BEFORE_TYPE) + len(kind.text) > terminal.width:
+    if width + len(_BEFORE_TYPE) + len(kind.text) > terminal.width:
         lines.append([Span(_INDENT), kind])
     else:
         lines[-1] += [Span(_BEFORE_TYPE), kind]
@@ -173,7 +172,7 @@ def _done(base: Content | None, state: Content | None, rename: Rename | None) ->
     return " and ".join(parts)
 
 
-def _renames(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[Line]:
+def _renames(conflict: Conflict, sides: Sides) -> Iterator[Line]:
     for place, rename in (
         (sides.places[1], conflict.source_rename),
         (sides.places[0], conflict.target_rename),
@@ -182,8 +181,8 @@ def _renames(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[L
             spans = [Span(str(rename.old), "key"), Span(" to "), Span(str(rename.new), "key")]
             spans.append(Span(f" {place}"))
             if rename.by and rename.by.hash:
-                spans += [Span(" by "), Span(terminal.hash(rename.by.hash), "hash")]
-            yield _fact("renamed", terminal, *spans)
+                spans += [Span(" by "), Span(short_hash(rename.by.hash), "hash")]
+            yield _row("renamed", *spans)
 
 
 # -- the three states ------------------------------------------------------------------------------
@@ -192,36 +191,35 @@ def _renames(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[L
 def _comparison(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
     """Returns the fields that differ between the three states, or nothing for unknown states.
 
-    On a terminal they are a table if every value fits, otherwise one value per line.
+    They are a table if every value fits, otherwise one value per line.
     """
     states = (conflict.expected, conflict.actual, conflict.proposed)
     if not any(states):
         return
-    found = [
-        (visible(one.label), _spelled(one))
-        for one in sorted(
-            differences(states, report.figures(conflict)), key=lambda one: one.label == _LOCATION
+    fields = [
+        (visible(difference.label), _spelled(difference))
+        for difference in sorted(
+            differences(states, report.figures(conflict)),
+            key=lambda difference: difference.label == _LOCATION,
         )
     ]
     titles = report.sides.titles
-    labels = max([_LABELS, *(cells(label) + _GAP for label, _ in found)])
-    rows = [titles, *(texts for label, texts in found if label != _LOCATION)]
+    labels = max([_LABELS, *(cells(label) + _GAP for label, _ in fields)])
+    rows = [titles, *(texts for label, texts in fields if label != _LOCATION)]
     widths = [max(cells(row[i]) for row in rows) for i in range(len(states))]
     spare = terminal.width - len(_INDENT) - labels - sum(widths) - _GAP * (len(states) - 1)
     room = min(widths) + spare // len(states)
-    if not terminal.is_terminal:
-        yield from _listed(found, titles, terminal)
-    elif spare >= 0 and room >= _LEAST:
-        yield from _table(found, titles, labels, room)
+    if spare >= 0 and room >= _LEAST:
+        yield from _table(fields, titles, labels, room)
     else:
-        yield from _listed(found, _short(titles), terminal, named=titles)
+        yield from _listed(fields, titles, terminal.width)
 
 
 def _table(
-    found: Sequence[tuple[str, list[str]]], titles: Sequence[str], labels: int, room: int
+    fields: Sequence[tuple[str, list[str]]], titles: Sequence[str], labels: int, room: int
 ) -> Iterator[Line]:
     """Returns a table with a column for each state. Locations are shortened to `room` columns."""
-    rows = [fit_alike(texts, room) if label == _LOCATION else texts for label, texts in found]
+    rows = [fit_alike(texts, room) if label == _LOCATION else texts for label, texts in fields]
     widths = [max(cells(row[i]) for row in [titles, *rows]) + _GAP for i in range(len(titles))]
 
     def line(label: str, texts: Sequence[str], styles: Sequence[str]) -> Line:
@@ -232,32 +230,23 @@ def _table(
         return trimmed([Span(_INDENT), Span(pad(label, labels), "label"), *values])
 
     yield line("", titles, ["label"] * len(titles))
-    for (label, _), texts in zip(found, rows, strict=True):
+    for (label, _), texts in zip(fields, rows, strict=True):
         yield line(label, texts, _STYLES)
 
 
 def _listed(
-    found: Sequence[tuple[str, list[str]]],
-    titles: Sequence[str],
-    terminal: Terminal,
-    named: Sequence[str] = (),
+    fields: Sequence[tuple[str, list[str]]], titles: Sequence[str], width: int
 ) -> Iterator[Line]:
-    """Returns each field, and below it its value in each state.
-
-    `named` are the titles with the names of the branches, of which `titles` are the first words.
-    """
-    for title, name in zip(titles, named, strict=False):
-        if name != title:
-            yield _row(title, Span(name.removeprefix(title).strip(" ()"), "name"))
-    room = max(terminal.width - len(_INDENT) - _LABELS, _LEAST)
-    for label, texts in found:
+    """Returns each field, and below it its value in each state."""
+    short = _short(titles)
+    for title, full in zip(short, titles, strict=True):
+        if full != title:
+            yield _row(title, Span(full.removeprefix(title).strip(" ()"), "name"))
+    room = max(width - len(_INDENT) - _LABELS, _LEAST)
+    for label, texts in fields:
         yield [Span(_INDENT), Span(label, "label")]
-        values = fit_alike(texts, room) if terminal.is_terminal else texts
-        for title, text, style in zip(titles, values, _STYLES, strict=True):
-            if terminal.is_terminal:
-                head = _INDENT + pad(title, _LABELS - len(_INDENT))
-            else:
-                head = f"{_INDENT}{title}: "
+        for title, text, style in zip(short, fit_alike(texts, room), _STYLES, strict=True):
+            head = _INDENT + pad(title, _LABELS - len(_INDENT))
             yield trimmed([Span(_INDENT), Span(head, "label"), Span(text, style)])
 
 
@@ -279,32 +268,30 @@ def _spelled(difference: Difference) -> list[str]:
 def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
     """Returns hash, subject, author and time of a commit.
 
-    On a terminal, the subject is shortened to fit into `room` columns.
+    The subject is shortened to fit into `room` columns.
     """
-    hash_ = Span(terminal.hash(meta.hash or ""), "hash")
+    hash_ = Span(short_hash(meta.hash or ""), "hash")
     tail = Span(
         ", ".join(
             filter(
                 None,
                 [
-                    visible(terminal.person(meta.author or meta.committer or "")),
+                    visible(name_of(meta.author or meta.committer or "")),
                     terminal.time(meta.commit_time),
                 ],
             )
         ),
         "author",
     )
-    subject = visible(meta.subject)
-    if terminal.is_terminal:
-        beside = room - cells(hash_.text) - cells(tail.text) - 4
-        subject = shorten_end(subject, max(beside, _LEAST_SUBJECT))
+    left = room - cells(hash_.text) - cells(tail.text) - len(' "" ')
+    subject = shorten_end(visible(meta.subject), max(left, _LEAST_SUBJECT))
     return [hash_, Span(f' "{subject}" '), tail]
 
 
 def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[list[Span]]:
     """Returns the same on one line, or on two lines on a narrow terminal."""
     hash_, subject, tail = commit_spans(meta, terminal, room=room)
-    if not terminal.is_terminal or cells(hash_.text + subject.text + tail.text) <= room:
+    if cells(hash_.text + subject.text + tail.text) <= room:
         return [[hash_, subject, tail]]
     return [commit_spans(meta, terminal, room=room + cells(tail.text))[:2], [tail]]
 
@@ -312,21 +299,17 @@ def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[lis
 # -- the way out -----------------------------------------------------------------------------------
 
 
-def _resolve_lines(
-    resolutions: Sequence[Resolution], resolver: str, terminal: Terminal
-) -> Iterator[Line]:
+def _resolve_lines(resolutions: Sequence[Resolution], resolver: str) -> Iterator[Line]:
     """Returns the command lines, never shortened, because people paste them.
 
     Each is followed by its effect on other contents.
     """
-    one_by_one = [Span("   # one by one", "label")] if terminal.is_terminal else []
     label = "resolve"
     if resolver:
-        yield _fact(label, terminal, Span(resolver, "command"), *one_by_one)
+        yield _row(label, Span(resolver, "command"), Span("   # one by one", "label"))
         label = "or"
     for command, effect in resolutions:
-        yield _fact(label, terminal, Span(command, "command"))
+        yield _row(label, Span(command, "command"))
         if effect:
-            text = Span(f"({effect})", "conflict")
-            yield _row("", text) if terminal.is_terminal else [Span(_INDENT * 2), text]
+            yield _row("", Span(f"({effect})", "conflict"))
         label = "or"

@@ -1,31 +1,18 @@
-"""The log in its forms, and single commits.
-
-The full log and the graph are for people. A plain log that is not on a terminal is one record per
-line: hash, time, author, subject.
-"""
+"""The log in its forms, and single commits."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
 from nessie_cli.render.changes import Change
-from nessie_cli.render.spans import Column, Drawn, Line, Span, trimmed
+from nessie_cli.render.spans import Drawn, Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.render.text import cells, shorten_end, visible, wrap
+from nessie_cli.render.text import cells, short_hash, shorten_end, visible, wrap
 
 if TYPE_CHECKING:
     from nessie_cli.render.graph import Graph
 
-_RECORD = (
-    Column("HASH", "hash"),
-    Column("TIME", "time"),
-    Column("AUTHOR", "author"),
-    Column("SUBJECT"),
-    Column("CHANGES"),
-)
 _MESSAGE_INDENT = "    "
-_READABLE = 16
-"""Digits of a hash if the full one does not fit."""
 _LEAST = 16
 _NO_GRAPH = Drawn([], [], [], [])
 
@@ -63,12 +50,12 @@ class Names:
 
     def spans(self, hash: str) -> list[Span]:
         """Returns ` (HEAD -> main, tag: v1)`, or nothing."""
-        found = sorted(
+        here = sorted(
             self._by_hash.get(hash, ()), key=lambda reference: reference.name != self._current
         )
-        if not found:
+        if not here:
             return []
-        inner = [span for reference in found for span in (Span(", "), *self._name(reference))]
+        inner = [span for reference in here for span in (Span(", "), *self._name(reference))]
         return [Span(" ("), *inner[1:], Span(")")]
 
     def _name(self, reference: Reference) -> list[Span]:
@@ -86,48 +73,12 @@ def print_log(
     commits: Iterable[LoggedCommit], form: LogForm, terminal: Terminal, names: Names = NO_NAMES
 ) -> None:
     """Writes a log while it is read."""
-    if form.text is not None:
-        lines = (
-            _beside_graph(commits, form.text, _graph(terminal), terminal)
-            if form.graph
-            else (form.text(commit.entry) for commit in commits)
-        )
-        terminal.print_texts(lines)
-    elif terminal.is_terminal or form.graph or form.names or form.patch:
+    if form.text is None:
         terminal.print_lines(_log_lines(commits, form, terminal, names), paged=True)
-    elif form.oneline:
-        columns = (Column("HASH", "hash"), Column("SUBJECT"), Column("CHANGES"))[
-            : 3 if form.stat else 2
-        ]
-        terminal.print_table(
-            columns,
-            ((c.entry.hash, c.entry.meta.subject, _counts(c))[: len(columns)] for c in commits),
-        )
+    elif form.graph:
+        terminal.print_texts(_beside_graph(commits, form.text, _graph(terminal), terminal))
     else:
-        columns = _RECORD[: 5 if form.stat else 4]
-        terminal.print_table(
-            columns, (_record(commit, terminal)[: len(columns)] for commit in commits)
-        )
-
-
-def _record(commit: LoggedCommit, terminal: Terminal) -> tuple[str, ...]:
-    meta = commit.entry.meta
-    return (
-        commit.entry.hash,
-        terminal.time(meta.commit_time),
-        meta.author,
-        meta.subject,
-        _counts(commit),
-    )
-
-
-def _counts(commit: LoggedCommit) -> str:
-    """Returns the last cell of a record, if it was requested."""
-    if commit.changes is None:
-        return ""
-    from nessie_cli.render.changes import counts
-
-    return counts(commit.changes)
+        terminal.print_texts(form.text(commit.entry) for commit in commits)
 
 
 def _count_line(changes: Sequence[Change]) -> Line:
@@ -222,15 +173,13 @@ def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]
 def _one_line(
     commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int
 ) -> Line:
-    hash_ = Span(terminal.hash(commit.entry.hash), "hash")
+    hash_ = Span(short_hash(commit.entry.hash), "hash")
     decoration = names.spans(commit.entry.hash)
     stat = (
         [] if commit.changes is None or not form.stat else [Span(" "), *_count_line(commit.changes)]
     )
     taken = used + sum(cells(span.text) for span in (hash_, *decoration, *stat)) + 1
-    subject = visible(commit.entry.meta.subject)
-    if terminal.is_terminal:
-        subject = shorten_end(subject, max(terminal.width - taken, _LEAST))
+    subject = shorten_end(visible(commit.entry.meta.subject), max(terminal.width - taken, _LEAST))
     return [hash_, *decoration, Span(" "), Span(subject), *stat]
 
 
@@ -238,7 +187,7 @@ def _full(
     commit: LoggedCommit, form: LogForm, terminal: Terminal, names: Names, used: int
 ) -> Iterator[Line]:
     """Returns the commit as git shows it, with its changes; the graph takes `used` columns."""
-    yield from _heading(commit.entry, terminal, names, used)
+    yield from _heading(commit.entry, terminal, names)
     yield []
     yield from _message(commit.entry, terminal, used)
     if commit.changes is not None and form.stat:
@@ -271,19 +220,11 @@ def _patch(changes: Iterable[Change], terminal: Terminal, used: int = 0) -> Iter
         yield from change_lines(change, terminal, used=used)
 
 
-def _heading(entry: LogEntry, terminal: Terminal, names: Names, used: int = 0) -> Iterator[Line]:
+def _heading(entry: LogEntry, terminal: Terminal, names: Names) -> Iterator[Line]:
     meta = entry.meta
-    decoration = names.spans(entry.hash)
-    room = terminal.width - used - len("commit ") - sum(cells(span.text) for span in decoration)
-    # The full hash if it fits, for copying.
-    hash_ = (
-        entry.hash
-        if not terminal.is_terminal or room >= len(entry.hash)
-        else entry.hash[:_READABLE]
-    )
-    yield [Span("commit ", "hash"), Span(hash_, "hash"), *decoration]
+    yield [Span(f"commit {short_hash(entry.hash)}", "hash"), *names.spans(entry.hash)]
     if len(meta.parents) > 1:
-        yield _labelled("Merge", " ".join(map(terminal.hash, meta.parents)))
+        yield _labelled("Merge", " ".join(map(short_hash, meta.parents)))
     for author in meta.authors or (meta.committer or "",):
         yield _labelled("Author", author)
     yield _labelled("Date", terminal.time(meta.commit_time))
@@ -296,11 +237,8 @@ def _labelled(label: str, text: str) -> Line:
 def _message(entry: LogEntry, terminal: Terminal, used: int = 0) -> Iterator[Line]:
     room = terminal.width - used - len(_MESSAGE_INDENT)
     for line in entry.meta.message.rstrip("\n").split("\n"):
-        shown = visible(line)
-        yield from (
-            [Span(_MESSAGE_INDENT), Span(part)] if part else []
-            for part in (wrap(shown, room) if terminal.is_terminal else [shown])
-        )
+        for text in wrap(visible(line), room):
+            yield [Span(_MESSAGE_INDENT), Span(text)] if text else []
 
 
 # -- one commit ------------------------------------------------------------------------------------
@@ -328,7 +266,7 @@ def _details(entry: LogEntry, terminal: Terminal) -> Iterator[Line]:
     """Returns details that the log omits: parents, committer, times, signatures, properties."""
     meta = entry.meta
     if len(meta.parents) <= 1:
-        yield _labelled("Parent", terminal.hash(entry.parent))
+        yield _labelled("Parent", short_hash(entry.parent))
     if meta.committer and meta.committer != meta.author:
         yield _labelled("Commit", meta.committer)
     if meta.author_time and meta.author_time != meta.commit_time:

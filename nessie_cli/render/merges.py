@@ -16,6 +16,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.render.terminal import Terminal
+from nessie_cli.render.text import short_hash
 
 _AFTER, _CONFLICT = "AFTER", "CONFLICT"
 _COLUMNS = (
@@ -77,7 +78,7 @@ def replaced_contents(result: MergeResult) -> Iterator[str]:
 
 
 def merge_headline(
-    result: MergeResult, verb: str, source: str, terminal: Terminal, *, is_contained: bool = False
+    result: MergeResult, verb: str, source: str, *, is_contained: bool = False
 ) -> Line:
     """Returns the result in one line; `verb` is `merged` or `transplanted`.
 
@@ -90,7 +91,7 @@ def merge_headline(
             Span(source, "name"),
             *where,
             Span(": now at "),
-            Span(terminal.hash(result.resultant_hash), "hash"),
+            Span(short_hash(result.resultant_hash), "hash"),
         ]
     if not result.successful:
         return [

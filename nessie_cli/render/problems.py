@@ -14,12 +14,7 @@ _WIDTH = 13
 
 def print_problems(problems: Iterable[Problem], terminal: Terminal) -> None:
     """Prints each problem as soon as it is found: kind, object or reference, and message."""
-    for found in problems:
-        if terminal.is_terminal:
-            kind = Span(found.kind.value.ljust(_WIDTH), "conflict")
-            terminal.print_line(kind, " ", Span(found.where, "key"), f"  {found.message}")
-        else:
-            terminal.print_records(
-                [[Span(found.kind.value), Span(found.where), Span(found.message)]]
-            )
+    for problem in problems:
+        kind = Span(problem.kind.value.ljust(_WIDTH), "conflict")
+        terminal.print_line(kind, " ", Span(problem.where, "key"), f"  {problem.message}")
         terminal.flush()

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from nessie_cli.model import Reference, ReferenceType, ReflogEntry, Tag
 from nessie_cli.render.spans import Column, Row, Span
 from nessie_cli.render.terminal import Terminal
+from nessie_cli.render.text import name_of, short_hash
 
 _SHORT = (Column("NAME", "name", "fold"), Column("HASH", "hash"))
 _LONG = (
@@ -21,17 +22,14 @@ _LONG_OF_TAGS = (*_SHORT, *_LONG[4:-1], Column("MESSAGE", room="cut"))
 _REFLOG = (
     Column("NO", right=True),
     Column("REFERENCE", "name", "fold"),
-    Column("BEFORE", "hash"),
     Column("AFTER", "hash"),
     Column("WHEN", "time", "spare"),
     Column("WHO", "author", "spare"),
     Column("VERB"),
     Column("WHY", room="cut"),
 )
-_BEFORE = 2
-"""The column that people do not need: the next line of the same reference repeats it."""
-_NOWHERE = "-"
-"""The text before a creation and after a deletion."""
+_NOTHING = "-"
+"""The hash after a deletion, and the value of a setting that is not set."""
 
 
 def print_references(
@@ -44,22 +42,18 @@ def print_references(
 ) -> None:
     """Prints names and hashes; `verbose` adds the last commit, and counts of branches.
 
-    The message of a tag replaces that of its commit. On a terminal, a star marks the current
-    reference.
+    The message of a tag replaces that of its commit. A star marks the current reference.
     """
     long = _LONG_OF_TAGS if tags else _LONG
     columns = long if verbose else _SHORT
 
     def rest(reference: Reference) -> tuple[str, ...]:
         if not verbose:
-            return (terminal.hash(reference.hash),)
+            return (short_hash(reference.hash),)
         counts = () if tags else _counts(reference)
-        return terminal.hash(reference.hash), *counts, *_last_commit(reference, terminal)
+        return short_hash(reference.hash), *counts, *_last_commit(reference, terminal)
 
-    if not terminal.is_terminal:
-        terminal.print_table(columns, ((one.name, *rest(one)) for one in references))
-        return
-    rows = (_marked(one, current, rest(one)) for one in references)
+    rows = (_marked(reference, current, rest(reference)) for reference in references)
     terminal.print_table((Column("", "current"), *columns), rows, paged=True)
 
 
@@ -70,8 +64,8 @@ def _marked(reference: Reference, current: str | None, rest: Sequence[str]) -> R
 
 
 def _counts(reference: Reference) -> tuple[str, ...]:
-    found = reference.metadata
-    counts = (found.ahead, found.behind) if found else (None, None)
+    metadata = reference.metadata
+    counts = (metadata.ahead, metadata.behind) if metadata else (None, None)
     return tuple("" if count is None else str(count) for count in counts)
 
 
@@ -81,37 +75,26 @@ def _last_commit(reference: Reference, terminal: Terminal) -> tuple[str, str, st
     subject = message.partition("\n")[0] if message else ""
     if head is None:
         return "", "", subject
-    author = terminal.person(head.author or head.committer or "")
+    author = name_of(head.author or head.committer or "")
     return terminal.time(head.commit_time), author, subject or head.subject
 
 
 def print_reflog(entries: Iterable[ReflogEntry], terminal: Terminal) -> None:
     """Prints entries, newest first; `undo --to` accepts their numbers."""
-    skipped = (_BEFORE,) if terminal.is_terminal else ()
-    columns = [column for number, column in enumerate(_REFLOG) if number not in skipped]
-    rows = (
-        [cell for number, cell in enumerate(_move(entry, terminal)) if number not in skipped]
-        for entry in entries
-    )
-    terminal.print_table(columns, rows, paged=True)
+    terminal.print_table(_REFLOG, (_move(entry, terminal) for entry in entries), paged=True)
 
 
-def _move(entry: ReflogEntry, terminal: Terminal) -> Sequence[str]:
-    before, after = (
-        terminal.hash(where) if where else _NOWHERE for where in (entry.before, entry.after)
-    )
+def _move(entry: ReflogEntry, terminal: Terminal) -> Row:
     message = entry.message
     if entry.setting is not None:
         values = entry.value_before, entry.value_after
-        message = " -> ".join(_NOWHERE if value is None else value for value in values)
-    who = terminal.person(entry.who)
+        message = " -> ".join(_NOTHING if value is None else value for value in values)
     return (
         str(entry.number),
         entry.reference,
-        before,
-        after,
+        short_hash(entry.after) if entry.after else _NOTHING,
         terminal.time(entry.time),
-        who,
+        name_of(entry.who),
         entry.operation,
         message,
     )

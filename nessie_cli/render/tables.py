@@ -1,98 +1,91 @@
-"""Tables on a terminal, by rich, which knows wide and combining characters.
-
-This module is imported only if a terminal gets a table.
-"""
+"""The lines of a table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rich.cells import cell_len
-from rich.console import Console, JustifyMethod
-from rich.table import Table
-from rich.text import Text
-
-from nessie_cli.render.spans import STYLES, Column, Span
-from nessie_cli.render.text import visible
+from nessie_cli.render.spans import Column, Line, Row, Span, trimmed
+from nessie_cli.render.text import cells, shorten_end, visible, wrap
 
 GAP = 2
 _LEAST = {"cut": 12, "fold": 16}
-"""The smallest widths of columns; a narrower terminal wraps the lines."""
+"""The smallest widths of columns that can be read well."""
+_NARROW = {"cut": 4, "fold": 8}
+"""The smallest widths on a narrow terminal, without spare columns."""
 
 
 def table_lines(
-    columns: Sequence[Column],
-    rows: Sequence[Sequence[Span | str]],
-    *,
-    width: int,
-    colored: bool,
-    heading: bool,
-) -> Iterator[str]:
+    columns: Sequence[Column], rows: Sequence[Row], *, width: int, has_heading: bool
+) -> Iterator[Line]:
     """Returns the lines of a table of at most `width` columns."""
-    cells = [
-        [_text(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows
+    table = [
+        [_span(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows
     ]
-    wanted = [
-        max(cell_len(column.heading), *(row[i].cell_len for row in cells))
-        for i, column in enumerate(columns)
+    natural = [
+        max(cells(column.heading), *(cells(row[number].text) for row in table))
+        for number, column in enumerate(columns)
     ]
-    widths = _widths(columns, wanted, width)
-    table = Table(box=None, show_header=heading, pad_edge=False, padding=(0, GAP, 0, 0))
-    for number, column_width in widths.items():
-        column = columns[number]
-        justify: JustifyMethod = "right" if column.right else "left"
-        fold = column.room == "fold"
-        table.add_column(
-            column.heading,
-            width=column_width,
-            justify=justify,
-            overflow="fold" if fold else "ellipsis",
-            no_wrap=not fold,
-            header_style="bold",
-        )
-    for row in cells:
-        table.add_row(*(row[number] for number in widths))
-    console = Console(
-        width=width,
-        color_system="standard" if colored else None,
-        force_terminal=colored,
-        no_color=not colored,
-        legacy_windows=False,
-    )
-    with console.capture() as capture:
-        console.print(table)
-    return (line.rstrip() for line in capture.get().splitlines())
+    widths = _widths(columns, natural, width)
+    if has_heading:
+        table.insert(0, [Span(column.heading, "heading") for column in columns])
+    for row in table:
+        yield from _row_lines(columns, row, widths)
 
 
-def _text(cell: Span | str, column: Column) -> Text:
+def _span(cell: Span | str, column: Column) -> Span:
     span = Span(cell, column.style) if isinstance(cell, str) else cell
-    return Text(visible(span.text), style=STYLES.get(span.style, ""))
+    return span._replace(text=visible(span.text))
 
 
-def _widths(columns: Sequence[Column], wanted: Sequence[int], width: int) -> dict[int, int]:
+def _row_lines(
+    columns: Sequence[Column], row: Sequence[Span], widths: Mapping[int, int]
+) -> Iterator[Line]:
+    """Returns the lines of a row: several if a cell is wrapped."""
+    texts = {
+        number: wrap(row[number].text, width)
+        if columns[number].room == "fold"
+        else [shorten_end(row[number].text, width)]
+        for number, width in widths.items()
+    }
+    for height in range(max(map(len, texts.values()))):
+        line: list[Span] = []
+        for number, width in widths.items():
+            text = texts[number][height] if height < len(texts[number]) else ""
+            padding = " " * (width - cells(text))
+            before, after = (padding, "") if columns[number].right else ("", padding)
+            line += [Span(before), row[number]._replace(text=text), Span(after + " " * GAP)]
+        yield trimmed(line)
+
+
+def _widths(columns: Sequence[Column], natural: Sequence[int], width: int) -> dict[int, int]:
     """Returns the width of each visible column.
 
-    Spare columns shrink first, then those that may be cut, then those that fold.
+    Spare columns are left out first, then those that may be cut shrink, then those that fold.
     """
-    least = [
-        min(want, _LEAST.get(column.room, want))
-        for column, want in zip(columns, wanted, strict=True)
-    ]
-    shown = list(range(len(columns)))
+
+    def shrunk(number: int, least: Mapping[str, int]) -> int:
+        return min(natural[number], least.get(columns[number].room, natural[number]))
+
+    numbers = list(range(len(columns)))
     for number in reversed(range(len(columns))):
-        if columns[number].room == "spare" and _total(least[i] for i in shown) > width:
-            shown.remove(number)
-    widths = {number: max(least[number], min(wanted[number], width)) for number in shown}
+        too_wide = _total(shrunk(i, _LEAST) for i in numbers) > width
+        if columns[number].room == "spare" and too_wide:
+            numbers.remove(number)
+    widths = {
+        number: max(shrunk(number, _LEAST), min(natural[number], width)) for number in numbers
+    }
     over = _total(widths.values()) - width
-    for room in ("cut", "fold"):
-        some = [number for number in shown if columns[number].room == room]
+    for least, room in ((_LEAST, "cut"), (_LEAST, "fold"), (_NARROW, "cut"), (_NARROW, "fold")):
+        flexible = [number for number in numbers if columns[number].room == room]
         # From the widest column on: none gets narrower than another one that stays wider.
-        while over > 0 and (wide := [number for number in some if widths[number] > least[number]]):
+        while over > 0 and (
+            wide := [number for number in flexible if widths[number] > shrunk(number, least)]
+        ):
             widths[max(wide, key=lambda number: widths[number])] -= 1
             over -= 1
     return widths
 
 
 def _total(widths: Iterable[int]) -> int:
-    found = list(widths)
-    return sum(found) + GAP * (len(found) - 1)
+    columns = list(widths)
+    return sum(columns) + GAP * (len(columns) - 1)

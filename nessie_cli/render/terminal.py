@@ -1,8 +1,8 @@
 """The output stream: whether it is a terminal, its width, its colours, and its pager.
 
 Modules of this package create spans and cells; this one decides their look. All output passes
-`visible`, so that no stored byte controls a terminal. When stdout is not a terminal, a table is one
-record per line with tabs between cells, without headings, never cut.
+`visible`, so that no stored byte controls a terminal. A pipe or file gets the same text as a
+terminal, in lines of any length.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 from msgspec import json as msgspec_json
 
 from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, part, plain
-from nessie_cli.render.text import line_ends, short_hash, visible
-from nessie_cli.wire.encode import instant
+from nessie_cli.render.text import line_ends, visible
 
 if TYPE_CHECKING:
     from subprocess import Popen
@@ -27,9 +26,11 @@ if TYPE_CHECKING:
 
 DEFAULT_WIDTH = 80
 NARROWEST = 20
+UNLIMITED = 1 << 30
+"""The width of a pipe or file: no line is shortened or wrapped."""
 _DEFAULT_HEIGHT = 24
 _ROWS_AT_ONCE = 500
-"""Rows from which a table on a terminal computes its column widths; later rows adapt them."""
+"""Rows from which a table computes its column widths. Later rows adapt them."""
 _CODES = {
     "bold": "1",
     "dim": "2",
@@ -91,27 +92,12 @@ class Terminal:
         )
         self._pager = pager and self.is_terminal
         columns, lines = _size(out, self._environment)
-        self.width = max(columns, NARROWEST)
+        self.width = max(columns, NARROWEST) if self.is_terminal else UNLIMITED
         self._height = lines
 
-    # -- single values -----------------------------------------------------------------------------
-
-    def hash(self, value: str) -> str:
-        """Returns a commit hash: abbreviated for people, full for programs."""
-        return short_hash(value) if self.is_terminal else value
-
-    def person(self, author: str) -> str:
-        """Returns an author: without the address for people, complete for programs."""
-        name = author.partition(" <")[0]
-        return name if self.is_terminal and name else author
-
     def time(self, when: datetime | None) -> str:
-        """Returns a time: relative for people, ISO for programs; an empty text for None."""
-        if when is None or not self.is_terminal:
-            return instant(when) or ""
-        return ago(when, self.now)
-
-    # -- writing -----------------------------------------------------------------------------------
+        """Returns a relative time, or an empty text for None."""
+        return "" if when is None else ago(when, self.now)
 
     def write(self, text: str) -> None:
         """Writes a text unchanged."""
@@ -141,20 +127,19 @@ class Terminal:
         self.write(self.painted([Span(s) if isinstance(s, str) else s for s in spans]) + "\n")
 
     def print_text(self, *spans: Span | str) -> None:
-        """Prints a sentence: on a terminal broken between words, otherwise as one line."""
+        """Prints a sentence, broken between words to fit the width."""
         self.write("\n".join(self._text_lines(spans)) + "\n")
 
     def _text_lines(self, spans: Iterable[Span | str]) -> Iterator[str]:
-        line = [Span(s) if isinstance(s, str) else s for s in spans]
-        if not self.is_terminal:
-            yield self.painted(line)
-            return
-        line = [span._replace(text=visible(span.text)) for span in line]
+        line = [
+            span._replace(text=visible(span.text))
+            for span in (Span(s) if isinstance(s, str) else s for s in spans)
+        ]
         text = plain(line)
         indent = Span(text[: len(text) - len(text.lstrip(" "))])
         for number, (start, end) in enumerate(line_ends(text, self.width)):
-            found = part(line, start, end)
-            yield self.painted([indent, *found] if number else found)
+            within = part(line, start, end)
+            yield self.painted([indent, *within] if number else within)
 
     def flush(self) -> None:
         """Flushes the output, for commands that take long."""
@@ -172,44 +157,30 @@ class Terminal:
     def print_table(
         self, columns: Sequence[Column], rows: Iterable[Row], *, paged: bool = False
     ) -> None:
-        """Prints rows under headings on a terminal, otherwise one record per line."""
-        if self.is_terminal:
-            self._write(self._table_lines(columns, iter(rows)), paged=paged)
-        else:
-            self.print_records(
-                [_cell(column, cell) for column, cell in zip(columns, row, strict=True)]
-                for row in rows
-            )
+        """Prints rows under headings."""
+        self.print_lines(self._table_lines(columns, iter(rows)), paged=paged)
 
     def print_tables(self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]) -> None:
-        """Prints tables with titles through one pager; otherwise records begin with a title."""
-        if self.is_terminal:
-            self._write(self._titled(tables), paged=True)
-        else:
-            for title, columns, rows in tables:
-                self.print_records(
-                    [
-                        Span(title),
-                        *(_cell(column, cell) for column, cell in zip(columns, row, strict=True)),
-                    ]
-                    for row in rows
-                )
+        """Prints tables with titles through one pager, without those that have no rows."""
+        self.print_lines(self._titled(tables), paged=True)
 
     def _titled(
         self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]
-    ) -> Iterator[str]:
-        between = ""
+    ) -> Iterator[Line]:
+        is_first = True
         for title, columns, rows in tables:
-            first = next(lines := self._table_lines(columns, iter(rows)), None)
-            if first is not None:
-                yield from filter(None, [between])
-                yield self.painted([Span(title, "heading")])
-                yield first
-                yield from lines
-                between = " "
+            heading = next(lines := self._table_lines(columns, iter(rows)), None)
+            if heading is None:
+                continue
+            if not is_first:
+                yield []
+            yield [Span(title, "heading")]
+            yield heading
+            yield from lines
+            is_first = False
 
     def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
-        """Prints one record per line with tabs between its cells, also on a terminal."""
+        """Prints one record per line with tabs between its cells."""
         self._write(
             ("\t".join(self.painted([cell]) for cell in record) for record in records), paged=paged
         )
@@ -229,15 +200,13 @@ class Terminal:
             return plain(line)
         return "".join(_paint(visible(span.text), span.style) for span in line)
 
-    def _table_lines(self, columns: Sequence[Column], rows: Iterator[Row]) -> Iterator[str]:
+    def _table_lines(self, columns: Sequence[Column], rows: Iterator[Row]) -> Iterator[Line]:
         from nessie_cli.render.tables import table_lines
 
-        heading = True
-        while some := list(islice(rows, _ROWS_AT_ONCE)):
-            yield from table_lines(
-                columns, some, width=self.width, colored=self.colored, heading=heading
-            )
-            heading = False
+        has_heading = True
+        while batch := list(islice(rows, _ROWS_AT_ONCE)):
+            yield from table_lines(columns, batch, width=self.width, has_heading=has_heading)
+            has_heading = False
 
     def _write(self, lines: Iterator[str], *, paged: bool) -> None:
         if paged and self._pager:
@@ -254,16 +223,16 @@ class Terminal:
 
         text = self._environment.get("NESSIE_PAGER", self._environment.get("PAGER", "less"))
         try:
-            words = shlex.split(text)
+            command = shlex.split(text)
         except ValueError:
             return None
         if (
-            not words
-            or words == ["cat"]
-            or not shutil.which(words[0], path=self._environment.get("PATH"))
+            not command
+            or command == ["cat"]
+            or not shutil.which(command[0], path=self._environment.get("PATH"))
         ):
             return None
-        return words
+        return command
 
     def _page(self, command: list[str], first: list[str], rest: Iterator[str]) -> None:
         import signal
@@ -286,10 +255,6 @@ class Terminal:
             ended_by = -process.returncode
         if ended_by == signal.SIGINT:
             raise KeyboardInterrupt
-
-
-def _cell(column: Column, cell: Span | str) -> Span:
-    return Span(cell, column.style) if isinstance(cell, str) else cell
 
 
 def _feed(pipe: IO[str] | None, first: list[str], rest: Iterator[str]) -> None:
@@ -331,10 +296,10 @@ def _interrupts_left_to_the_pager() -> Iterator[list[Popen[str]]]:
 
 
 def _paint(text: str, style: str) -> str:
-    words = STYLES.get(style, "").split()
-    return (
-        f"\x1b[{';'.join(_CODES[word] for word in words)}m{text}\x1b[0m" if words and text else text
-    )
+    attributes = STYLES.get(style, "").split()
+    if not attributes or not text:
+        return text
+    return f"\x1b[{';'.join(_CODES[name] for name in attributes)}m{text}\x1b[0m"
 
 
 def _colored(color: str, environment: Mapping[str, str], *, terminal: bool) -> bool:

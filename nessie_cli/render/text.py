@@ -40,8 +40,8 @@ def visible(text: str) -> str:
     return text if text.isprintable() else re.sub(_HIDDEN, _escape, text)
 
 
-def _escape(found: re.Match[str]) -> str:
-    char = found[0]
+def _escape(match: re.Match[str]) -> str:
+    char = match[0]
     code = ord(char)
     return _NAMED.get(char) or (
         f"\\x{code:02x}"
@@ -59,6 +59,15 @@ SHORT_HASH = 12
 def short_hash(value: str) -> str:
     """Returns an abbreviated hash."""
     return value[:SHORT_HASH]
+
+
+def name_of(person: str) -> str:
+    """Returns the name of a person, without the address unless there is nothing else.
+
+    >>> name_of("Eva <eva@example.org>"), name_of("etl@example.org")
+    ('Eva', 'etl@example.org')
+    """
+    return person.partition(" <")[0] or person
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -171,18 +180,18 @@ def line_ends(text: str, width: int) -> list[tuple[int, int]]:
     if cells(text) <= width:
         return [(0, len(text))]
     room = width - (len(text) - len(text.lstrip(" ")))
-    words = [
+    unbroken = [
         word.span()
-        for found in _WORD.finditer(text)
-        for word in ([found] if cells(found[0]) <= room else _BARE.finditer(text, *found.span()))
+        for match in _WORD.finditer(text)
+        for word in ([match] if cells(match[0]) <= room else _BARE.finditer(text, *match.span()))
     ]
     lines: list[tuple[int, int]] = []
     start = 0
-    for (_, end), (begin, stop) in pairwise(words):
+    for (_, end), (next_start, next_end) in pairwise(unbroken):
         limit = room if lines else width
-        if cells(text[start:stop]) > limit and cells(text[begin:stop]) <= room:
+        if cells(text[start:next_end]) > limit and cells(text[next_start:next_end]) <= room:
             lines.append((start, end))
-            start = begin
+            start = next_start
     return [*lines, (start, len(text))]
 
 
@@ -196,10 +205,10 @@ def fit_alike(texts: Sequence[str], width: int) -> list[str]:
     >>> fit_alike(["s3://lake/db/012-a.metadata.json", "s3://lake/db/013-f.metadata.json", ""], 12)
     ['…/012-a…', '…/013-f…', '']
     """
-    some = [text for text in texts if text]
-    if len(set(some)) < 2 or max(map(cells, texts)) <= width:  # noqa: PLR2004 (nothing to tell apart)
+    present = [text for text in texts if text]
+    if len(set(present)) < 2 or max(map(cells, texts)) <= width:  # noqa: PLR2004 (nothing to tell apart)
         return [shorten_middle(text, width) for text in texts]
-    folder = len(_common_start(some).rpartition("/")[0])
+    folder = len(_common_start(present).rpartition("/")[0])
     rest = [ELLIPSIS + text[folder:] if folder > 1 and text else text for text in texts]
     parting = max(0, len(_common_start(list(filter(None, rest)))) - _BEFORE)
     for shortened in (

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -39,22 +40,47 @@ class Ran(NamedTuple):
         return self.out.splitlines()
 
     @property
-    def rows(self) -> list[list[str]]:
+    def records(self) -> list[list[str]]:
+        """The cells of lines that tabs divide."""
         return [line.split("\t") for line in self.lines]
+
+    @property
+    def rows(self) -> list[list[str]]:
+        """The cells of a table without its headings."""
+        return cells(self.lines)[1:]
+
+    @property
+    def subjects(self) -> list[str]:
+        """The subjects of a log."""
+        return re.findall(r"^Date: .*\n\n    (.*)$", self.out, re.MULTILINE)
+
+    @property
+    def changed(self) -> list[tuple[str, str]]:
+        """The changes of a diff or a history: what happened to which key."""
+        return re.findall(r"^(created|updated|deleted|renamed) (.+?)  \S+$", self.out, re.MULTILINE)
+
+    @property
+    def fields(self) -> dict[tuple[str, str], list[str]]:
+        """The value of each field of a diff, or its values before and after, by key and label."""
+        found: dict[tuple[str, str], list[str]] = {}
+        key = ""
+        for line in self.lines:
+            if line.startswith("  "):
+                label, value = re.split(" {2,}", line.strip(), maxsplit=1)
+                before, arrow, after = value.partition("->")
+                found[key, label] = [before.strip(), after.strip()] if arrow else [value]
+            else:
+                key = line.partition(" ")[2].partition("  ")[0]
+        return found
 
     @property
     def states(self) -> dict[str, list[str]]:
         """The fields of a conflict report on stderr, with their values in the three states."""
-        found: dict[str, list[str]] = {}
-        field = ""
-        for line in self.err.splitlines():
-            name, _, value = line.strip().partition(": ")
-            if line.startswith("    "):
-                found[field].append(value)
-            elif line.startswith("  "):
-                field = name
-                found[field] = []
-        return {label: values for label, values in found.items() if values}
+        block = itertools.takewhile(
+            lambda line: not line.startswith(("  changed by", "  resolve", "  or")),
+            self.err.partition("\n")[2].splitlines()[1:],
+        )
+        return {label: values for label, *values in cells(list(block)) if label}
 
     @property
     def json(self) -> Any:
@@ -65,6 +91,21 @@ class Ran(NamedTuple):
     def error(self) -> Any:
         """The error in that document."""
         return self.json["error"]
+
+
+def cells(lines: list[str]) -> list[list[str]]:
+    """Returns the cells of the lines of a table.
+
+    Columns are divided by two blanks or more that all lines have at the same place.
+    """
+    width = max(map(len, lines), default=0)
+    blank = "".join(
+        " " if all(line[place : place + 1] in ("", " ") for line in lines) else "x"
+        for place in range(width)
+    )
+    ends = [0, *(gap.end() for gap in re.finditer(" {2,}", blank)), width]
+    cut = [[line[start:end].strip() for start, end in itertools.pairwise(ends)] for line in lines]
+    return [row[1:] if cut[0][0] == "" else row for row in cut]
 
 
 Nessie = Callable[..., Ran]

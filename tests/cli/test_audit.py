@@ -76,12 +76,16 @@ def test_invalid_options_are_one_error(nessie, catalog, line: str, code: int, sa
     assert said in ran.err.splitlines()[0]
 
 
-def test_statistics_are_records_that_begin_with_their_subject(nessie, broken) -> None:
+def test_statistics_are_a_table_for_each_subject(nessie, broken) -> None:
     ran = nessie("stats", "HEAD~2..HEAD", "-n", "1")
     assert ran.code == 0
-    assert [row[0] for row in ran.rows] == ["author", "day", "key"]
-    assert ran.rows[1][2:6] == ["2", "2", "0", "0"]
-    assert ran.rows[2][1:6] == ["db.broken", "iceberg-table", "1", "1", "0"]
+    titles, headings, rows = (
+        [block.split("\n")[n] for block in ran.out.split("\n\n")] for n in range(3)
+    )
+    assert titles == ["Authors", "Days", "Most changed keys"]
+    assert headings[1].split()[:5] == ["DAY", "COMMITS", "CREATED", "UPDATED", "DELETED"]
+    assert rows[1].split()[1:5] == ["2", "2", "0", "0"]
+    assert rows[2].split()[:5] == ["db.broken", "iceberg-table", "1", "1", "0"]
     assert "2 commits changed 2 keys, 1 of which is not shown (-n)" in ran.err
 
     document = nessie("stats", "HEAD~2..HEAD", "--json").json

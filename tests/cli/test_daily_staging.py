@@ -107,18 +107,18 @@ def test_status_shows_a_batch_that_a_protected_branch_does_not_accept(nessie, ca
 
 def test_a_change_of_a_renamed_content_is_shown_with_its_rename(nessie, catalog) -> None:
     assert nessie("content", "rename", "db.orders", "db.moved").code == 0
-    assert nessie("content", "put", "db.moved", "--snapshot-id", "2").rows == [
-        ["rename     db.orders  db.moved"]
+    assert nessie("content", "put", "db.moved", "--snapshot-id", "2").lines == [
+        "rename     db.orders  db.moved"
     ]
 
 
 def test_a_rename_stays_visible_if_its_old_key_gets_a_new_content(nessie, catalog) -> None:
     nessie("content", "rename", "db.orders", "db.moved")
-    assert nessie("content", "put", "db.orders", "--type", "udf").rows == [
-        ["rename     db.orders  db.moved"],
-        ["create     db.orders  udf"],
+    assert nessie("content", "put", "db.orders", "--type", "udf").lines == [
+        "rename     db.orders  db.moved",
+        "create     db.orders  udf",
     ]
-    assert nessie("status", "-s").rows == [["R  db.orders -> db.moved"], ["A  db.orders"]]
+    assert nessie("status", "-s").lines == ["R  db.orders -> db.moved", "A  db.orders"]
 
 
 def test_an_empty_file_name_is_not_ignored(nessie, catalog) -> None:
@@ -158,7 +158,7 @@ def test_a_replacement_without_options_changes_only_the_id(nessie, catalog, name
 def test_a_replacement_without_options_keeps_a_staged_change(nessie, catalog) -> None:
     nessie("content", "put", "db.orders", "--snapshot-id", "7")
     assert nessie("content", "replace", "db.orders").code == 0
-    assert nessie("status", "-s").rows == [["M  db.orders"]]
+    assert nessie("status", "-s").lines == ["M  db.orders"]
     assert nessie("commit", "-m", "both").code == 0
     assert nessie("content", "show", "db.orders", "--json").json["content"]["snapshotId"] == 7
 

@@ -52,7 +52,7 @@ def deep(catalog, tmp_path):
 
 
 def test_the_fields_of_the_metadata_files_follow_those_of_the_content(nessie, deep) -> None:
-    rows = {tuple(row[1:3]): row[3:] for row in nessie("diff", "main~1", "main", "--deep").rows}
+    rows = nessie("diff", "main~1", "main", "--deep").fields
     assert rows["db.t", "snapshot-id"] == ["10", "20"]
     assert rows["db.t", "column amount"] == ["", "long"]
     assert rows["db.t", "rows"] == ["10", "20"]
@@ -75,11 +75,12 @@ def test_an_unreadable_file_is_reported_with_its_key_and_the_rest_is_shown(
     far = IcebergTable(id=items.id, metadata_location="nofs://bucket/t.json")
     deep.commit("main", "far away", Put(key("db.items"), far), Put(key("db.t"), third))
     ran = nessie("diff", "main~1", "main", "--deep")
-    rows = {tuple(row[1:3]): row[3:] for row in ran.rows}
+    rows = ran.fields
     assert ran.code == 0
     assert rows["db.t", "column amount"] == ["long", ""]
-    assert len([row for row in ran.rows if row[2] == "metadata"]) == 2
-    assert "nofs://bucket/t.json" in rows["db.items", "metadata"][1]
+    problems = [line for line in ran.lines if line.startswith("  metadata  ")]
+    assert len(problems) == 2
+    assert "nofs://bucket/t.json" in problems[1]
     assert rows["db.items", "metadata-location"] == ["nowhere.json", "nofs://bucket/t.json"]
 
 
@@ -184,9 +185,9 @@ def test_a_dry_run_shows_rows_and_schema_of_each_changed_table(nessie, widened, 
         head,
         True,
     )
-    rows = {tuple(row[:3]): row[3:] for row in ran.rows}
-    assert rows["M", "db.t", "rows"] == ["10", "20"]
-    assert rows["M", "db.t", "column amount"] == ["", "long"]
+    assert ran.changed == [("updated", "db.t")]
+    assert ran.fields["db.t", "rows"] == ["10", "20"]
+    assert ran.fields["db.t", "column amount"] == ["", "long"]
     assert ran.out == nessie("diff", "main", "feature", "--deep").out
 
 

@@ -12,17 +12,21 @@ def sides(catalog):
     return catalog
 
 
-def test_records_of_fields(nessie, sides) -> None:
+def test_each_content_has_its_changed_fields(nessie, sides) -> None:
     ran = nessie("diff", "v1", "feature")
     assert ran.code == 0
-    assert ["M", "db.orders", "snapshot-id", "1", "2"] in ran.rows
-    assert ["R", "db.positions", "key", "db.items", "db.positions"] in ran.rows
-    assert ["A", 'db."new.table"', "type", "", "iceberg-table"] in ran.rows
-    assert all(len(row) == 5 for row in ran.rows)
+    assert ran.changed == [
+        ("created", 'db."new.table"'),
+        ("updated", "db.orders"),
+        ("renamed", "db.items -> db.positions"),
+    ]
+    assert ran.fields["db.orders", "snapshot-id"] == ["1", "2"]
+    assert ran.fields['db."new.table"', "snapshot-id"] == ["1"]
+    assert not [label for key, label in ran.fields if key.endswith("db.positions")]
 
 
 def test_name_status_and_stat(nessie, sides) -> None:
-    assert nessie("diff", "v1", "feature", "--name-status").rows == [
+    assert nessie("diff", "v1", "feature", "--name-status").records == [
         ["A", 'db."new.table"'],
         ["M", "db.orders"],
         ["R", "db.items", "db.positions"],
@@ -32,15 +36,17 @@ def test_name_status_and_stat(nessie, sides) -> None:
         "db.orders",
         "db.positions",
     ]
-    assert nessie("diff", "v1", "feature", "--stat").rows == [
-        ["A", 'db."new.table"', "iceberg-table"],
-        ["M", "db.orders", "metadata-location,snapshot-id"],
-        ["R", "db.items -> db.positions", "key"],
+    assert nessie("diff", "v1", "feature", "--stat").lines == [
+        "CHANGE  KEY                       FIELDS",
+        'A       db."new.table"            iceberg-table',
+        "M       db.orders                 metadata-location,snapshot-id",
+        "R       db.items -> db.positions  key",
+        "1 created, 1 updated, 1 renamed",
     ]
 
 
 def test_the_second_side_is_the_current_reference(nessie, sides) -> None:
-    assert nessie("diff", "v1", "--name-status").rows == [["A", "db.other"]]
+    assert nessie("diff", "v1", "--name-status").records == [["A", "db.other"]]
     assert (
         nessie("diff", "v1", "--name-status", "--ref", "feature").out
         == nessie("diff", "v1", "feature", "--name-status").out
@@ -52,7 +58,7 @@ def test_two_dots_are_two_revisions_and_three_start_at_the_merge_base(nessie, si
         nessie("diff", "main..feature", "--name-status").out
         == nessie("diff", "main", "feature", "--name-status").out
     )
-    assert ["D", "db.other"] in nessie("diff", "main..feature", "--name-status").rows
+    assert ["D", "db.other"] in nessie("diff", "main..feature", "--name-status").records
     assert (
         nessie("diff", "main...feature", "--name-status").out
         == nessie("diff", "v1", "feature", "--name-status").out
@@ -69,9 +75,11 @@ def test_prefixes_may_overlap(nessie, sides) -> None:
         "db.orders",
         "db.orders.deeper",
         "db.positions",
-    ).rows
+    ).records
     assert rows == [["M", "db.orders"], ["A", "db.positions"]]
-    assert len(nessie("diff", "v1", "feature", "--name-status", "--", "db", "db.orders").rows) == 3
+    assert (
+        len(nessie("diff", "v1", "feature", "--name-status", "--", "db", "db.orders").records) == 3
+    )
     assert nessie("diff", "v1", "feature", "--", "nothing").out == ""
 
 
@@ -170,14 +178,16 @@ STAGED = [["R", "db.old", "db.moved"], ["D", "db.gone"], ["A", "db.new"], ["M", 
 
 
 def test_the_staged_batch_is_compared_with_the_head_of_its_branch(nessie, staged) -> None:
-    assert sorted(nessie("diff", "--staged", "--name-status").rows) == sorted(STAGED)
-    rows = {(row[0], row[1], row[2]): row[3:] for row in nessie("diff", "--staged").rows}
-    assert rows["M", "db.orders", "snapshot-id"] == ["1", "2"]
-    assert rows["A", "db.new", "snapshot-id"] == ["", "7"]
-    assert not [key for key in rows if key[1] == "db.items"]
-    assert ["M", "db.orders", "metadata-location,snapshot-id"] in nessie(
-        "diff", "--cached", "--stat"
-    ).rows
+    assert sorted(nessie("diff", "--staged", "--name-status").records) == sorted(STAGED)
+    ran = nessie("diff", "--staged")
+    assert ran.fields["db.orders", "snapshot-id"] == ["1", "2"]
+    assert ("created", "db.new") in ran.changed
+    assert ran.fields["db.new", "snapshot-id"] == ["7"]
+    assert "db.items" not in [key for _, key in ran.changed]
+    assert (
+        "M       db.orders           metadata-location,snapshot-id"
+        in nessie("diff", "--cached", "--stat").lines
+    )
     assert nessie("diff", "--staged", "--name-only", "--", "db.orders", "db.n").lines == [
         "db.orders"
     ]
@@ -193,10 +203,10 @@ def test_the_document_of_a_staged_batch_is_that_of_a_diff(nessie, staged) -> Non
 
 
 def test_a_staged_diff_shows_the_changes_of_the_commit(nessie, staged) -> None:
-    before = sorted(nessie("diff", "--staged", "--name-status").rows)
+    before = sorted(nessie("diff", "--staged", "--name-status").records)
     assert nessie("reset", "db.items").code == 0
     assert nessie("commit", "-m", "all").code == 0
-    assert sorted(nessie("diff", "HEAD~1", "--name-status").rows) == before
+    assert sorted(nessie("diff", "HEAD~1", "--name-status").records) == before
     assert nessie("diff", "--staged") == (0, "", "")
 
 
@@ -210,12 +220,8 @@ def test_exit_codes_of_a_staged_diff(nessie, staged) -> None:
 
 
 def test_a_staged_diff_reads_metadata_files(nessie, staged) -> None:
-    problems = [
-        row
-        for row in nessie("diff", "--staged", "--deep", "--", "db.orders").rows
-        if row[2] == "metadata"
-    ]
-    assert problems
+    ran = nessie("diff", "--staged", "--deep", "--", "db.orders")
+    assert ("db.orders", "metadata") in ran.fields
 
 
 def test_an_empty_diff_suggests_the_staged_one(nessie, catalog) -> None:

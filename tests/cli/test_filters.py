@@ -13,7 +13,7 @@ ADA = "Ada <ada@example.org>"
 
 
 def subjects(ran) -> list[str]:
-    return [row[-1] for row in ran.rows]
+    return ran.subjects
 
 
 @pytest.fixture
@@ -29,8 +29,9 @@ def history(catalog):
 
 # -- log -----------------------------------------------------------------------------------------
 def test_merges_only_or_none(nessie, history) -> None:
-    assert len(nessie("log", "--merges").lines) == 1
-    assert len(nessie("log", "--no-merges").lines) == len(nessie("log").lines) - 1
+    assert len(subjects(nessie("log", "--merges"))) == 1
+    everything = subjects(nessie("log"))
+    assert len(subjects(nessie("log", "--no-merges"))) == len(everything) - 1
 
 
 def test_several_authors_are_alternatives_and_case_can_be_ignored(nessie, history) -> None:
@@ -44,7 +45,7 @@ def test_several_authors_are_alternatives_and_case_can_be_ignored(nessie, histor
 
 
 def test_the_committer(nessie, history) -> None:
-    assert len(nessie("log", "--committer", "etl").lines) == len(nessie("log").lines)
+    assert nessie("log", "--committer", "etl").out == nessie("log").out
     assert nessie("log", "--committer", "nobody").out == ""
 
 
@@ -68,7 +69,7 @@ def test_name_status_and_patch(nessie, history) -> None:
     ran = nessie("log", "-1", "--name-status")
     assert ran.lines[-1] == "A db.last"
     assert nessie("log", "-1", "--name-status", "--oneline").lines == [
-        f"{history.head('main')} last",
+        f"{history.head('main')[:12]} (HEAD -> main) last",
         "A db.last",
     ]
     lines = [line.split() for line in nessie("log", "-1", "-p").lines]

@@ -1,3 +1,4 @@
+import re
 import shlex
 
 import apsw
@@ -30,8 +31,9 @@ def damaged(nessie, catalog, tmp_path):
 def test_a_damaged_store_is_a_list_and_exit_code_1(nessie, damaged) -> None:
     ran = nessie("fsck")
     assert ran.code == 1
-    assert ran.rows
-    assert all(len(row) == 3 for row in ran.rows)
+    problem = r"[A-Z_]+ +\S+  \S.*"
+    assert ran.lines
+    assert all(re.fullmatch(problem, line) for line in ran.lines)
     found = nessie("fsck", "--json")
     assert found.code == 1
     assert found.json["clean"] is False
@@ -48,12 +50,15 @@ def test_the_printed_command_repairs_a_duplicate_content_id(nessie, catalog, nam
 
     ran = nessie("fsck")
     assert ran.code == 1
-    assert [row[:2] for row in ran.rows] == [["DUPLICATE_ID", hash_], ["DUPLICATE_ID", "dev"]]
-    assert "under 2 keys: " in ran.rows[1][2]
-    command = shlex.split(ran.rows[1][2].partition("`")[2].partition("`")[0])
+    assert [line.split()[:2] for line in ran.lines] == [
+        ["DUPLICATE_ID", hash_],
+        ["DUPLICATE_ID", "dev"],
+    ]
+    assert "under 2 keys: " in ran.lines[1]
+    command = shlex.split(ran.lines[1].partition("`")[2].partition("`")[0])
     assert nessie(*command[1:]).code == 0
 
-    assert [row[1] for row in nessie("fsck").rows] == [hash_]
+    assert [line.split()[1] for line in nessie("fsck").lines] == [hash_]
     contents = catalog.repository.contents("dev", [key("a"), key(name)])
     assert len({content.id for content in contents.values()}) == 2
     assert {content.with_id(before.id) for content in contents.values()} == {before}

@@ -30,7 +30,7 @@ def test_a_merge_lists_each_key_and_says_where_the_branch_is_now(nessie, feature
         ["db.more", "merged", "-", "1", "iceberg-table"],
         ["db.orders", "merged", "1", "2", "iceberg-table"],
     ]
-    assert ran.err == f"merged feature into main: now at {feature.head('main')}\n"
+    assert ran.err == f"merged feature into main: now at {feature.head('main')[:12]}\n"
     assert feature.snapshot("main", "db.orders") == 2
 
 
@@ -117,8 +117,8 @@ def test_a_conflict_shows_the_sides_and_writes_nothing(nessie, conflict, more) -
     assert lines[0] == "nessie: 1 conflict; nothing was written"
     assert lines[1] == ("conflict: db.orders was changed on main and on feature   VALUE_DIFFERS")
     assert ran.states["snapshot-id"] == ["1", "3", "2"]
-    assert f"  changed by: {before} " in ran.err
-    assert "Bob <bob@example.org>" in ran.err
+    assert f"  changed by         {before[:12]} " in ran.err
+    assert " Bob, " in ran.err
     assert conflict.head("main") == before
 
 
@@ -144,7 +144,7 @@ def test_a_pasted_resolution_resolves(nessie, conflict, number, snapshot) -> Non
     assert nessie(*shlex.split(pasted)[1:]).code == 0
     assert conflict.snapshot("main", "db.orders") == snapshot
     assert conflict.snapshot("main", "db.more") == 1
-    assert nessie("log", "-n", "1").rows[0][-1] == "with spaces"
+    assert nessie("log", "-n", "1").subjects == ["with spaces"]
 
 
 def test_ours_and_theirs_for_everything(nessie, conflict) -> None:
@@ -210,7 +210,7 @@ def test_a_file_does_not_resolve_two_contents_with_one_key(nessie, catalog, tmp_
         "leaves out the db.new of theirs",
     ]
     assert (
-        "nessie resolve merge feature\n"
+        "nessie resolve merge feature   # one by one\n"
         in nessie("merge", "feature", "--resolve=db.new=new.json").err
     )
 
@@ -231,7 +231,12 @@ def test_all_conflicts_are_reported_at_once(nessie, conflict) -> None:
     conflict.update("feature", "db.items", 5)
     ran = nessie("merge", "feature")
     assert ran.err.count("\nconflict: ") == 2
-    assert ran.err.count("\n  resolve: nessie resolve merge feature\n  or: ") == 2
+    assert (
+        ran.err.count(
+            "\n  resolve            nessie resolve merge feature   # one by one\n  or                 "
+        )
+        == 2
+    )
 
 
 @pytest.mark.parametrize("renamed", ["main", "feature"])
@@ -253,7 +258,7 @@ def test_the_table_shows_the_combined_content(nessie, catalog) -> None:
     catalog.rename("feature", "db.orders", "db.sales")
     catalog.update("main", "db.orders", 7)
     ran = nessie("merge", "feature")
-    assert [line.split() for line in ran.out.splitlines()] == [
+    assert ran.rows == [
         ["db.orders", "merged", "7", "-", "-", "iceberg-table"],
         ["db.sales", "merged", "-", "1", "7", "iceberg-table"],
     ]
@@ -267,8 +272,8 @@ def test_a_rename_and_two_changes_conflict_under_the_key_on_ours(nessie, catalog
     ran = nessie("merge", "feature")
     assert ran.code == 3
     assert "conflict: db.orders was changed on main and renamed and changed on feature" in ran.err
-    assert "  renamed: db.orders to db.sales on feature by" in ran.err
-    assert "  or: nessie merge feature --theirs db.orders\n" in ran.err
+    assert "  renamed            db.orders to db.sales on feature by" in ran.err
+    assert "  or                 nessie merge feature --theirs db.orders\n" in ran.err
     assert "(renames db.orders on main to db.sales)" in ran.err
     assert nessie("merge", "feature", "--theirs", "db.orders").code == 0
     assert catalog.snapshot("main", "db.orders") is None
@@ -283,7 +288,9 @@ def test_a_deletion_of_a_renamed_table_is_said(nessie, catalog) -> None:
     assert ran.code == 3
     assert "conflict: db.sales was renamed on main and deleted on feature" in ran.err
     assert "(deletes db.sales on main)" in ran.err
-    assert "db.sales\ttheirs\t1\t-" in nessie("merge", "feature", "--theirs", "db.sales").out
+    assert nessie("merge", "feature", "--theirs", "db.sales").rows == [
+        ["db.sales", "theirs", "1", "-", "iceberg-table"]
+    ]
     assert catalog.snapshot("main", "db.sales") is None
 
 
@@ -315,7 +322,7 @@ def test_advice_that_deletes_another_table_says_so(nessie, catalog, case) -> Non
         said = "(renames the present db.aside on main to db.orders; deletes the present db.orders on main)"
     ran = nessie("merge", "feature")
     assert ran.code == 3
-    assert f"  or: nessie merge feature --theirs {decided}\n" in ran.err
+    assert f"  or                 nessie merge feature --theirs {decided}\n" in ran.err
     assert said in ran.err
     assert nessie("merge", "feature", "--theirs", decided).code == 0
     assert catalog.snapshot("main", lost) != 9

@@ -4,22 +4,22 @@ from nessie_cli.model import NO_ANCESTOR
 from nessie_cli.store.opening import open_store
 
 
-def test_moves_are_newest_first_with_both_ends_and_the_message(nessie, catalog) -> None:
+def test_moves_are_newest_first_with_the_new_hash_and_the_message(nessie, catalog) -> None:
     ran = nessie("reflog")
     assert ran.code == 0
     assert [row[1] for row in ran.rows] == ["main"] * 3
-    assert ran.rows[0][2:4] == [catalog.repository.resolve("main~1").hash, catalog.head("main")]
-    assert ran.rows[0][5:] == ["etl", "commit", "tables"]
-    assert ran.rows[-1][2:4] == ["-", NO_ANCESTOR]
+    assert ran.rows[0][2] == catalog.head("main")[:12]
+    assert ran.rows[0][4:] == ["etl", "commit", "tables"]
+    assert ran.rows[-1][2] == NO_ANCESTOR[:12]
     assert nessie("reflog", "main", "-n", "1").rows == ran.rows[:1]
 
 
 def test_the_reflog_keeps_deleted_references(nessie, catalog) -> None:
     catalog.branch("gone")
     nessie("branch", "-d", "gone")
-    assert [row[6] for row in nessie("reflog", "gone").rows] == ["delete", "create"]
-    assert nessie("reflog", "gone").rows[0][3] == "-"
-    assert nessie("reflog", "gone").rows[0][5] == "Eva <eva@example.org>"
+    assert [row[5] for row in nessie("reflog", "gone").rows] == ["delete", "create"]
+    assert nessie("reflog", "gone").rows[0][2] == "-"
+    assert nessie("reflog", "gone").rows[0][4] == "Eva"
 
 
 def test_all_shows_every_reference(nessie, catalog) -> None:

@@ -121,7 +121,7 @@ def test_a_change_follows_a_content_that_was_renamed_on_the_branch(nessie, catal
     catalog.create("main", "db.orders", 30)
     ran = nessie("commit", "-m", "mine")
     assert "db.orders was renamed on main and changed in the batch" in ran.err
-    assert "renamed: db.orders to db.sales on main" in ran.err
+    assert "renamed            db.orders to db.sales on main" in ran.err
     assert "(db.orders is db.sales now)" in ran.err
     assert nessie("resolve", "--proposed", "db.orders", "-m", "mine").code == 0
     assert values(catalog) == {"db.sales": 9, "db.orders": 30, "db.items": 1}

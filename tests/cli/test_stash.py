@@ -49,7 +49,7 @@ def test_apply_keeps_the_stash(nessie, catalog) -> None:
     nessie("stash")
     assert nessie("stash", "apply").code == 0
     assert staged(nessie) == ["db.items"]
-    assert len(nessie("stash", "list").lines) == 1
+    assert len(nessie("stash", "list").rows) == 1
 
 
 @pytest.mark.parametrize("verb", ["apply", "pop"])
@@ -78,7 +78,7 @@ def test_a_stash_is_not_applied_over_a_staged_batch(nessie, catalog) -> None:
     ran = nessie("stash", "pop")
     assert (ran.code, "already staged" in ran.err) == (2, True)
     assert staged(nessie) == ["db.orders"]
-    assert len(nessie("stash", "list").lines) == 1
+    assert len(nessie("stash", "list").rows) == 1
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from tests.repository.servers import Servers
 
 
 def test_tags_are_listed_apart_from_branches(nessie, catalog) -> None:
-    assert nessie("tag").rows == [["v1", catalog.head("v1")]]
+    assert nessie("tag").rows == [["v1", catalog.head("v1")[:12]]]
     assert nessie("tag", "--json").json["references"] == [
         {"type": "TAG", "name": "v1", "hash": catalog.head("v1")}
     ]
@@ -14,15 +14,17 @@ def test_tags_are_listed_apart_from_branches(nessie, catalog) -> None:
 def test_the_long_list_has_the_time_the_author_and_the_message(nessie, catalog) -> None:
     name, hash_, time, author, message = nessie("tag", "-v").rows[0]
     commit = nessie("log", "-n", "1", "v1", "--json").json["logEntries"][0]["commitMeta"]
-    assert (name, hash_, author) == ("v1", catalog.head("v1"), commit["authors"][0])
-    assert (time[:19], message) == (commit["commitTime"][:19], commit["message"].split("\n")[0])
+    assert (name, hash_) == ("v1", catalog.head("v1")[:12])
+    assert author == commit["authors"][0].partition(" <")[0]
+    assert time.endswith(" ago") or time == "in the future"
+    assert message == commit["message"].split("\n")[0]
     assert nessie("tag", "-x").rows == nessie("tag", "-v").rows
     assert nessie("tag", "-l", "v1", "-v").rows == nessie("tag", "-v").rows
 
 
 def test_a_tag_is_created_moved_renamed_and_deleted(nessie, catalog) -> None:
     catalog.update("main", "db.orders", 2)
-    assert nessie("tag", "v2").out == f"created tag v2 at {catalog.head('main')}\n"
+    assert nessie("tag", "v2").out == f"created tag v2 at {catalog.head('main')[:12]}\n"
     assert nessie("tag", "v0", "main~2").code == 0
     assert nessie("tag", "-f", "v0", "main").code == 0
     assert catalog.head("v0") == catalog.head("main")
@@ -51,7 +53,7 @@ def test_a_tag_has_a_message(nessie: Nessie, catalog: Catalog) -> None:
     head = catalog.head("main")
     assert (
         nessie("tag", "-a", "v2", "-m", "Figures of March\n\nchecked").out
-        == f"created tag v2 at {head}\n"
+        == f"created tag v2 at {head[:12]}\n"
     )
     assert [row[-1] for row in nessie("tag", "-v").rows] == ["tables", "Figures of March"]
     v1 = {"type": "TAG", "name": "v1", "hash": catalog.head("v1")}
@@ -87,12 +89,12 @@ def test_a_message_that_names_a_tag_gets_a_hint_about_renaming(
 )
 def test_only_a_new_tag_takes_a_message(nessie: Nessie, catalog: Catalog, words: list[str]) -> None:
     assert nessie("tag", "-m", "a message", *words).code == 2
-    assert nessie("tag").rows == [["v1", catalog.head("v1")]]
+    assert nessie("tag").rows == [["v1", catalog.head("v1")[:12]]]
 
 
 def test_a_message_is_not_empty(nessie: Nessie, catalog: Catalog) -> None:
     assert nessie("tag", "v2", "-m", " ").code == 2
-    assert nessie("tag").rows == [["v1", catalog.head("v1")]]
+    assert nessie("tag").rows == [["v1", catalog.head("v1")[:12]]]
 
 
 def test_a_backup_keeps_messages(nessie: Nessie, catalog: Catalog) -> None:

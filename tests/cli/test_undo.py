@@ -20,8 +20,13 @@ def test_undo_reverses_the_last_commit_and_a_second_undo_redoes_it(nessie, catal
     before = catalog.head("main")
     after = days_ago(catalog, 1).update("main", "db.orders", 2)
     ran = nessie("undo", "main", "--yes")
-    assert (ran.code, ran.out) == (0, f"moved branch main back from {after} to {before}\n")
-    assert ran.err.startswith(f'last operation: commit {after} "update db.orders" on main, by ')
+    assert (ran.code, ran.out) == (
+        0,
+        f"moved branch main back from {after[:12]} to {before[:12]}\n",
+    )
+    assert ran.err.startswith(
+        f'last operation: commit {after[:12]} "update db.orders" on main, by '
+    )
     assert ran.err.endswith("\n`nessie undo` again redoes it\n")
     assert catalog.head("main") == before
     assert nessie("undo").code == 0
@@ -36,14 +41,14 @@ def test_without_a_name_undo_reverses_the_last_operation_of_the_caller(nessie, c
     catalog.branch("theirs")
 
     ran = nessie("undo")
-    assert (ran.code, ran.out) == (0, f"restored branch mine at {head}\n")
-    assert nessie("undo").out == f"deleted branch mine (was {head})\n"
+    assert (ran.code, ran.out) == (0, f"restored branch mine at {head[:12]}\n")
+    assert nessie("undo").out == f"deleted branch mine (was {head[:12]})\n"
 
 
 def test_undo_first_says_what_the_last_operation_did(nessie, catalog) -> None:
-    start = catalog.head("main")
+    start = catalog.head("main")[:12]
     catalog.branch("feature")
-    head = catalog.update("feature", "db.orders", 2)
+    head = catalog.update("feature", "db.orders", 2)[:12]
     for argv, done, undone in (
         (["tag", "v2"], f"created tag v2 at {start}", f"deleted tag v2 (was {start})"),
         (["tag", "-d", "v1"], f"deleted tag v1 (was {start})", f"restored tag v1 at {start}"),
@@ -65,7 +70,7 @@ def test_undo_first_says_what_the_last_operation_did(nessie, catalog) -> None:
     assert nessie("merge", "feature").code == 0
     merged = catalog.head("main")
     assert nessie("undo").err.startswith(
-        f"last operation: merge {merged} \"Merge branch 'feature' into main\" into main, by Eva "
+        f"last operation: merge {merged[:12]} \"Merge branch 'feature' into main\" into main, by Eva "
     )
 
 
@@ -150,7 +155,7 @@ def test_a_deleted_branch_or_tag_is_restored(nessie, catalog) -> None:
         nessie(command, "feature") if command == "branch" else None
         head = catalog.head(name)
         assert nessie(command, "-d", name).code == 0
-        assert nessie("undo", name).out == f"restored {command} {name} at {head}\n"
+        assert nessie("undo", name).out == f"restored {command} {name} at {head[:12]}\n"
         assert catalog.head(name) == head
         assert name in [row[0] for row in nessie(command).rows]
         assert nessie("undo", name).code == 0

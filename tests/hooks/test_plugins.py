@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from pathlib import Path
@@ -56,7 +57,7 @@ def test_global_options_apply_to_commands_that_a_plug_in_runs(catalog, plugins, 
     catalog.ok("branch", "dev", cwd=other)
     plugins.add(
         "nessie-foo",
-        f'echo "$@" "$NESSIE_REF" "$NESSIE_STORE" "$NO_COLOR" "$NESSIE_PAGER"; {RUN} log; {RUN} branch; cd /; {RUN} branch',
+        f'echo "$@" "$NESSIE_REF" "$NESSIE_STORE" "$NO_COLOR" "$NESSIE_PAGER"; {RUN} log; {RUN} branch --jsonl; cd /; {RUN} branch --jsonl',
     )
 
     store = other / ".nessie/store.sqlite"
@@ -74,7 +75,7 @@ def test_global_options_apply_to_commands_that_a_plug_in_runs(catalog, plugins, 
 
     lines = outcome.out.splitlines()
     assert lines[0] == f"--quiet x dev {catalog.folder}/../other/.nessie/store.sqlite 1 cat"
-    assert [line.split("\t")[0] for line in lines[1:]] == ["dev", "main", "dev", "main"]
+    assert [json.loads(line)["name"] for line in lines[1:]] == ["dev", "main", "dev", "main"]
     assert store.exists()
 
 

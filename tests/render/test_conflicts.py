@@ -155,26 +155,18 @@ def test_the_list_of_a_batch_names_its_own_states(screen, table) -> None:
     ]
 
 
-def test_in_a_pipe_every_value_is_whole_and_nothing_is_padded(pipe, orders) -> None:
+def test_a_pipe_gets_the_lines_of_a_wide_terminal_with_whole_values(screen, pipe, orders) -> None:
     found = report(orders, sides=sides_of_merge("main", "nightly"))
-    assert shown(pipe, found) == [
-        "conflict: db.sales.orders was changed on main and on nightly   VALUE_DIFFERS",
-        "  snapshot-id",
-        "    base: 4358109269",
-        "    ours (main): 7721034482",
-        "    theirs (nightly): 9001288120",
-        "  schema-id",
-        "    base: 3",
-        "    ours (main): 4",
-        "    theirs (nightly): 3",
-        "  metadata-location",
-        "    base: s3://lake/db/sales/orders/metadata/00012-a.json",
-        "    ours (main): s3://lake/db/sales/orders/metadata/00013-f.json",
-        "    theirs (nightly): s3://lake/db/sales/orders/metadata/00013-b.json",
-        f'  changed by: {"0004" * 16} "nightly load" etl@example.org, 2026-05-01T11:56:00Z',
-        "  resolve: nessie content put db.sales.orders",
-        "  or: nessie reset db.sales.orders",
-    ]
+    lines = shown(pipe, found)
+    assert lines == shown(screen(400), found)
+    metadata = "s3://lake/db/sales/orders/metadata/"
+    assert (
+        f"  metadata-location  {metadata}00012-a.json  {metadata}00013-f.json  "
+        f"{metadata}00013-b.json"
+    ) in lines
+    assert (
+        '  changed by         000400040004 "nightly load" etl@example.org, 4 minutes ago' in lines
+    )
 
 
 def test_only_fields_that_differ_are_shown(screen, orders) -> None:

@@ -76,8 +76,12 @@ class Output:
             self.out.print_text(*spans)
 
     def note(self, line: str) -> None:
-        """Prints a remark on stderr, unless `--quiet` is set."""
+        """Prints a remark on stderr, unless `--quiet` is set.
+
+        What is on stdout comes first, also if both streams go to one pipe.
+        """
         if not self.options.quiet:
+            sys.stdout.flush()
             self.err.print_text(line)
 
     def print_document(self, document: Any) -> None:

@@ -48,9 +48,6 @@ class Options(Struct, frozen=True, kw_only=True):
     the metadata file. Checks that the metadata and checkpoint files of Delta tables (not the last
     checkpoint) and the files of UDFs exist. Reports tables and views that share a UUID. Data files
     are not checked. The exit status is 1 if there are findings.
-
-    When stdout is not a terminal, each finding is a line with the tab-separated fields kind, key,
-    file and problem.
     """
 
     revision: Annotated[

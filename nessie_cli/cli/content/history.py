@@ -29,9 +29,6 @@ class Options(Struct, frozen=True, kw_only=True):
     Only commits along first parents are shown, so a merge is one commit. If the content was
     renamed, its history under the old key follows. If the key was deleted and created again, the
     history of the deleted content follows.
-
-    When stdout is not a terminal, each line has the tab-separated fields hash, time, author,
-    change, key, changed fields (or the type), subject.
     """
 
     key: Annotated[str, KeyArgument]

@@ -103,7 +103,7 @@ def show(result: Entries, output: Output) -> None:
     if result.is_tree:
         output.out.print_lines(_tree(result.entries), paged=True)
     elif output.options.verbose:
-        rows = ([*_row(entry), _summary(entry, output)] for entry in result.entries)
+        rows = ([*_row(entry), _summary(entry)] for entry in result.entries)
         output.out.print_table([*_COLUMNS, _CONTENT], rows, paged=True)
     else:
         output.out.print_table(_COLUMNS, map(_row, result.entries), paged=True)
@@ -113,10 +113,9 @@ def _row(entry: Entry) -> list[str]:
     return [str(entry.key), type_label(entry.type), entry.content_id]
 
 
-def _summary(entry: Entry, output: Output) -> str:
-    """Summarizes a content. On a terminal its type is omitted, because it has its own column."""
-    text = summary(entry.content)
-    return text.removeprefix(type_label(entry.type)).lstrip() if output.out.is_terminal else text
+def _summary(entry: Entry) -> str:
+    """Summarizes a content without its type, which has its own column."""
+    return summary(entry.content).removeprefix(type_label(entry.type)).lstrip()
 
 
 def _tree(entries: Iterable[Entry]) -> Iterator[Line]:

@@ -35,8 +35,6 @@ class Options(Struct, frozen=True, kw_only=True):
 
     The exit status is 7 if the store cannot be determined or used, 1 if another check failed, and 0
     otherwise, even if no store is chosen.
-
-    When stdout is not a terminal, each line has the tab-separated fields check, status, fact, fix.
     """
 
 

@@ -15,6 +15,7 @@ from nessie_cli.cli.log.last_changes import last_changes
 from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange, Reference
 from nessie_cli.render.spans import Column
+from nessie_cli.render.text import name_of, short_hash
 from nessie_cli.wire.record import INLINE, Record
 
 EXAMPLES = ("nessie blame", "nessie blame db.sales", "nessie blame db.sales --at v1 --json")
@@ -31,9 +32,6 @@ class Options(Struct, frozen=True, kw_only=True):
     """Show the commit that last changed each key.
 
     Only first parents are followed: a change that came by a merge is shown with the merge commit.
-
-    When stdout is not a terminal, each line has the tab-separated fields key, hash, time, author,
-    subject.
     """
 
     prefix: Annotated[
@@ -82,9 +80,9 @@ def show(result: Blame, output: Output) -> None:
     rows = (
         (
             str(one.entry.key),
-            out.hash(meta.hash or ""),
+            short_hash(meta.hash or ""),
             out.time(meta.commit_time),
-            out.person(meta.author or meta.committer or ""),
+            name_of(meta.author or meta.committer or ""),
             meta.subject,
         )
         for one in result.blame

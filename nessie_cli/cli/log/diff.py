@@ -41,10 +41,8 @@ class Options(Struct, frozen=True, kw_only=True):
     """Show the contents that differ between two revisions, field by field.
 
     A..B is the same as A B; A...B compares the merge base of A and B with B. --staged compares the
-    head of the current branch with the staged batch, and takes no revision. When stdout is not a
-    terminal, each line of the default format has the tab-separated fields change, key, field,
-    before, after. The global option -q prints no differences, and exits with 1 if there are any.
-    With --json, -q is ignored.
+    head of the current branch with the staged batch, and takes no revision. The global option -q
+    prints no differences, and exits with 1 if there are any. With --json, -q is ignored.
     """
 
     words: Annotated[

@@ -38,8 +38,7 @@ class Options(SelectionOptions, frozen=True, kw_only=True):
 
     Times are ISO instants, epoch milliseconds, or words such as '2 hours ago'. TEMPLATE is a format
     string with git-style placeholders, such as '%h %an %s'; `nessie help log` lists them all.
-    --deep implies -p. When stdout is not a terminal, each line of the default format has the
-    tab-separated fields hash, time, author, subject.
+    --deep implies -p.
     """
 
     oneline: Annotated[
@@ -176,12 +175,8 @@ def _check(options: Options, app: Invocation) -> None:
 
 
 def _names(template: Template | None, app: Invocation) -> Names:
-    """Returns the references at each commit, if they are shown.
-
-    In a pipe only a template shows them: other programs list the references themselves.
-    """
-    on_terminal = not app.output.is_json and app.output.out.is_terminal
-    are_shown = on_terminal if template is None else template.names_references
+    """Returns the references at each commit, if they are shown."""
+    are_shown = template.names_references if template else not app.output.is_json
     return Names(app.repository().references(), app.head.name) if are_shown else NO_NAMES
 
 

@@ -76,8 +76,7 @@ def run(options: Options, app: Invocation) -> ShownCommit | ShownContent:
         from nessie_cli.cli.log.deep import deepen
 
         changes = list(deepen(changes, app))
-    has_names = app.output.out.is_terminal and not app.output.is_json
-    names = Names(repository.references(), app.head.name) if has_names else NO_NAMES
+    names = NO_NAMES if app.output.is_json else Names(repository.references(), app.head.name)
     return ShownCommit(
         entry=entry,
         diffs=diff_entries(changes),

@@ -1,6 +1,6 @@
 """`nessie stats`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Annotated, NamedTuple
@@ -18,9 +18,9 @@ from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.app.result import Result
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference, type_label
 from nessie_cli.model.progress import with_progress
-from nessie_cli.render.spans import Column, Row
+from nessie_cli.render.spans import Column
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.render.text import counted, human_size
+from nessie_cli.render.text import counted, human_size, name_of
 from nessie_cli.revisions import RevisionRange
 from nessie_cli.wire.record import INLINE, Record
 from nessie_cli.wire.shapes import Count, Hash
@@ -59,9 +59,6 @@ class Options(Struct, frozen=True, kw_only=True):
     last counted commit. Days are in UTC. A commit with several authors counts for the first one.
     Only first parents are followed: a merge is one commit, and A..B begins after the newest commit
     that A and B share along first parents.
-
-    When stdout is not a terminal, the first field of each line is the kind of count: `author`,
-    `day`, `key` or, with --sizes, `table`.
     """
 
     words: Annotated[
@@ -317,44 +314,40 @@ def _count_by_spark(options: Options, line: Line, app: Invocation) -> tuple[Hist
 
 
 def _print_tables(result: Statistics, out: Terminal) -> None:
-    def times(*found: datetime | None) -> Iterator[str]:
-        return map(out.time, found)
+    def numbers(*values: int | None) -> Iterator[str]:
+        """Unknown numbers are empty cells."""
+        return ("" if value is None else f"{value:,}" for value in values)
 
-    def numbers(*found: int | None) -> Iterator[str]:
-        """Groups digits on a terminal. Unknown numbers are empty cells."""
-        return ("" if one is None else f"{one:,}" if out.is_terminal else str(one) for one in found)
-
-    def size(number: int | None) -> str:
-        return (
-            human_size(number) if number is not None and out.is_terminal else next(numbers(number))
-        )
-
-    def churn(one: DayCount | KeyCount) -> Iterator[str]:
-        return numbers(one.commits, one.created, one.updated, one.deleted)
+    def churn(count: DayCount | KeyCount) -> Iterator[str]:
+        return numbers(count.commits, count.created, count.updated, count.deleted)
 
     authors = (
         (
-            out.person(one.author),
-            *numbers(one.count.commits),
-            *times(one.count.first, one.count.last),
+            name_of(author.author),
+            *numbers(author.count.commits),
+            out.time(author.count.first),
+            out.time(author.count.last),
         )
-        for one in result.authors
+        for author in result.authors
     )
-    days = ((one.day, *churn(one), *numbers(one.tables, one.contents)) for one in result.days)
+    days = ((day.day, *churn(day), *numbers(day.tables, day.contents)) for day in result.days)
     keys = (
-        (str(one.key), type_label(one.type), *churn(one), *times(one.last))
-        for one in result.most_changed
+        (str(changed.key), type_label(changed.type), *churn(changed), out.time(changed.last))
+        for changed in result.most_changed
     )
     tables = (
-        (str(one.key), *numbers(one.rows, one.files), size(one.bytes))
-        for one in (result.sizes.largest if result.sizes else ())
-    )
-    found: Iterable[tuple[str, str, Sequence[Column], Iterable[Row]]] = (
-        ("author", "Authors", _AUTHOR, authors),
-        ("day", "Days", _DAY, days),
-        ("key", "Most changed keys", _KEY, keys),
-        ("table", "Largest tables", _SIZE, tables),
+        (
+            str(table.key),
+            *numbers(table.rows, table.files),
+            "" if table.bytes is None else human_size(table.bytes),
+        )
+        for table in (result.sizes.largest if result.sizes else ())
     )
     out.print_tables(
-        (title if out.is_terminal else name, columns, rows) for name, title, columns, rows in found
+        [
+            ("Authors", _AUTHOR, authors),
+            ("Days", _DAY, days),
+            ("Most changed keys", _KEY, keys),
+            ("Largest tables", _SIZE, tables),
+        ]
     )

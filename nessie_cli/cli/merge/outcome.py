@@ -17,6 +17,7 @@ from nessie_cli.render.changes import Change
 from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge, replaced_contents
 from nessie_cli.render.spans import Span
+from nessie_cli.render.text import short_hash
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
 
 
@@ -65,12 +66,12 @@ def print_outcome(merge: Merge, output: Output) -> None:
     outcome = merge.outcome
     is_contained = merge.source_hash is not None and (outcome.common_ancestor == merge.source_hash)
     output.err.print_text(
-        *merge_headline(outcome, merge.verb, merge.source, output.err, is_contained=is_contained)
+        *merge_headline(outcome, merge.verb, merge.source, is_contained=is_contained)
     )
     for commit in outcome.skipped:
         output.err.print_text(
             "skipped ",
-            Span(output.err.hash(commit), "hash"),
+            Span(short_hash(commit), "hash"),
             ": it changes nothing on this branch",
         )
     for line in replaced_contents(outcome):

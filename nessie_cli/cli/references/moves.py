@@ -13,6 +13,7 @@ from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
 from nessie_cli.cli.references.results import References, SingleReference
 from nessie_cli.errors import InvalidInput, NotFound
 from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.render.text import short_hash
 from nessie_cli.repository.changes import AssignReference, RenameReference
 
 if TYPE_CHECKING:
@@ -86,5 +87,5 @@ def assign(
         question = f"Some commits are reachable only from {name}. Move it anyway?"
         confirm(app, question, yes=options.yes)
     assigned = repository.assign_reference(name, target, expected_hash=hash_)
-    hint = f"`nessie undo {name}` restores it at {app.output.err.hash(reference.hash)}"
+    hint = f"`nessie undo {name}` restores it at {short_hash(reference.hash)}"
     return SingleReference(assigned, "assigned", hint if backwards else None)

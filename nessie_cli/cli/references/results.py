@@ -9,6 +9,7 @@ from nessie_cli.errors import NessieError
 from nessie_cli.model import Reference, Tag
 from nessie_cli.render.references import print_references
 from nessie_cli.render.spans import Span
+from nessie_cli.render.text import short_hash
 from nessie_cli.wire import documents
 from nessie_cli.wire.record import NOT_JSON, OPTIONAL
 
@@ -94,7 +95,7 @@ def _show_action(result: SingleReference, output: Output) -> None:
         f"{result.action} {reference.type.lower()} ",
         Span(reference.name, "name"),
         before,
-        Span(output.out.hash(reference.hash), "hash"),
+        Span(short_hash(reference.hash), "hash"),
         after,
     )
     if result.hint:

@@ -18,7 +18,7 @@ from nessie_cli.model import (
     check_new_reference_name,
     check_reference_name,
 )
-from nessie_cli.render.text import counted
+from nessie_cli.render.text import counted, short_hash
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import HEAD, Revision
 from nessie_cli.wire.record import NOT_JSON
@@ -95,7 +95,7 @@ def show(result: Switched, output: Output) -> None:
     """Prints the current reference, and the number of operations that moved to it."""
     reference = result.reference
     type_ = reference.type.value.lower()
-    output.say(f"now on {type_} {reference.name} at {output.out.hash(reference.hash)}")
+    output.say(f"now on {type_} {reference.name} at {short_hash(reference.hash)}")
     if result.staged:
         staged = f"{counted(result.staged, 'staged operation')} moved to {reference.name}"
         is_tag = reference.type is ReferenceType.TAG

@@ -7,6 +7,7 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.staging.submission import Submitted
 from nessie_cli.model import CommitResult
 from nessie_cli.render.spans import Span
+from nessie_cli.render.text import short_hash
 from nessie_cli.wire.record import INLINE, NOT_JSON
 
 
@@ -32,7 +33,7 @@ def print_committed(committed: Committed, output: Output) -> None:
     result = committed.result
     keys = f"{committed.keys} key{'' if committed.keys == 1 else 's'}"
     branch = Span(result.reference.name or "", "name")
-    hash_ = Span(output.out.hash(result.reference.hash), "hash")
+    hash_ = Span(short_hash(result.reference.hash), "hash")
     if committed.was_repeated:
         output.say("an earlier attempt had committed this: ", branch, " ", hash_, f" {keys}")
     elif result.applied:

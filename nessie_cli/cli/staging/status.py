@@ -15,6 +15,7 @@ from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound, 
 from nessie_cli.model import CommitMeta, Conflict, Reference, ReferenceType
 from nessie_cli.render.conflicts import ConflictReport, conflict_lines
 from nessie_cli.render.spans import Span
+from nessie_cli.render.text import short_hash
 from nessie_cli.wire import documents
 from nessie_cli.wire.encode import ENCODERS
 from nessie_cli.wire.facts import conflict_with_facts
@@ -112,13 +113,13 @@ def show(result: Status, output: Output) -> None:
     if result.options.short:
         _print_short(result, output)
         return
-    reference, batch, hash_ = result.reference, result.batch, output.out.hash
+    reference, batch = result.reference, result.batch
     kind = reference.type.value.lower()
     output.out.print_text(
         f"on {kind} ",
         Span(reference.name or "", "name"),
         " at ",
-        Span(hash_(reference.hash), "hash"),
+        Span(short_hash(reference.hash), "hash"),
     )
     if reference.name != result.default_branch:
         output.out.print_text(
@@ -131,7 +132,7 @@ def show(result: Status, output: Output) -> None:
         [Span(batch.reference, "name"), f" of {batch.store}"] if batch.store else ["this branch"]
     )
     output.out.print_text(
-        "staged for ", *place, " since ", Span(hash_(batch.begun_at), "hash"), ":"
+        "staged for ", *place, " since ", Span(short_hash(batch.begun_at), "hash"), ":"
     )
     list_changes(output, changes_of(batch.staged), "  ")
     if result.elsewhere:
@@ -175,7 +176,7 @@ def _batch(app: Invocation) -> workspace.Batch | None:
         # Otherwise it is being submitted: by another process, or by the parent of a hook.
         batch, done = read_batch(app, file) if free else (batch, None)
     if done is not None:
-        where = f"{done.reference.hash} on {done.reference.name}"
+        where = f"{short_hash(done.reference.hash)} on {done.reference.name}"
         app.output.note(f"the batch was committed already, as {where}")
     return batch
 

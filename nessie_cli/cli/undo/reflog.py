@@ -25,9 +25,7 @@ class Options(Struct, frozen=True, kw_only=True):
     With --all, changes of settings of the repository are shown too, as `setting:NAME`. Their
     message is the value before and after.
 
-    The first column is the number that `nessie undo --to` accepts. When stdout is not a terminal,
-    each line has the tab-separated fields number, reference, before, after, time, user, operation,
-    message.
+    The first column is the number that `nessie undo --to` accepts.
     """
 
     reference: Annotated[

@@ -25,6 +25,7 @@ from nessie_cli.cli.undo.steps import (
 from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved
 from nessie_cli.model import CommitMeta, Reference, ReferenceType, ReflogEntry
 from nessie_cli.render.spans import Span
+from nessie_cli.render.text import short_hash
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
 from nessie_cli.wire.record import NOT_JSON, OPTIONAL
@@ -170,12 +171,12 @@ def show(result: Undone, output: Output) -> None:
     if step.renamed:
         words += [" back to ", Span(step.name, "name")]
     elif step.before and step.after:
-        before, after = (output.out.hash(hash_) for hash_ in (step.before, step.after))
+        before, after = (short_hash(hash_) for hash_ in (step.before, step.after))
         words += [" back from ", Span(before, "hash"), " to ", Span(after, "hash")]
     elif step.before and result.was_applied:
-        words += [" (was ", Span(output.out.hash(step.before), "hash"), ")"]
+        words += [" (was ", Span(short_hash(step.before), "hash"), ")"]
     else:
-        words += [" at ", Span(output.out.hash(step.before or step.after or ""), "hash")]
+        words += [" at ", Span(short_hash(step.before or step.after or ""), "hash")]
     output.say(*words)
     if result.was_applied:
         output.note("`nessie undo` again redoes it")
@@ -220,7 +221,7 @@ def _described(entry: ReflogEntry, step: Step, repository: Repository, output: O
     meta = _commit(entry, repository) if entry.operation in _BY_COMMIT else None
     who = entry.who or (meta.author if meta else "") or "an unknown user"
     name, kind = entry.reference, entry.type.lower()
-    before, after = (output.err.hash(hash_ or "") for hash_ in (entry.before, entry.after))
+    before, after = (short_hash(hash_ or "") for hash_ in (entry.before, entry.after))
     if entry.setting is not None:
         values = (value or "nothing" for value in (entry.value_before, entry.value_after))
         done = f"changed setting {entry.setting} from {' to '.join(values)}"
