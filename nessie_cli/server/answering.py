@@ -22,7 +22,7 @@ from nessie_cli.server.failures import (
 from nessie_cli.server.http import JSON, Headers, Reply, compressed, header
 from nessie_cli.server.streams import Listing, encoded
 from nessie_cli.server.table import Match, NoRoute
-from nessie_cli.wire.guards import lenient
+from nessie_cli.wire.validation import lenient
 
 _encode = json.Encoder().encode
 _CONTENT_TYPE = (b"content-type", JSON)
