@@ -22,7 +22,7 @@ from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.merges import Target, answer, refusal, repeated, rules_of, was_at
 from nessie_cli.repository.requests import Submission, digest, recorded, reused
-from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
+from nessie_cli.repository.snapshot import Snapshot, changed_since, existing_branch, expected_commit
 from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import Basis, StoredReference
@@ -60,7 +60,7 @@ def _transplant(
     assert basis.reference is not None
     branch, settings = basis.reference, basis.settings
     options, context, objects = change.options, at.context, at.drafting_objects()
-    expected_commit(objects, branch, options.expected_hash)
+    expected = expected_commit(objects, branch, options.expected_hash)
     target = Target(branch, options.expected_hash, None, commits[-1], context.progress)
     replay = _Replay(
         objects, branch, options, context, validate_namespaces=validates_namespaces(settings)
@@ -75,6 +75,8 @@ def _transplant(
     # After a conflict, the decisions about later commits are not used yet.
     rules = None if replay.is_stopped else replay.rules
     refuse = refusal(at, objects, target, replay.total, rules)
+    if refuse is None and not options.per_key:
+        refuse = changed_since(objects, branch, expected, replay.edits)
     if refuse is not None:
         return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
     skipped = () if options.per_key else replay.skipped
