@@ -31,10 +31,9 @@ from nessie_cli.model import (
     check_revision_size,
     check_writable,
 )
-from nessie_cli.model.contents import MOST_PROPERTIES
 from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.wire import bodies, shapes
-from nessie_cli.wire.guards import JsonObject, check, check_size, guard_of, is_lenient
+from nessie_cli.wire.guards import JsonObject, check, guard_of, is_lenient
 from nessie_cli.wire.json_text import describe, fault, join, parse_first, parse_json, read_text
 from nessie_cli.wire.values import decode_instant, object_with_type, unknown_content
 
@@ -416,8 +415,6 @@ def _well_formed_hash(text: str, path: str) -> str:
 
 def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
     """Decodes an update of a namespace's properties: values to set, and names to remove."""
-    for name in ("propertyUpdates", "propertyRemovals"):
-        check_size(data, name, MOST_PROPERTIES)
     guard: Any = check(guard_of(bodies.NamespaceUpdate), data, "")
     return guard.property_updates, frozenset(guard.property_removals)
 

@@ -32,6 +32,8 @@ from nessie_cli.wire.shape import (
 )
 
 JsonObject = dict[str, Any]
+MOST_ITEMS = 100_000
+"""The most items of a map, of a list of texts, and of a list that may be empty, in a request."""
 
 
 class Guard(BaseModel):
@@ -42,16 +44,6 @@ class Guard(BaseModel):
 
 class _Closed(Guard):
     model_config = ConfigDict(extra="forbid")
-
-
-def check_size(data: Any, name: str, most: int, path: str = "") -> None:
-    """Raises `InvalidInput` if a list or object in an object has more than `most` items.
-
-    It is for what has no size in practice: a model reads all items in one call.
-    """
-    items = data.get(name) if isinstance(data, Mapping) else None
-    if isinstance(items, (list, dict)) and len(items) > most:
-        raise fault(join(path, name), f"has more than {most:,} items")
 
 
 @cache
@@ -74,12 +66,14 @@ def _field(one: Attribute) -> Any:
     checked = _checked(kind)
     if get_origin(kind) is dict and get_args(kind)[1] is not Any:
         return _map_field(one, checked, nullable=nullable)
+    if checked == list[str]:
+        checked = Annotated[checked, BeforeValidator(_bounded)]
     if one.filled:
         checked = Annotated[checked, Field(min_length=1)]
     if nullable or one.optional:
         return checked | None, Field(None, alias=one.name)
     if get_origin(kind) is list and not one.filled:
-        items = tuple[get_args(checked)[0], ...]  # type: ignore[misc, valid-type]
+        items = tuple[_checked(get_args(kind)[0]), ...]  # type: ignore[misc, valid-type]
         return Annotated[items, BeforeValidator(_tuple)], Field((), alias=one.name)
     return checked, Field(alias=one.name)
 
@@ -94,16 +88,23 @@ def _map_field(one: Attribute, checked: Any, *, nullable: bool) -> Any:
 
 def _tuple(value: Any) -> Any:
     """Converts a list to the tuple of a frozen value."""
-    return () if value is None else tuple(value) if isinstance(value, list) else value
+    return () if value is None else tuple(_bounded(value)) if isinstance(value, list) else value
 
 
 def _map(value: Any) -> Any:
-    return {} if value is None else value
+    return {} if value is None else _bounded(value)
 
 
 def _map_or_empty_list(value: Any) -> Any:
     """Reads an empty list as empty commit properties, like the original server."""
-    return {} if value == [] and is_lenient() else value
+    return {} if value == [] and is_lenient() else _bounded(value)
+
+
+def _bounded(value: Any) -> Any:
+    """Refuses a long list or map: a model would read all of it in one call."""
+    if isinstance(value, (list, dict)) and len(value) > MOST_ITEMS:
+        raise ValueError(f"has more than {MOST_ITEMS:,} items")
+    return value
 
 
 def _checked(kind: Any) -> Any:

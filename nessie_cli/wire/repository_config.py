@@ -9,7 +9,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model.durations import duration_nanos
 from nessie_cli.wire.bodies import UpdateRepositoryConfigRequest
 from nessie_cli.wire.encode import Json
-from nessie_cli.wire.guards import check, check_size, guard_of
+from nessie_cli.wire.guards import check, guard_of
 from nessie_cli.wire.json_text import describe, fault, join
 from nessie_cli.wire.rest import GarbageCollectorConfig
 from nessie_cli.wire.values import object_with_type
@@ -36,7 +36,9 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
             f"Repository config type bundle for '{name}' is not available"
             " on the Nessie server side."
         )
-    check_size(config, "perRefCutoffPolicies", MOST_POLICIES, "config")
+    given = config.get("perRefCutoffPolicies")
+    if isinstance(given, list) and len(given) > MOST_POLICIES:
+        raise fault("config.perRefCutoffPolicies", f"has more than {MOST_POLICIES:,} items")
     guard: Any = check(guard_of(GarbageCollectorConfig), config, "config")
     policies = [
         _policy(one, join("config.perRefCutoffPolicies", index))
