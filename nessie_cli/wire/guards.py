@@ -33,7 +33,7 @@ from nessie_cli.wire.shape import (
 
 JsonObject = dict[str, Any]
 MOST_ITEMS = 100_000
-"""The most items of a map, of a list of texts, and of a list that may be empty, in a request."""
+"""The most items of a map, a list of texts, or a list that may be empty, in a request."""
 
 
 class Guard(BaseModel):
