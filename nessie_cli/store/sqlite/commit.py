@@ -69,10 +69,7 @@ SET = (
 
 def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
     """Returns the rows to insert. Called before taking the write lock, to keep it short."""
-    return [
-        (one.id, one.kind, now, pack(one.id, one.kind, one.data, plain=one.plain))
-        for one in objects
-    ]
+    return [(one.id, one.kind, now, pack(one.id, one.kind, one.data)) for one in objects]
 
 
 def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[StoredObject]) -> None:
