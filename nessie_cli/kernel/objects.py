@@ -58,9 +58,8 @@ class Objects:
     `pending` contains the added objects until the caller has stored them, and `index_terms` the
     terms of new commits for the commit index. A large load calls `spill` with what is pending.
     Contents that are only compared with stored ones are kept apart. `written_before` reads
-    neighbours together. `last_path` is the path to the last key that was looked up alone, because
-    an edit of that key often follows. `node_reads` and `node_writes` count fetched and added nodes;
-    tests assert costs with them.
+    neighbours together. `node_reads` and `node_writes` count fetched and added nodes; tests assert
+    costs with them.
     """
 
     def __init__(
@@ -76,7 +75,6 @@ class Objects:
         self._spill = spill
         self._added: dict[Id, Node | Commit] = {}
         self._compared: dict[Id, bytes] = {}
-        self.last_path: tuple[Id, bytes, list[tuple[Node, int]]] = (b"", b"", [])
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
         self.index_terms: dict[Id, tuple[bytes, ...]] = {}
         self.node_reads = 0

@@ -61,11 +61,8 @@ def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | 
 
     Returns None if the map does not contain the key.
     """
-    known_root, known_key, path = objects.last_path
-    if key == known_key and root == known_root:
-        return path
     node = root_node(objects, root)
-    path = []
+    path: list[tuple[Node, int]] = []
     while True:
         keys = node.keys
         index = bisect_left(keys, key)
@@ -73,10 +70,7 @@ def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | 
             return None
         path.append((node, index))
         if not node.level:
-            if keys[index] != key:
-                return None
-            objects.last_path = (root, key, path)
-            return path
+            return path if keys[index] == key else None
         node = objects.node(node.child(index))
 
 

@@ -188,6 +188,8 @@ class _Replay:
             if detail.conflict or not (earlier and earlier.conflict):
                 self.total.details[key] = detail if alone else _named_by_id(detail)
         self.total.namespace_conflicts = outcome.namespace_conflicts
+        self.total.used |= outcome.used
+        self.total.resolved |= outcome.resolved
 
     def details(self) -> Mapping[bytes, Detail]:
         """Returns the keys of the answer. Per content, they compare the branch before and after."""

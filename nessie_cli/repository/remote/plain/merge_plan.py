@@ -164,7 +164,7 @@ class KeyMergeReplay:
         base: Records = _edited({}, before)
         ours: Records = _edited(base, {key: pair[1] for key, pair in ours_changes.items()})
         rules = ContentRules(self._objects, options.behaviors, options.default_behavior)
-        outcome = Outcome()
+        total = Outcome()
         for source, difference in zip(sources, differences, strict=True):
             changes = [ThreeWay(k, old, ours.get(k), new) for k, (old, new) in difference.items()]
             sides = Sides(
@@ -177,13 +177,14 @@ class KeyMergeReplay:
             )
             # The server checks the namespaces: those that did not change are not read here.
             outcome = rules.apply(self._objects, sides, validate_namespaces=False)
+            total.used |= outcome.used
             step = _Step(source, changes, base, ours, outcome)
             yield step
             if outcome.conflicts:
                 # They must be decided first: later commits are merged with the result.
                 return
             base, ours = _edited(base, {c.key: c.after for c in changes}), step.after
-        rules.check_used(outcome, is_transplant=is_transplant)
+        rules.check_used(total, is_transplant=is_transplant)
 
     def _difference(
         self, before: str, after: str
