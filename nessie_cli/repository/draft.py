@@ -112,7 +112,7 @@ class Draft(Generic[A]):
 
     def __init__(
         self,
-        change: Change,
+        change: Change[A],
         references: Sequence[ReferenceChange],
         *,
         answer: A | None = None,

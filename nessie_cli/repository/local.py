@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec import structs
 
@@ -43,7 +43,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import protection, reading
-from nessie_cli.repository.base import ALL_KEYS, Check, Repository, describe_settings
+from nessie_cli.repository.base import ALL_KEYS, describe_settings
 from nessie_cli.repository.changes import (
     AnyRevision,
     AssignReference,
@@ -56,20 +56,21 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.contention import Contention
+from nessie_cli.repository.checks import Check
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.group_commit import (
+    DecodedObjects,
+    GroupCommit,
+    Lease,
+    Plan,
+    Planned,
+)
 from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import Snapshot
-from nessie_cli.repository.writing import (
-    DecodedObjects,
-    Lease,
-    Plan,
-    Planned,
-    commit_all,
-)
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import STORE_FORMAT, StoredReference
@@ -98,7 +99,7 @@ def _hex(ids: Iterable[Id]) -> set[str]:
     return {id_.hex() for id_ in ids}
 
 
-class LocalRepository(Repository):
+class LocalRepository(StoreRepository):
     """A `Repository` over a `Store`. Long methods are in modules named for them."""
 
     def __init__(self, store: Store, context: Context) -> None:
@@ -122,7 +123,7 @@ class LocalRepository(Repository):
                 f" that differ from this program's ({PARAMETERS})"
             )
         self.default_branch = settings[DEFAULT_BRANCH]
-        self._contention = Contention()
+        self._group_commit = GroupCommit(store)
         self._use(
             Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote)
         )
@@ -392,8 +393,6 @@ class LocalRepository(Repository):
         """See `Repository`."""
         return reading.ahead_behind(self._objects, self._commit_id(of), self._commit_id(base))
 
-    knows_callers: ClassVar[bool] = True
-
     def as_caller(self, who: str) -> Self:
         """See `Repository`."""
         return self._copy(self._view, self._snapshot.cache, who)
@@ -423,9 +422,9 @@ class LocalRepository(Repository):
         return self._copy(overlay, Layered(self._snapshot.cache, decoded), self._at.who)
 
     # -- writing ----------------------------------------------------------------------------------
-    def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
+    def draft(self, change: Change[A], submission: Submission | None = None) -> Draft[A]:
         """See `Repository`."""
-        draft = _drafting(change)(self._snapshot, change, submission or Submission())
+        draft: Draft[A] = _drafting(change)(self._snapshot, change, submission or Submission())
         if (refuse := protection.refusal(draft, self._view, self._descends)) is not None:
             draft = draft.refused_by(refuse)
         draft.open_view = self._as_drafted
@@ -459,28 +458,21 @@ class LocalRepository(Repository):
         lease: Lease | None = None,
     ) -> list[A | Exception]:
         """See `Repository`."""
-        return commit_all(
-            self._store,
-            self._over,
-            self._snapshot.cache,
-            plans,
-            fair=fair,
-            begin=begin,
-            contention=self._contention,
-            lease=lease,
+        return self._group_commit.commit_all(
+            plans, self._over, self._snapshot.cache, fair=fair, begin=begin, lease=lease
         )
 
     def lease_if_contested(self, name: str) -> Lease:
         """See `Repository`."""
-        return Lease(self._store, name if name in self._contention else "")
+        return self._group_commit.lease_if_contested(name)
 
     def _write(
-        self, change: Change, request_id: str | None, check: Check | None
-    ) -> tuple[Any, Draft[Any] | None]:
+        self, change: Change[A], request_id: str | None, check: Check | None
+    ) -> tuple[A, Draft[A] | None]:
         """See `Repository`."""
         submission = Submission(request_id)
 
-        def plan(repository: Self) -> Planned[tuple[Any, Draft[Any] | None]]:
+        def plan(repository: Self) -> Planned[tuple[A, Draft[A] | None]]:
             draft = repository.draft(change, submission)
             answer = draft.answer()
             if draft.write is None:
@@ -489,10 +481,10 @@ class LocalRepository(Repository):
                 check(draft)
             return Planned((answer, draft), draft)
 
-        [found] = self.commit_all([plan], fair=check is None)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        [result] = self.commit_all([plan], fair=check is None)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:  # noqa: ARG002 - ids alone find them here
         """See `Repository`."""
@@ -553,7 +545,7 @@ class LocalRepository(Repository):
         self._store.close()
 
 
-def _drafting(change: Change) -> Callable[[Snapshot, Any, Submission], Draft[Any]]:
+def _drafting(change: Change[Any]) -> Callable[[Snapshot, Any, Submission], Draft[Any]]:
     """Returns the function that drafts a change. Its module is loaded on first use."""
     if isinstance(change, Commit):
         from nessie_cli.repository.commits import commit

@@ -71,7 +71,7 @@ def refusal(
     return None
 
 
-def _forbidding(change: Change, reference: ReferenceChange) -> list[tuple[str, str]]:
+def _forbidding(change: Change[Any], reference: ReferenceChange) -> list[tuple[str, str]]:
     """Returns the rules that forbid a move, each with a reason. No rule forbids a new reference.
 
     `no-rewind` allows moves to descendants.

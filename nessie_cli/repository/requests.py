@@ -142,7 +142,7 @@ class Submission:
         }
 
 
-def digest(change: Change) -> bytes:
+def digest(change: Change[Any]) -> bytes:
     """Returns a digest of a change without operations, which distinguishes uses of a request id.
 
     A source of a merge counts by name if it has one, because it may move between two submissions.

@@ -8,7 +8,7 @@ from nessie_cli import connect, create
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.writing import Planned, planned
+from nessie_cli.repository.group_commit import Planned, planned
 from tests.repository.vocabulary import table
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.test_postgres_costs import Counter

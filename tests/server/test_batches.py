@@ -69,7 +69,7 @@ def test_an_error_also_reaches_the_requests_that_arrived_during_the_run() -> Non
         later = [batches.ask(2), batches.ask(3)]
         go_on.set()
         for waiting in [first, *later]:
-            with pytest.raises(ValueError):  # noqa: PT011 - raised above
+            with pytest.raises(ValueError):
                 await waiting
         assert await batches.ask(4) == 4
         batches.close()

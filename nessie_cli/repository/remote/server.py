@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nessie_cli.model import (
     CommitMeta,
@@ -103,7 +103,7 @@ class Server(ABC):
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod
-    def check_supported(self, change: Change) -> None:
+    def check_supported(self, change: Change[Any]) -> None:
         """Raises `InvalidInput` or `NotAllowed` for a change that the server cannot make."""
 
     @abstractmethod

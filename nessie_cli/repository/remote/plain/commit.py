@@ -53,7 +53,7 @@ def commit(server: Server, change: Commit, request_id: str | None) -> CommitResu
     The request expects the HEAD that the rules were checked against, so no commit comes between.
     """
     session = server.session
-    change = structs.replace(change, operations=list(change.operations))
+    change = change.repeatable()
     for number in range(_TRIES):
         target = branch_to_write(session, change.branch, "commit")
         if request_id and (
