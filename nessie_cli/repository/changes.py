@@ -44,7 +44,8 @@ class MergeOptions(Struct, frozen=True):
     `per_key` applies the rules of the original server, for which each key is a content of its own;
     otherwise a rename on one side and a change on the other combine. `unrelated` allows a merge
     without a common ancestor. `any_order` allows transplanting commits that are not each the
-    parent of the next. `expected_hash` must be a commit of the branch. `dry_run` writes nothing.
+    parent of the next. `expected_hash` must be a commit of the branch; unless `per_key`,
+    the keys that are changed must be the same there as at HEAD. `dry_run` writes nothing.
     """
 
     meta: CommitMeta | None = None

@@ -35,7 +35,7 @@ from nessie_cli.repository.commits import UNVALIDATED, conflict_error, validates
 from nessie_cli.repository.draft import Draft, Effect
 from nessie_cli.repository.reading import batched
 from nessie_cli.repository.requests import Recorded, Submission, digest
-from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
+from nessie_cli.repository.snapshot import Snapshot, changed_since, existing_branch, expected_commit
 from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import Settings, StoredReference
@@ -109,6 +109,8 @@ def _merge(
     root = root_of(objects, branch.target)
     effect = Effect(objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_])
     refuse = refusal(at, objects, target, outcome, rules)
+    if refuse is None and not options.per_key:
+        refuse = changed_since(objects, branch, expected, outcome.edits)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     # A merge per content is recorded even if it changes nothing, so its decisions are remembered.

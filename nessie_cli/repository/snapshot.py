@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import CommitNotFound, InvalidInput
-from nessie_cli.kernel import history
+from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceMoved
+from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
+from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Decoded, Objects
-from nessie_cli.model import CommitMeta, Reference, ReferenceType
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, Reference, ReferenceType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.reading import last_change
 from nessie_cli.repository.revisions import Revisions, reference_not_found
@@ -26,6 +27,8 @@ PutEarly = Callable[[list[StoredObject]], None]
 
 _NEAR = 16
 """The number of commits and nodes that are read together with the head of a branch."""
+_MOST_NAMES = 3
+"""The number of keys that a message names."""
 
 _BRANCH, _NODE = (
     ReferenceType.BRANCH,
@@ -135,6 +138,38 @@ def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None
             f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_
         )
     return id_
+
+
+def changed_since(
+    objects: Objects, branch: StoredReference, expected: Id, keys: Collection[bytes]
+) -> Callable[[], ReferenceMoved] | None:
+    """Returns the error if any of these keys has changed on a branch since a commit, or None.
+
+    A decision is about the state that its caller has seen: it must not delete what came later.
+    O(keys log N).
+    """
+    if expected == branch.target:
+        return None
+    before, after = (
+        tree.get(objects, root_of(objects, commit), keys) for commit in (expected, branch.target)
+    )
+    changed = sorted(key for key in keys if before.get(key) != after.get(key))
+    return partial(_changed_error, branch, expected, changed) if changed else None
+
+
+def _changed_error(
+    branch: StoredReference, expected: Id, changed: Sequence[bytes]
+) -> ReferenceMoved:
+    names = ", ".join(decode_key(key).plain for key in changed[:_MOST_NAMES])
+    others = f" and {len(changed) - _MOST_NAMES} others" if len(changed) > _MOST_NAMES else ""
+    message = f"'{branch.name}' has changed {names}{others} since {expected.hex()[:12]}"
+    return ReferenceMoved(
+        message,
+        [Conflict(ConflictType.UNEXPECTED_HASH, None, message)],
+        reference=branch.name,
+        head=branch.target.hex(),
+        expected_hash=expected.hex(),
+    )
 
 
 def _parse_hash(text: str) -> Id:

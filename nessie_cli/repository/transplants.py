@@ -30,7 +30,7 @@ from nessie_cli.repository.merges import (
     was_at,
 )
 from nessie_cli.repository.requests import Recorded, Submission, digest
-from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
+from nessie_cli.repository.snapshot import Snapshot, changed_since, existing_branch, expected_commit
 from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
@@ -72,7 +72,7 @@ def _transplant(
     branch, settings = basis
     drafts = BranchDrafts(at, change, branch, settings)
     options, context, objects = change.options, at.context, at.drafting_objects()
-    expected_commit(objects, branch, options.expected_hash)
+    expected = expected_commit(objects, branch, options.expected_hash)
     target = Target(branch, options.expected_hash, None, commits[-1], context.progress)
     replay = CommitReplay(
         objects, branch, options, context, validate_namespaces=validates_namespaces(settings)
@@ -87,6 +87,8 @@ def _transplant(
     # After a conflict, the decisions about later commits are not used yet.
     rules = None if replay.is_stopped else replay.rules
     refuse = refusal(at, objects, target, replay.total, rules)
+    if refuse is None and not options.per_key:
+        refuse = changed_since(objects, branch, expected, replay.edits)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     skipped = () if options.per_key else replay.skipped

@@ -23,8 +23,8 @@ from nessie_cli.server.json_body import read_json
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
-from nessie_cli.wire.guards import lenient
 from nessie_cli.wire.large_json import MOST_VALUES
+from nessie_cli.wire.validation import lenient
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.metadata_files import LocalFile

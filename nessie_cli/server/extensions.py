@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import dropwhile
 from typing import Any
 
+from msgspec import Struct
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry, MergeDetail, MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
@@ -23,7 +25,7 @@ from nessie_cli.wire.encode import (
     encode_single_reference,
 )
 from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
-from nessie_cli.wire.guards import Guard, check
+from nessie_cli.wire.validation import checked
 
 LARGEST_REFLOG_PAGE = 20_000
 """The limit of a page, because each page of a reflog reads those before it again."""
@@ -167,7 +169,7 @@ def get_request(call: Call) -> Answer:
     return Answer({"result": None if found is None else facts.commit_with_facts(found)})
 
 
-class _SettingsGuard(Guard):
+class _Settings(Struct):
     settings: dict[str, str | None]
 
 
@@ -195,7 +197,7 @@ def settings_given(call: Call, body: Any) -> Json | None:
 
 def put_settings(call: Call, config: Json) -> Answer:
     """Set or remove settings; answers their previous values."""
-    wanted = check(_SettingsGuard, config, "config").settings
+    wanted = checked(_Settings, config, "config").settings
     previous = call.submit(PutSettings(wanted))
     return Answer({"previous": {"type": SETTINGS, "settings": previous}})
 

@@ -25,8 +25,8 @@ from nessie_cli.model import (
     UnknownContent,
 )
 from nessie_cli.model.contents import MOST_PROPERTIES
+from nessie_cli.wire.batches import decode_batch
 from nessie_cli.wire.decode import (
-    decode_batch,
     decode_commit_meta,
     decode_content,
     decode_content_value,
@@ -463,6 +463,30 @@ def test_a_byte_order_mark_is_ignored():
 )
 def test_an_invalid_batch_is_refused(text, message):
     assert message_of(decode_batch, text, "b") == message
+
+
+def test_all_faults_of_a_batch_are_reported_at_once():
+    operations = [PUT, changed(PUT, key=ABSENT), 7, changed(PUT, content__specId="x")]
+    faults = (
+        "operations[1].key: is missing; operations[2]: must be an object, not 7;"
+        ' operations[3].content.specId: must be an integer, not "x"'
+    )
+    assert message_of(decode_batch, json.dumps({"operations": operations}), "b") == f"b: {faults}"
+    assert message_of(
+        decode_batch, json.dumps({"commitMeta": {}, "operations": operations}), "b"
+    ) == (f"b: commitMeta.message: is missing; {faults}")
+    assert message_of(decode_batch, json.dumps(operations), "b") == (
+        f"b: {faults.replace('operations', '')}"
+    )
+    assert message_of(decode_batch, "\n".join(map(json.dumps, operations)), "b") == (
+        "b: line 2: key: is missing; line 3: must be an object, not 7;"
+        ' line 4: content.specId: must be an integer, not "x"'
+    )
+
+
+def test_a_message_lists_the_first_faults_of_many():
+    message = message_of(decode_batch, json.dumps([changed(PUT, key=ABSENT)] * 9), "b")
+    assert message.endswith("; [4].key: is missing; and 4 more")
 
 
 def calls_to_decode(text: str) -> int:

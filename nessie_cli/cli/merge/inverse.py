@@ -131,15 +131,16 @@ def operations_of(
 def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> Revert:
     """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
-    If other commits change the same keys meanwhile, the inverse is computed again. Raises as
-    `operations_of` does.
+    If other commits change the same keys meanwhile, the inverse is computed again, unless there is
+    an expected hash: the keys must be unchanged since it. Raises as `operations_of` does.
     """
     repository = app.repository()
     for attempt in range(1, MOST_ATTEMPTS + 1):
         head = head_of_branch(repository, branch)
         staged = operations_of(repository, branch, what, head, options.behaviors)
         try:
-            result = _commit(repository, branch, staged, head, options)
+            expected = options.expected_hash or head
+            result = _commit(repository, branch, staged, expected, options)
         except ReferenceConflict:
             if attempt == MOST_ATTEMPTS or head_of_branch(repository, branch) == head:
                 raise
@@ -149,13 +150,13 @@ def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) 
 
 
 def _commit(
-    repository: Repository, branch: str, staged: StagedList, head: str, options: MergeOptions
+    repository: Repository, branch: str, staged: StagedList, expected: str, options: MergeOptions
 ) -> CommitResult:
     return repository.commit(
         branch,
         [item.operation for item in staged],
         options.meta or CommitMeta(""),
-        expected_hash=head,
+        expected_hash=expected,
         request_id=None if options.dry_run else new_request_id(),
         dry_run=options.dry_run,
     )
