@@ -16,9 +16,14 @@ from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.draft import Draft, Effect
+from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, reference_of
-from nessie_cli.repository.snapshot import Snapshot, branch_at, existing_branch, expected_commit
+from nessie_cli.repository.snapshot import (
+    StoreSnapshot,
+    branch_at,
+    existing_branch,
+    expected_commit,
+)
 from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.store.records import Settings, StoredReference
 
@@ -52,7 +57,7 @@ class AddedIds(Mapping[ContentKey, str]):
         return len(self._added)
 
 
-def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[CommitResult]:
+def commit(at: StoreSnapshot, change: Commit, submission: Submission) -> Draft[CommitResult]:
     """Drafts one commit on a branch."""
     check_client_meta(change.meta)
     context = at.context
@@ -88,13 +93,13 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
     if applied.conflicts:
         return drafts.refused(
             partial(conflict_error, at, objects, branch, expected, applied.conflicts),
-            Effect(objects, root, applied.operations),
+            DraftEffect(objects, root, applied.operations),
         )
     stamp = Stamp(context.who, context.clock())
     new = draft_commit(
         objects, [branch.target], applied.root, applied.operations, meta=change.meta, stamp=stamp
     )
-    effect = Effect(objects, root, applied.operations, [branch.target])
+    effect = DraftEffect(objects, root, applied.operations, [branch.target])
     if change.dry_run:
         result = CommitResult(
             branch_at(name, branch.target), AddedIds(applied.added), applied=False
@@ -125,7 +130,7 @@ def result_of(objects: Objects, done: Recorded) -> CommitResult:
 
 
 def conflict_error(
-    at: Snapshot,
+    at: StoreSnapshot,
     objects: Objects,
     branch: StoredReference,
     expected: Id,

@@ -234,15 +234,15 @@ class GroupCommit:
         cache: Decoded,
         *,
         fair: bool = True,
-        begin: Sequence[tuple[str, str]] = (),
+        prefetch: Sequence[tuple[str, str]] = (),
         lease: Lease | None = None,
     ) -> list[A | Exception]:
         """Runs and commits plans until each has an answer. Returns answers or errors, in order.
 
         `cache` gets the decoded objects that are stored now. After `FREE_TRIES` lost rounds, a
         lease keeps other writers away, unless `fair` is False because a plan runs programs of the
-        user. `lease` is one that was taken already, for the first try. `begin` are the references
-        and request ids that plans begin with.
+        user. `lease` is one that was taken already, for the first try. `prefetch` are the
+        references and request ids that plans begin with.
         """
         answers: dict[int, Any] = {}
         waiting: list[tuple[int, Stale | None]] = [(number, None) for number in range(len(plans))]
@@ -258,8 +258,8 @@ class GroupCommit:
             with Lease(self._store, name, last=True) as own:
                 group = Round(self._store, open_on, cache)
                 # In a local store, a single plan reads as fast on its own.
-                if begin and (self._store.remote or len(waiting) > 1):
-                    group.prefetch(begin)
+                if prefetch and (self._store.remote or len(waiting) > 1):
+                    group.prefetch(prefetch)
                 while waiting and not group.changes_settings:
                     number, _ = waiting.pop(0)
                     group.plan(number, plans[number])

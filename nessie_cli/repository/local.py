@@ -69,7 +69,7 @@ from nessie_cli.repository.group_commit import (
 from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.requests import Submission
 from nessie_cli.repository.revisions import as_reference
-from nessie_cli.repository.snapshot import Snapshot
+from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.overlay import Overlay
@@ -125,10 +125,12 @@ class LocalRepository(StoreRepository):
         self.default_branch = settings[DEFAULT_BRANCH]
         self._group_commit = GroupCommit(store)
         self._use(
-            Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote)
+            StoreSnapshot(
+                store, Decoded(), context, self.default_branch, store.put, remote=store.remote
+            )
         )
 
-    def _use(self, snapshot: Snapshot) -> None:
+    def _use(self, snapshot: StoreSnapshot) -> None:
         """Reads through a snapshot."""
         self._snapshot = snapshot
         self._at = snapshot.context
@@ -163,8 +165,8 @@ class LocalRepository(StoreRepository):
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """See `Repository`."""
-        found = as_reference(self._revisions.reference(name))
-        return self._with_metadata([found])[0] if metadata else found
+        reference = as_reference(self._revisions.reference(name))
+        return self._with_metadata([reference])[0] if metadata else reference
 
     def _with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
         return self._facts.with_metadata(references, as_reference(self._default()))
@@ -189,13 +191,13 @@ class LocalRepository(StoreRepository):
         if first is not None and first.kind == ReferenceType.TAG:
             kinds = [ReferenceType.TAG]
         for index, kind in enumerate(kinds):
-            found = map(
+            listed = map(
                 as_reference, self._view.references(kind, prefix, start if index == 0 else "")
             )
             if not metadata:
-                yield from found
+                yield from listed
             for batch in (
-                reading.batched(found, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ()
+                reading.batched(listed, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ()
             ):
                 yield from self._described(batch)
 
@@ -266,19 +268,19 @@ class LocalRepository(StoreRepository):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
     def filtered_log(
-        self, walk: Walk, wanted: LogFilter, *, operations: bool = False
+        self, walk: Walk, commit_filter: LogFilter, *, operations: bool = False
     ) -> Iterator[LogEntry | None]:
         """See `Repository`. Uses the commit index and jump pointers to skip commits."""
         from nessie_cli.repository.filtered_log import LogSource, filtered_log
 
         source = LogSource(self._objects, self._view.find_indexed, self._descends, self._times)
         starts = (
-            [found.target for found in self._view.references()]
+            [stored.target for stored in self._view.references()]
             if walk.start is None
             else [self._commit_id(walk.start)]
         )
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
-        return filtered_log(source, starts, exclude, walk, wanted, operations=operations)
+        return filtered_log(source, starts, exclude, walk, commit_filter, operations=operations)
 
     def _times(self, ids: Collection[Id]) -> dict[Id, int]:
         return {id_: time for id_, (time, _) in self._facts.tips(ids).items()}
@@ -319,14 +321,14 @@ class LocalRepository(StoreRepository):
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """See `Repository`."""
         reference = self.resolve(at)
-        found = reading.contents(self._objects, bytes.fromhex(reference.hash), [key])
-        if key not in found:
+        content = reading.contents(self._objects, bytes.fromhex(reference.hash), [key]).get(key)
+        if content is None:
             raise ContentNotFound(
                 f"Could not find content for key '{key.plain}'"
                 f" in reference '{reference.name or reference.hash}'.",
                 key,
             )
-        return found[key]
+        return content
 
     def diff(
         self,
@@ -400,7 +402,7 @@ class LocalRepository(StoreRepository):
     def _copy(self, view: View, cache: Decoded, who: str) -> Self:
         before = self._snapshot
         context = structs.replace(before.context, committer=who)
-        snapshot = Snapshot(
+        snapshot = StoreSnapshot(
             view, cache, context, self.default_branch, self._store.put, remote=self._store.remote
         )
         if view is before.view:
@@ -454,12 +456,12 @@ class LocalRepository(StoreRepository):
         plans: Sequence[Plan[Self, A]],
         *,
         fair: bool = True,
-        begin: Sequence[tuple[str, str]] = (),
+        prefetch: Sequence[tuple[str, str]] = (),
         lease: Lease | None = None,
     ) -> list[A | Exception]:
         """See `Repository`."""
         return self._group_commit.commit_all(
-            plans, self._over, self._snapshot.cache, fair=fair, begin=begin, lease=lease
+            plans, self._over, self._snapshot.cache, fair=fair, prefetch=prefetch, lease=lease
         )
 
     def lease_if_contested(self, name: str) -> Lease:
@@ -545,7 +547,7 @@ class LocalRepository(StoreRepository):
         self._store.close()
 
 
-def _drafting(change: Change[Any]) -> Callable[[Snapshot, Any, Submission], Draft[Any]]:
+def _drafting(change: Change[Any]) -> Callable[[StoreSnapshot, Any, Submission], Draft[Any]]:
     """Returns the function that drafts a change. Its module is loaded on first use."""
     if isinstance(change, Commit):
         from nessie_cli.repository.commits import commit
@@ -565,7 +567,7 @@ def _drafting(change: Change[Any]) -> Callable[[Snapshot, Any, Submission], Draf
         return put_settings
     from nessie_cli.repository import references
 
-    functions: Mapping[type, Callable[[Snapshot, Any, Submission], Draft[Any]]] = {
+    functions: Mapping[type, Callable[[StoreSnapshot, Any, Submission], Draft[Any]]] = {
         CreateReference: references.create,
         AssignReference: references.assign,
         RenameReference: references.rename,

@@ -32,10 +32,15 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import UNVALIDATED, conflict_error, validates_namespaces
-from nessie_cli.repository.draft import Draft, Effect
+from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.reading import batched
 from nessie_cli.repository.requests import Recorded, Submission, digest
-from nessie_cli.repository.snapshot import Snapshot, changed_since, existing_branch, expected_commit
+from nessie_cli.repository.snapshot import (
+    StoreSnapshot,
+    changed_since,
+    existing_branch,
+    expected_commit,
+)
 from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import Settings, StoredReference
@@ -51,7 +56,7 @@ class BranchBasis(NamedTuple):
     settings: Settings
 
 
-class Target(NamedTuple):
+class MergeTarget(NamedTuple):
     """The branch and source of a merge or transplant.
 
     `base` is the merge base, None for a transplant.
@@ -64,7 +69,7 @@ class Target(NamedTuple):
     progress: Progress | None = None
 
 
-def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeResult]:
+def merge(at: StoreSnapshot, change: Merge, submission: Submission) -> Draft[MergeResult]:
     """Drafts a merge of the changes of a source into a branch."""
     options = change.options
     if options.meta is not None:
@@ -80,7 +85,7 @@ def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeRes
     return _merge(at, change, submission, BranchBasis(branch, basis.settings), source)
 
 
-def _recorded_answer(at: Snapshot, change: Merge, done: Recorded) -> MergeResult:
+def _recorded_answer(at: StoreSnapshot, change: Merge, done: Recorded) -> MergeResult:
     # The source may have moved since. The commit records what was merged.
     merged = at.objects.commit(after(done)).parents[1]
     source = at.revisions.resolve(Revision(None, merged.hex()))
@@ -89,7 +94,7 @@ def _recorded_answer(at: Snapshot, change: Merge, done: Recorded) -> MergeResult
 
 
 def _merge(
-    at: Snapshot, change: Merge, submission: Submission, basis: BranchBasis, source: Reference
+    at: StoreSnapshot, change: Merge, submission: Submission, basis: BranchBasis, source: Reference
 ) -> Draft[MergeResult]:
     branch, settings = basis
     drafts = BranchDrafts(at, change, branch, settings)
@@ -97,7 +102,7 @@ def _merge(
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
     base = _base(objects, branch, from_, unrelated=options.unrelated)
-    target = Target(branch, options.expected_hash, base, from_, context.progress)
+    target = MergeTarget(branch, options.expected_hash, base, from_, context.progress)
     if base == from_:
         return drafts.unchanged(answer(objects, target, {}, branch.target))
     rules = rules_of(objects, options)
@@ -107,7 +112,9 @@ def _merge(
         validate_namespaces=validates_namespaces(settings),
     )
     root = root_of(objects, branch.target)
-    effect = Effect(objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_])
+    effect = DraftEffect(
+        objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_]
+    )
     refuse = refusal(at, objects, target, outcome, rules)
     if refuse is None and not options.per_key:
         refuse = changed_since(objects, branch, expected, outcome.edits)
@@ -184,7 +191,7 @@ def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules
     return rules(objects, options.behaviors, options.default_behavior)
 
 
-def _sides(objects: Objects, target: Target) -> Sides:
+def _sides(objects: Objects, target: MergeTarget) -> Sides:
     base, ours, theirs = (
         root_of(objects, commit)
         for commit in (target.base or NO_COMMIT, target.branch.target, target.source)
@@ -199,9 +206,9 @@ def _sides(objects: Objects, target: Target) -> Sides:
 
 
 def refusal(
-    at: Snapshot,
+    at: StoreSnapshot,
     objects: Objects,
-    target: Target,
+    target: MergeTarget,
     outcome: Outcome,
     rules: KeyRules | ContentRules | None,
 ) -> Callable[[], NessieError] | None:
@@ -228,7 +235,7 @@ def refusal(
 
 
 def _merge_conflict(
-    at: Snapshot, objects: Objects, target: Target, outcome: Outcome
+    at: StoreSnapshot, objects: Objects, target: MergeTarget, outcome: Outcome
 ) -> MergeConflict:
     """Returns the error for the conflicts of a merge, with the commits that caused them."""
     conflicts = describe(
@@ -247,7 +254,7 @@ def _place(at: tuple[Id, bytes] | None) -> ContentPlace | None:
 
 def answer(
     objects: Objects,
-    target: Target,
+    target: MergeTarget,
     details: Mapping[bytes, Detail],
     head: Id | None,
     *,

@@ -186,21 +186,25 @@ class ReadableRepository(ABC):
 
     # -- reading that follows from the methods above -----------------------------------------------
     def filtered_log(
-        self, walk: Walk, wanted: LogFilter, *, operations: bool = False
+        self, walk: Walk, commit_filter: LogFilter, *, operations: bool = False
     ) -> Iterator[LogEntry | None]:
         """Yields the commits of a walk that pass a filter, newest first.
 
         Yields None for others that were read. Ends when no more can pass. Cost: at most one small
         read for each commit of the walk.
         """
-        needed = operations or bool(wanted.keys)
-        for entry in log_filter.filtered(self._walked(walk, wanted, operations=needed), wanted):
+        needed = operations or bool(commit_filter.keys)
+        for entry in log_filter.filtered(
+            self._walked(walk, commit_filter, operations=needed), commit_filter
+        ):
             if entry is not None and needed and not operations:
                 yield LogEntry(entry.meta, entry.height)
             else:
                 yield entry
 
-    def _walked(self, walk: Walk, wanted: LogFilter, *, operations: bool) -> Iterator[LogEntry]:
+    def _walked(
+        self, walk: Walk, commit_filter: LogFilter, *, operations: bool
+    ) -> Iterator[LogEntry]:
         start, exclude = walk.start, walk.exclude
         if start is None:
 
@@ -210,7 +214,7 @@ class ReadableRepository(ABC):
 
             heads = (reference.hash for reference in self.references())
             return log_filter.reachable(heads, read, first_parent=walk.first_parent)
-        since = wanted.since
+        since = commit_filter.since
         if exclude is None and (since is None or walk.first_parent):
             line = self.log(start, operations=operations, all_parents=not walk.first_parent)
             return (

@@ -21,10 +21,10 @@ from nessie_cli.repository.changes import (
     DeleteReference,
     RenameReference,
 )
-from nessie_cli.repository.draft import Draft, Effect
+from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import Submission, digest, reference_of
 from nessie_cli.repository.revisions import as_reference, reference_not_found
-from nessie_cli.repository.snapshot import Snapshot
+from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import WriteMaker, reference_changes, repeated_draft
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Basis, StoredReference, Write
@@ -32,7 +32,7 @@ from nessie_cli.store.records import Basis, StoredReference, Write
 Refuse = Callable[[], NessieError] | None
 
 
-def create(at: Snapshot, change: CreateReference, submission: Submission) -> Draft[Reference]:
+def create(at: StoreSnapshot, change: CreateReference, submission: Submission) -> Draft[Reference]:
     """Drafts a new branch or tag at a hash."""
     check_new_reference_name(change.name)
     if change.type not in (ReferenceType.BRANCH, ReferenceType.TAG):
@@ -56,7 +56,7 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
     )
 
 
-def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
+def assign(at: StoreSnapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
     """Drafts a move of a reference that is at `expected_hash` to another commit."""
     name = at.branch_name(change.name)
     basis = at.view.basis(name, submission.request_id)
@@ -80,7 +80,7 @@ def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Dra
     )
 
 
-def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
+def rename(at: StoreSnapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
     """Drafts a rename of a reference, as one write."""
     check_new_reference_name(change.new)
     name = at.branch_name(change.old)
@@ -108,7 +108,7 @@ def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Dra
     )
 
 
-def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
+def delete(at: StoreSnapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
     """Drafts the deletion of a reference that is at `expected_hash`, and returns it."""
     name = at.branch_name(change.name)
     basis = at.view.basis(name, submission.request_id)
@@ -129,7 +129,7 @@ def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Dra
 
 
 def _move(
-    at: Snapshot,
+    at: StoreSnapshot,
     change: Change[Reference],
     submission: Submission,
     moves: Sequence[tuple[StoredReference, Id | None, Id | None]],
@@ -153,7 +153,7 @@ def _move(
         required=targets,
         settings_version=None if basis is None else basis.settings.version,
     )
-    effect = Effect(at.objects, sources=targets)
+    effect = DraftEffect(at.objects, sources=targets)
     return Draft(
         change,
         reference_changes(made),
@@ -178,7 +178,7 @@ def messages(view: View, names: Collection[str]) -> dict[str, str]:
     }
 
 
-def _message(at: Snapshot, current: StoredReference) -> str:
+def _message(at: StoreSnapshot, current: StoredReference) -> str:
     return (
         messages(at.view, [current.name]).get(current.name, "")
         if current.kind == ReferenceType.TAG
@@ -196,7 +196,7 @@ def _existing(name: str, basis: Basis) -> StoredReference:
     return basis.reference
 
 
-def _refuse_default(at: Snapshot, name: str, what: str) -> None:
+def _refuse_default(at: StoreSnapshot, name: str, what: str) -> None:
     if name == at.default_branch:
         raise InvalidInput(f"Default branch '{name}' cannot be {what}.")
 

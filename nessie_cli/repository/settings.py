@@ -9,13 +9,13 @@ from nessie_cli.repository import expiry, protection
 from nessie_cli.repository.changes import PutSettings
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.requests import Submission, digest
-from nessie_cli.repository.snapshot import Snapshot
+from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import WriteMaker, repeated_draft
 from nessie_cli.store.records import Write
 
 
 def put_settings(
-    at: Snapshot, change: PutSettings, submission: Submission
+    at: StoreSnapshot, change: PutSettings, submission: Submission
 ) -> Draft[Mapping[str, str | None]]:
     """Drafts a change of settings, and returns their previous values."""
     for name, value in change.values.items():

@@ -38,7 +38,7 @@ class StoreRepository(Repository):
         plans: Sequence[Plan[Self, A]],
         *,
         fair: bool = True,
-        begin: Sequence[tuple[str, str]] = (),
+        prefetch: Sequence[tuple[str, str]] = (),
         lease: Lease | None = None,
     ) -> list[A | Exception]:
         """Runs plans and commits their drafts. Returns the answer or error of each plan, in order.
@@ -49,7 +49,7 @@ class StoreRepository(Repository):
         its plan could have seen are durable. If they fail, their plans get an error:
         `StoreUnavailable` if nothing was written, otherwise `OutcomeUnknown` with the request id.
 
-        Plans that run programs need `fair=False`: then no lease is taken for them. `begin` lists
+        Plans that run programs need `fair=False`: then no lease is taken for them. `prefetch` lists
         references that plans move, each with the request id (or ""), which are read together.
         `lease` is the result of `lease_if_contested`. The guard is not asked.
         """

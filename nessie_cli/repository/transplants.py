@@ -19,10 +19,10 @@ from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions, Transplant
 from nessie_cli.repository.commits import UNVALIDATED, validates_namespaces
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.draft import Draft, Effect
+from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.merges import (
     BranchBasis,
-    Target,
+    MergeTarget,
     answer,
     as_recorded,
     refusal,
@@ -30,13 +30,18 @@ from nessie_cli.repository.merges import (
     was_at,
 )
 from nessie_cli.repository.requests import Recorded, Submission, digest
-from nessie_cli.repository.snapshot import Snapshot, changed_since, existing_branch, expected_commit
+from nessie_cli.repository.snapshot import (
+    StoreSnapshot,
+    changed_since,
+    existing_branch,
+    expected_commit,
+)
 from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
 
 
-def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:
+def transplant(at: StoreSnapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:
     """Drafts commits applied one by one onto a branch.
 
     Each keeps its message, authors, author time and properties.
@@ -63,7 +68,7 @@ def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draf
 
 
 def _transplant(
-    at: Snapshot,
+    at: StoreSnapshot,
     change: Transplant,
     submission: Submission,
     basis: BranchBasis,
@@ -73,7 +78,7 @@ def _transplant(
     drafts = BranchDrafts(at, change, branch, settings)
     options, context, objects = change.options, at.context, at.drafting_objects()
     expected = expected_commit(objects, branch, options.expected_hash)
-    target = Target(branch, options.expected_hash, None, commits[-1], context.progress)
+    target = MergeTarget(branch, options.expected_hash, None, commits[-1], context.progress)
     replay = CommitReplay(
         objects, branch, options, context, validate_namespaces=validates_namespaces(settings)
     )
@@ -83,7 +88,7 @@ def _transplant(
         replay.apply(commit, alone=len(commits) == 1)
         if replay.is_stopped:
             break
-    effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
+    effect = DraftEffect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
     # After a conflict, the decisions about later commits are not used yet.
     rules = None if replay.is_stopped else replay.rules
     refuse = refusal(at, objects, target, replay.total, rules)

@@ -12,7 +12,7 @@ from nessie_cli.kernel.forms import Id
 from nessie_cli.model import SETTING_PREFIX, ReferenceType, ReflogType
 from nessie_cli.repository.changes import Change
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.draft import Draft, Effect, ReferenceChange
+from nessie_cli.repository.draft import Draft, DraftEffect, ReferenceChange
 from nessie_cli.repository.requests import (
     Recorded,
     RecordedMove,
@@ -21,7 +21,7 @@ from nessie_cli.repository.requests import (
     recorded,
     reused,
 )
-from nessie_cli.repository.snapshot import Snapshot, stored_objects
+from nessie_cli.repository.snapshot import StoreSnapshot, stored_objects
 from nessie_cli.store.records import Move, Request, Settings, StoredReference, Write
 
 A = TypeVar("A")
@@ -74,8 +74,8 @@ class WriteMaker:
         done = Recorded(
             self._operation,
             tuple(
-                RecordedMove(one.name, ReferenceType(one.kind), one.before, one.after)
-                for one in moves
+                RecordedMove(move.name, ReferenceType(move.kind), move.before, move.after)
+                for move in moves
             ),
             settings,
         )
@@ -86,18 +86,18 @@ class BranchDrafts(Generic[A]):
     """The drafts that a change of a branch can have: refused, unchanged, or with a write."""
 
     def __init__(
-        self, at: Snapshot, change: Change[A], branch: StoredReference, settings: Settings
+        self, at: StoreSnapshot, change: Change[A], branch: StoredReference, settings: Settings
     ) -> None:
         self._at = at
         self._change = change
         self._branch = branch
         self._settings = settings
 
-    def refused(self, refuse: Callable[[], NessieError], effect: Effect) -> Draft[A]:
+    def refused(self, refuse: Callable[[], NessieError], effect: DraftEffect) -> Draft[A]:
         """Returns a draft with a refusal, such as conflicts."""
         return self._draft([unmoved(self._branch)], effect, refuse=refuse)
 
-    def unchanged(self, answer: A, effect: Effect | None = None) -> Draft[A]:
+    def unchanged(self, answer: A, effect: DraftEffect | None = None) -> Draft[A]:
         """Returns a draft that writes nothing: of a dry run, or because nothing changes."""
         return self._draft([unmoved(self._branch)], effect, answer=answer)
 
@@ -108,7 +108,7 @@ class BranchDrafts(Generic[A]):
         head: Id,
         *,
         answer: A,
-        effect: Effect,
+        effect: DraftEffect,
         digest: Callable[[], bytes],
         required: Sequence[Id] = (),
     ) -> Draft[A]:
@@ -128,13 +128,13 @@ class BranchDrafts(Generic[A]):
         return self._draft(reference_changes(moves), effect, answer=answer, write=write)
 
     def _draft(
-        self, references: Sequence[ReferenceChange], effect: Effect | None, **more: Any
+        self, references: Sequence[ReferenceChange], effect: DraftEffect | None, **more: Any
     ) -> Draft[A]:
         return Draft(self._change, references, effect=effect, settings=self._settings, **more)
 
 
 def repeated_draft(
-    at: Snapshot,
+    at: StoreSnapshot,
     change: Change[A],
     request: Request,
     digest: bytes,
@@ -159,12 +159,12 @@ def reference_changes(moves: Sequence[Move | RecordedMove]) -> list[ReferenceCha
     """Returns moves as values for callers."""
     return [
         ReferenceChange(
-            ReferenceType(one.kind),
-            one.name,
-            None if one.before is None else one.before.hex(),
-            None if one.after is None else one.after.hex(),
+            ReferenceType(move.kind),
+            move.name,
+            None if move.before is None else move.before.hex(),
+            None if move.after is None else move.after.hex(),
         )
-        for one in moves
+        for move in moves
     ]
 
 

@@ -136,7 +136,7 @@ class Writer:
         begin = list(dict.fromkeys(one.begin for one in writes if one.begin is not None))
         try:
             return self._repository.commit_all(
-                [one.plan for one in writes], begin=begin, lease=lease
+                [one.plan for one in writes], prefetch=begin, lease=lease
             )
         except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
             return [error] * len(writes)

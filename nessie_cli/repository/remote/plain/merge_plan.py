@@ -47,7 +47,7 @@ from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.contents import diff
 from nessie_cli.repository.remote.history import commit_at, entries_of
 from nessie_cli.repository.remote.server import Server
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 
 NORMAL, FORCE, DROP = MergeBehavior.NORMAL, MergeBehavior.FORCE, MergeBehavior.DROP
 Records = Mapping[bytes, bytes]
@@ -103,7 +103,7 @@ def plan(server: Server, combination: Combination, *, is_refused: bool = False) 
     )
 
 
-def _has_moved(session: Session, combination: Combination) -> bool:
+def _has_moved(session: RestSession, combination: Combination) -> bool:
     """Returns whether target and source have a content at different keys."""
     ours: defaultdict[str | None, set[ContentKey]] = defaultdict(set)
     theirs: defaultdict[str | None, set[ContentKey]] = defaultdict(set)
