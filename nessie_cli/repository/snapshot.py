@@ -15,7 +15,7 @@ from nessie_cli.kernel.objects import Decoded, Objects
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Reference, ReferenceType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.reading import last_change
-from nessie_cli.repository.revisions import Revisions, reference_not_found
+from nessie_cli.repository.revisions import RevisionResolver, reference_not_found
 from nessie_cli.store.base import View
 from nessie_cli.store.records import StoredObject, StoredReference
 
@@ -33,7 +33,7 @@ _MOST_NAMES = 3
 _BRANCH = ReferenceType.BRANCH  # looking a member up takes longer than a comparison
 
 
-class Snapshot:
+class StoreSnapshot:
     """A view of a store with its objects and revisions.
 
     `put_early` stores the objects of a large load.
@@ -54,7 +54,7 @@ class Snapshot:
         self.context = context
         self.default_branch = default_branch
         self.objects = Objects(view.get, cache, written_before=view.written_before)
-        self.revisions = Revisions(view, self.objects, default_branch)
+        self.revisions = RevisionResolver(view, self.objects, default_branch)
         self._put_early = put_early
         self._remote = remote
 
@@ -108,13 +108,13 @@ def stored_objects(
     ]
 
 
-def existing_branch(name: str, found: StoredReference | None, verb: str) -> StoredReference:
+def existing_branch(name: str, reference: StoredReference | None, verb: str) -> StoredReference:
     """Returns a stored branch. Raises an error if there is none, or if it is a tag."""
-    if found is None:
+    if reference is None:
         raise reference_not_found(name)
-    if found.kind != _BRANCH:
+    if reference.kind != _BRANCH:
         raise InvalidInput(f"Reference to {verb} into must be a branch.")
-    return found
+    return reference
 
 
 def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None) -> Id:

@@ -214,7 +214,7 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> None:
     """Serves until the process is stopped."""
-    from nessie_cli.repository.opening import connect
+    from nessie_cli.repository.opening import connect_store
     from nessie_cli.server import Listeners, Settings, serve
 
     url = app.store_url()
@@ -250,7 +250,7 @@ def run(options: Options, app: Invocation) -> None:
         management_port=options.management_port,
     )
     listeners = Listeners(started, write, faults=not options.access_log)
-    serve(lambda: connect(url), settings, listeners)
+    serve(lambda: connect_store(url), settings, listeners)
 
 
 def show(result: None, output: object) -> None:
