@@ -30,10 +30,7 @@ _NEAR = 16
 _MOST_NAMES = 3
 """The number of keys that a message names."""
 
-_BRANCH, _NODE = (
-    ReferenceType.BRANCH,
-    Kind.NODE,
-)  # looking a member up takes longer than a comparison
+_BRANCH = ReferenceType.BRANCH  # looking a member up takes longer than a comparison
 
 
 class StoreSnapshot:
@@ -107,8 +104,7 @@ def stored_objects(
     """Returns the objects of a draft for a store, each after those that it refers to."""
     # Nodes consist of ids and hashes, which do not compress, and every commit writes some.
     return [
-        StoredObject(id_, kind, data, index.get(id_, ()), kind is _NODE)
-        for id_, (kind, data) in pending.items()
+        StoredObject(id_, kind, data, index.get(id_, ())) for id_, (kind, data) in pending.items()
     ]
 
 

@@ -131,18 +131,19 @@ def operations_of(
 def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> Revert:
     """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
-    If other commits change the same keys meanwhile, the inverse is computed again, unless there is
-    an expected hash: the keys must be unchanged since it. Raises as `operations_of` does.
+    The inverse is that on the expected hash of options, if there is one. Otherwise it is that on
+    the branch, and is computed again if other commits change the same keys meanwhile. Raises as
+    `operations_of` does.
     """
     repository = app.repository()
     for attempt in range(1, MOST_ATTEMPTS + 1):
-        head = head_of_branch(repository, branch)
+        head = options.expected_hash or head_of_branch(repository, branch)
         staged = operations_of(repository, branch, what, head, options.behaviors)
         try:
-            expected = options.expected_hash or head
-            result = _commit(repository, branch, staged, expected, options)
+            result = _commit(repository, branch, staged, head, options)
         except ReferenceConflict:
-            if attempt == MOST_ATTEMPTS or head_of_branch(repository, branch) == head:
+            is_last = attempt == MOST_ATTEMPTS or options.expected_hash
+            if is_last or head_of_branch(repository, branch) == head:
                 raise
         else:
             break
@@ -150,13 +151,13 @@ def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) 
 
 
 def _commit(
-    repository: Repository, branch: str, staged: StagedList, expected: str, options: MergeOptions
+    repository: Repository, branch: str, staged: StagedList, head: str, options: MergeOptions
 ) -> CommitResult:
     return repository.commit(
         branch,
         [item.operation for item in staged],
         options.meta or CommitMeta(""),
-        expected_hash=expected,
+        expected_hash=head,
         request_id=None if options.dry_run else new_request_id(),
         dry_run=options.dry_run,
     )
