@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.global_options import GlobalOptions
 from nessie_cli.errors import InvalidInput
@@ -308,18 +308,6 @@ class Invocation:
     def note(self, line: str) -> None:
         """Prints a remark on stderr, unless `--quiet` is set."""
         self.output.note(line)
-
-    def answer(self, document: Any) -> None:
-        """Prints the JSON document of this command."""
-        self.output.print_document(document)
-
-    def answer_listing(self, name: str, documents: Iterable[Any], **more: Any) -> None:
-        """Prints a listing while it is read.
-
-        With `--jsonl` each record is a line. Otherwise the records are the attribute `name` of one
-        document.
-        """
-        self.output.print_listing(name, documents, **more)
 
 
 def _ignore_progress(_done: int, _total: int | None) -> None:

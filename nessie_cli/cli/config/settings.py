@@ -20,8 +20,8 @@ from nessie_cli.workspace.known import (
     names,
     parse_name,
 )
+from nessie_cli.workspace.locations import user_config
 from nessie_cli.workspace.settings import Settings
-from nessie_cli.workspace.user import user_config_path
 
 
 class Setting(Result, frozen=True):
@@ -105,9 +105,7 @@ def settings_file(app: Invocation, scope: Scope) -> Settings | None:
 
 def settings_path(app: Invocation, scope: Scope) -> Path:
     """Returns the path of the user's or workspace's settings."""
-    return (
-        app.store.need_workspace().config_path if scope is Scope.WORKSPACE else user_config_path()
-    )
+    return app.store.need_workspace().config_path if scope is Scope.WORKSPACE else user_config()
 
 
 def _joined(parts: tuple[str, ...]) -> str:

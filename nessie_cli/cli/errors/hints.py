@@ -61,9 +61,9 @@ def _how_to_make(error: errors.StoreNotFound) -> list[str]:
 
 def _of_pynessie() -> list[str]:
     """Names the setting that replaces pynessie's settings, which are not read."""
-    from nessie_cli.workspace.user import user_config_path
+    from nessie_cli.workspace.locations import user_config
 
-    path = user_config_path().with_name("config.yaml")
+    path = user_config().with_name("config.yaml")
     return (
         [
             (
