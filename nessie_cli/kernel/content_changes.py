@@ -7,13 +7,14 @@ or is new: O(d log N) with d the differences of the sides that are read.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.content_merge import ContentStates, OtherContents, Position
+from nessie_cli.kernel.content_merge import OtherContents
+from nessie_cli.kernel.content_verdicts import ContentStates, Position
 from nessie_cli.kernel.decisions import Sides, ThreeWay
-from nessie_cli.kernel.forms import Id, content_id_of
+from nessie_cli.kernel.forms import content_id_of
 from nessie_cli.kernel.objects import Objects
 
 Difference = Iterable[tuple[bytes, bytes | None, bytes | None]]
@@ -39,7 +40,7 @@ class ContentChanges:
     def __init__(self, objects: Objects, sides: Sides) -> None:
         self._objects = objects
         self._base, self._ours = sides.base, sides.target
-        changes = [change for change in sides.changes if change.before != change.after]
+        self._changes = changes = [c for c in sides.changes if c.before != c.after]
         self._on_ours = {change.key: change.target for change in changes}
         self.states = self._states(changes)
         self.others = OtherContents(self._record_on_ours, self._position_at_base)
@@ -90,8 +91,20 @@ class ContentChanges:
         return next(iter(self._ours_changes.after.get(content_id, ())), None)
 
     @cached_property
+    def _ours_difference(self) -> Sequence[tuple[bytes, bytes | None, bytes | None]]:
+        return list(tree.diff(self._objects, self._base, self._ours))
+
+    @cached_property
     def _ours_changes(self) -> _Positions:
-        return _Positions(tree.diff(self._objects, self._base, self._ours))
+        return _Positions(self._ours_difference)
+
+    def doubled_keys(self, edits: Mapping[bytes, bytes | None]) -> dict[bytes, bytes]:
+        """Returns the keys by which edits add a key to a content id, as `doubled_keys` does."""
+        return doubled_keys(
+            edits,
+            self.others.on_ours,
+            lambda: differing_keys(self._changes, self._ours_difference),
+        )
 
     def _record_on_ours(self, key: bytes) -> bytes | None:
         if key not in self._on_ours:
@@ -104,36 +117,46 @@ class ContentChanges:
 
 
 def doubled_keys(
-    objects: Objects,
-    changes: Sequence[ThreeWay],
-    base: Id,
-    ours: Id,
     edits: Mapping[bytes, bytes | None],
+    target: Callable[[bytes], bytes | None],
+    differing: Callable[[], Mapping[bytes, bytes | None]],
 ) -> dict[bytes, bytes]:
-    """Returns the keys to which edits of ours give a content id that another key has as well.
+    """Returns the keys by which edits of ours add a key to a content id that has another one.
 
-    Each is mapped to that other key. Base, ours and theirs have no content with two keys, so the
-    other key differs between base and ours, or theirs changed it. O(d log N), only if an edit gives
-    an id to a key.
+    Each is mapped to that other key. `target` returns the record of a key on ours. `differing`
+    returns those of the keys that ours or theirs changed since the base, and is called only if an
+    edit gives an id to a key. A key that neither side changed is not found. If base, ours and
+    theirs have no content with two keys, such a key cannot have an id that arrives.
     """
-    before = tree.get(objects, ours, edits)
-    arrivals: dict[bytes, bytes] = {}
-    doubles: dict[bytes, bytes] = {}
-    for key, record in edits.items():
-        if record is None or (
-            key in before and content_id_of(before[key]) == content_id_of(record)
-        ):
-            continue
-        other = arrivals.setdefault(content_id_of(record), key)
-        if other != key:
-            doubles[key] = other
-    if not arrivals:
+    arriving = {
+        content_id_of(record)
+        for key, record in edits.items()
+        if record is not None and not _has_id(target(key), content_id_of(record))
+    }
+    if not arriving:
         return {}
-    on_ours = {key: after for key, _, after in tree.diff(objects, base, ours)}
-    on_ours |= {change.key: change.target for change in changes}
-    for key, record in on_ours.items():
+    before: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    after: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    for key, record in {**differing(), **{key: target(key) for key in edits}}.items():
         result = edits.get(key, record)
-        arrival = arrivals.get(content_id_of(result)) if result is not None else None
-        if arrival is not None and arrival != key:
-            doubles[arrival] = key
+        for by_id, at in ((before, record), (after, result)):
+            if at is not None and content_id_of(at) in arriving:
+                by_id[content_id_of(at)].add(key)
+    doubles: dict[bytes, bytes] = {}
+    for content_id, keys in after.items():
+        added = len(keys) - max(1, len(before[content_id]))
+        for key in sorted(keys - before[content_id], reverse=True)[: max(0, added)]:
+            doubles[key] = min(keys - {key})
     return doubles
+
+
+def differing_keys(
+    changes: Iterable[ThreeWay], ours_difference: Difference
+) -> dict[bytes, bytes | None]:
+    """Returns the records on ours of the keys that ours or theirs changed since the base."""
+    differing = {key: after for key, _, after in ours_difference}
+    return differing | {change.key: change.target for change in changes}
+
+
+def _has_id(record: bytes | None, content_id: bytes) -> bool:
+    return record is not None and content_id_of(record) == content_id

@@ -11,134 +11,28 @@ the key on ours, and the *arrival* has it on theirs. This module has the rules a
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from enum import IntEnum
 from functools import cached_property
 from typing import NamedTuple
 
-from msgspec import Struct
-
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.conflicts import KeyConflict, difference
+from nessie_cli.kernel.content_verdicts import (
+    SIDES,
+    Choice,
+    ContentStates,
+    Position,
+    Side,
+    Verdict,
+    plain,
+)
 from nessie_cli.kernel.forms import (
     content_id_of,
     format_content_id,
     payload_of,
     with_content_id,
 )
-from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.namespaces import is_namespace
 from nessie_cli.model import ConflictType, MergeBehavior
-
-
-class Position(NamedTuple):
-    """A content in a state: its key and its record."""
-
-    key: bytes
-    record: bytes
-
-
-class ContentStates(NamedTuple):
-    """The positions of one content in three states; None if the state does not contain it."""
-
-    base: Position | None
-    ours: Position | None
-    theirs: Position | None
-
-    @property
-    def content_id(self) -> bytes:
-        """The content id."""
-        return content_id_of(self._any.record)
-
-    @property
-    def key(self) -> bytes:
-        """The key on ours, else on theirs, else at the base."""
-        return self._any.key
-
-    @property
-    def _any(self) -> Position:
-        position = self.ours or self.theirs or self.base
-        assert position is not None
-        return position
-
-
-class Side(IntEnum):
-    """The side that a content is taken from. The number is its index in `ContentStates`."""
-
-    OURS = 1
-    THEIRS = 2
-
-
-_SIDES = {MergeBehavior.DROP: Side.OURS, MergeBehavior.FORCE: Side.THEIRS}
-
-
-class Choice(Struct, frozen=True):
-    """A decision about a content, which is named by one of its keys or by its id.
-
-    FORCE takes it from theirs, DROP from ours. NORMAL with a record `resolved` stores that record.
-    `expected` is the record on ours that the caller has seen; another one is a conflict.
-    """
-
-    key: bytes
-    behavior: MergeBehavior
-    content_id: bytes | None = None
-    expected: bytes | None = None
-    resolved: bytes | None = None
-
-    def __str__(self) -> str:
-        """Returns the name that the caller used."""
-        return format_content_id(self.content_id) if self.content_id else _plain(self.key)
-
-
-class Verdict(Struct, eq=False):
-    """The outcome for one content.
-
-    `conflict` is the conflict between its two sides, and `holder` the content that holds the key at
-    which it arrives. With either of them, `result` is not final. `side` is set if a decision, or
-    one about a content that claimed the same key, took it from one side. `is_resolved` is whether
-    the caller supplied the value.
-    """
-
-    states: ContentStates
-    result: Position | None
-    conflict: ConflictType | None = None
-    holder: Verdict | None = None
-    side: Side | None = None
-    is_resolved: bool = False
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether `result` is final."""
-        return self.conflict is None and self.holder is None
-
-    @property
-    def arrives(self) -> bool:
-        """Whether the result is at a key that the content does not have on ours."""
-        ours = self.states.ours
-        return self.result is not None and (ours is None or ours.key != self.result.key)
-
-    @property
-    def conflict_key(self) -> bytes:
-        """The key under which a conflict is reported."""
-        return self.result.key if self.holder and self.result else self.states.key
-
-    def decide(self, behavior: MergeBehavior) -> None:
-        """Takes key and value from the side that a behavior means. NORMAL changes nothing."""
-        if behavior is not MergeBehavior.NORMAL:
-            self.take(_SIDES[behavior])
-
-    def take(self, side: Side) -> None:
-        """Takes key and value from one side."""
-        self.result, self.conflict, self.side = self.states[side], None, side
-
-    def give_way(self, side: Side) -> None:
-        """Takes the key from one side, and keeps the merged value: it lost a claim.
-
-        A content that this side does not have is absent.
-        """
-        position = self.states[side]
-        if self.result is not None:
-            self.result = position and Position(position.key, self.result.record)
-        self.side = side
 
 
 class OtherContents(NamedTuple):
@@ -180,7 +74,7 @@ def merge_contents(
 class ContentMerge:
     """The verdicts about contents, those that others displaced included.
 
-    `unused` are the choices that name no content that theirs changed.
+    `unused` are the choices that decide about no content that theirs changed.
     """
 
     def __init__(self, changes: Sequence[ContentStates], others: OtherContents) -> None:
@@ -214,10 +108,10 @@ class ContentMerge:
             place = undecided.named(given)
             if place is None:
                 self.unused.append(given)
-            elif place in by_index:
-                raise InvalidInput(f"{by_index[place]} and {given} name the same content")
-            else:
+            elif place not in by_index:
                 by_index[place] = given
+            else:
+                by_index[place] = self._one_of(by_index[place], given, by_key=only_conflicts)
         for index, (verdict, before) in enumerate(
             zip(list(self.verdicts), undecided.verdicts, strict=False)
         ):
@@ -231,6 +125,18 @@ class ContentMerge:
             else:
                 self._given[verdict.states] = choice
                 self._apply(choice, verdict, before)
+
+    def _one_of(self, first: Choice, second: Choice, *, by_key: bool) -> Choice:
+        """Returns the choice by key, if `by_key` and the other one is by id.
+
+        The other one can be for other commits, in which the content has another key. Otherwise
+        raises `InvalidInput`, because both name one content.
+        """
+        if not by_key or (first.content_id is None) == (second.content_id is None):
+            raise InvalidInput(f"{first} and {second} name the same content")
+        named, other = (first, second) if first.content_id is None else (second, first)
+        self.unused.append(other)
+        return named
 
     def given(self, states: ContentStates) -> Choice | None:
         """Returns the decision about a content."""
@@ -331,8 +237,8 @@ class ContentMerge:
             verdict.take(Side.OURS)
             verdict.result, verdict.is_resolved = Position(key, record), True
             verdict.side = Side.OURS if key == states.ours.key else None
-        elif before.holder is not None and choice.behavior in _SIDES:
-            verdict.give_way(_SIDES[choice.behavior])
+        elif before.holder is not None and choice.behavior in SIDES:
+            verdict.give_way(SIDES[choice.behavior])
         else:
             verdict.decide(choice.behavior)
 
@@ -494,10 +400,6 @@ def _contradiction(arrival: Verdict, holder: Verdict) -> InvalidInput:
     assert arrival.result is not None
     first, second = (format_content_id(v.states.content_id) for v in (arrival, holder))
     return InvalidInput(
-        f"the decisions contradict each other: theirs gives key {_plain(arrival.result.key)} to"
+        f"the decisions contradict each other: theirs gives key {plain(arrival.result.key)} to"
         f" content {first}, and ours keeps it for content {second}"
     )
-
-
-def _plain(key: bytes) -> str:
-    return decode_key(key).plain

@@ -9,24 +9,18 @@ from msgspec import structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import parse_content_id
-from nessie_cli.kernel.conflicts import KeyConflict
+from nessie_cli.kernel.conflicts import KeyConflict, KeyOption
 from nessie_cli.kernel.content_changes import ContentChanges
-from nessie_cli.kernel.content_merge import (
-    Choice,
-    ContentMerge,
-    ContentStates,
-    Side,
-    Verdict,
-    merge_contents,
-)
+from nessie_cli.kernel.content_merge import ContentMerge, merge_contents
+from nessie_cli.kernel.content_verdicts import Choice, ContentStates, Side, Verdict
 from nessie_cli.kernel.decisions import Detail, Outcome, Sides
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.key_merge import read_choice
-from nessie_cli.kernel.keys import encode_key
+from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.merge_options import MergeAgain, conflicts_of, options_of
-from nessie_cli.kernel.namespaces import conflicts_of_edits
+from nessie_cli.kernel.namespaces import conflicts_of_edits, is_namespace
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
+from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace
 
 _BEHAVIORS = {
     None: MergeBehavior.NORMAL,
@@ -70,19 +64,27 @@ class ContentRules:
                 blocked=blocked,
             )
 
+        def checked(merge: ContentMerge) -> tuple[list[KeyConflict], Mapping[bytes, bytes]]:
+            edits = merge.edits()
+            namespaces = edits if validate_namespaces else {}
+            missing = conflicts_of_edits(objects, sides.target, namespaces)
+            return missing, changes.doubled_keys(edits)
+
         merge = merged(changes.states, choices, ())
-        edits = merge.edits() if validate_namespaces else {}
-        missing = conflicts_of_edits(objects, sides.target, edits)
+        missing, doubles = checked(merge)
         blocked = [c.key for c in missing if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
+        blocked += doubles
         if blocked and sides.is_transplant:
             merge = merged(changes.states, choices, blocked)
-            missing = conflicts_of_edits(objects, sides.target, merge.edits())
+            missing, doubles = checked(merge)
         unused = set(map(id, merge.unused))
         self._unused = [c for c in self._unused if c not in choices or id(c) in unused]
+        _check_resolved(objects, merge)
         again = partial(merged, blocked=blocked)
         conflicts = [
             *conflicts_of(merge, again),
             *(_of_namespace(merge, conflict, again) for conflict in missing),
+            *_of_doubles(merge, doubles, changes),
         ]
         return Outcome(
             edits=merge.edits(),
@@ -92,10 +94,12 @@ class ContentRules:
 
     def check_used(self, outcome: Outcome, *, is_transplant: bool) -> None:
         """Raises `InvalidInput` for a decision about a content that the source did not change."""
-        del outcome, is_transplant
+        del outcome
         if self._unused:
             names = ", ".join(sorted(str(choice) for choice in self._unused))
-            raise InvalidInput(f"the source does not change {names}")
+            is_named_twice = is_transplant and any(choice.content_id for choice in self._unused)
+            other = ", or another decision names the same content" if is_named_twice else ""
+            raise InvalidInput(f"the source does not change {names}{other}")
 
 
 def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:
@@ -132,6 +136,38 @@ def _of_namespace(merge: ContentMerge, conflict: KeyConflict, again: MergeAgain)
         is_ambiguous=merge.is_ambiguous(verdict),
         options=options_of(merge, verdict.states, again, [MergeBehavior.DROP]),
     )
+
+
+def _of_doubles(
+    merge: ContentMerge, doubles: Mapping[bytes, bytes], changes: ContentChanges
+) -> Iterator[KeyConflict]:
+    """Yields a conflict for each key that would add a key to a content id. Ours can be kept."""
+    edits = merge.edits() if doubles else {}
+    for key, other in doubles.items():
+        yield KeyConflict(
+            ConflictType.KEY_EXISTS,
+            key,
+            actual=changes.others.on_ours(key),
+            proposed=edits[key],
+            theirs_key=key,
+            other_key=other,
+            options=(KeyOption(MergeBehavior.DROP, leaves_out=(key,)),),
+        )
+
+
+def _check_resolved(objects: Objects, merge: ContentMerge) -> None:
+    """Raises `InvalidInput` for a namespace of the caller whose elements are not its key."""
+    for verdict in merge.verdicts:
+        result = verdict.result
+        if not verdict.is_resolved or result is None or not is_namespace(result.record):
+            continue
+        (content,) = objects.contents([result.record])
+        key = decode_key(result.key)
+        if isinstance(content, Namespace) and content.elements != key.elements:
+            raise InvalidInput(
+                f"{key.plain}: the elements of the namespace to store are not its key. Hint: its"
+                f" elements are {list(key.elements)}"
+            )
 
 
 def _details(

@@ -15,7 +15,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, difference
-from nessie_cli.kernel.content_changes import doubled_keys
+from nessie_cli.kernel.content_changes import differing_keys, doubled_keys
 from nessie_cli.kernel.decisions import Detail, Outcome, Sides, ThreeWay
 from nessie_cli.kernel.forms import content_id_of, with_content_id, with_value_of
 from nessie_cli.kernel.keys import decode_key, encode_key
@@ -217,10 +217,12 @@ def _resolved(
 
 def _refuse_doubles(objects: Objects, outcome: Outcome, sides: Sides, choices: KeyRules) -> None:
     """Makes it a conflict if the outcome would give a content a second key."""
+    changed = {change.key: change for change in sides.changes}
     doubles = doubled_keys(
-        objects, sides.changes, sides.base, sides.target, outcome.edits_if_source_wins()
+        outcome.edits_if_source_wins(),
+        lambda key: changed[key].target,
+        lambda: differing_keys(sides.changes, tree.diff(objects, sides.base, sides.target)),
     )
-    changed = {change.key: change for change in sides.changes if change.key in doubles}
     for key, other in doubles.items():
         # A namespace of both sides has no detail.
         detail = outcome.details.get(key) or Detail(

@@ -13,13 +13,8 @@ from msgspec import structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.conflicts import KeyConflict, KeyOption
-from nessie_cli.kernel.content_merge import (
-    Choice,
-    ContentMerge,
-    ContentStates,
-    Position,
-    Verdict,
-)
+from nessie_cli.kernel.content_merge import ContentMerge
+from nessie_cli.kernel.content_verdicts import Choice, ContentStates, Position, Verdict
 from nessie_cli.model import MergeBehavior
 
 MergeAgain = Callable[[Sequence[ContentStates], Sequence[Choice]], ContentMerge]

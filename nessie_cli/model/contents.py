@@ -245,7 +245,7 @@ TYPE_OF_PAYLOAD: Mapping[int, str] = {c.payload: c.type for c in CONTENT_TYPES.v
 
 
 MOST_PROPERTIES = 100_000
-"""The most properties of a namespace."""
+"""The most properties of a namespace, and of a table or view whose metadata is changed here."""
 
 
 def check_writable(content: Content) -> None:

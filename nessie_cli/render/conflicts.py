@@ -141,6 +141,9 @@ def _sentence(conflict: Conflict, sides: Sides) -> str:
     """Returns what both sides did to the key; an empty text if the states are not known."""
     if conflict.key is None or conflict.type in _TOLD_BY_THE_MESSAGE:
         return ""
+    if conflict.other_key is not None:
+        names = (visible(str(key)) for key in (conflict.key, conflict.other_key))
+        return "{} would be a second key of the content {}".format(*names)
     base, ours, theirs = conflict.expected, conflict.actual, conflict.proposed
     done = [
         (_done(base, state, rename), place)

@@ -17,13 +17,9 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.content_changes import ContentChanges
-from nessie_cli.kernel.content_merge import (
-    Choice,
-    ContentMerge,
-    ContentStates,
-    merge_contents,
-)
+from nessie_cli.kernel.content_merge import ContentMerge, merge_contents
 from nessie_cli.kernel.content_rules import choice_of
+from nessie_cli.kernel.content_verdicts import Choice, ContentStates
 from nessie_cli.kernel.decisions import Sides, ThreeWay
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id

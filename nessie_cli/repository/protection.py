@@ -58,7 +58,7 @@ def refusal(
     for reference in () if draft.repeated else draft.references:
         for rule, reason in _forbidding(draft.change, reference):
             settings = draft.settings or view.settings()
-            setting = _protecting(settings.values, reference.name, rule)
+            setting = protecting(settings.values, reference.name, rule)
             if setting is None or (
                 rule == NO_REWIND and is_ancestor(_id(reference.before), _id(reference.after))
             ):
@@ -90,7 +90,7 @@ def _forbidding(change: Change, reference: ReferenceChange) -> list[tuple[str, s
     return found
 
 
-def _protecting(settings: Mapping[str, str], reference: str, rule: str) -> str | None:
+def protecting(settings: Mapping[str, str], reference: str, rule: str) -> str | None:
     """Returns the name of a setting that applies a rule to a reference."""
     return next(
         (

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct, json, msgpack, structs
+from msgspec import MsgspecError, Struct, json, msgpack, structs
 
-from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.errors import DamagedObject, InvalidInput, NessieError
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Objects, Values
 from nessie_cli.model import (
@@ -49,7 +49,7 @@ class RecordedMove(Struct, frozen=True, array_like=True):
     """A reference that a request moved."""
 
     name: str
-    kind: str
+    kind: ReferenceType
     before: bytes | None
     after: bytes | None
 
@@ -184,12 +184,15 @@ def find_request(view: View, id_: str) -> Request | None:
 
 
 def recorded(view: View, request: Request) -> Recorded:
-    """Returns the effect of a committed request. Without a recorded result, reads the reflog."""
+    """Returns the effect of a committed request. Without a recorded result, reads the reflog.
+
+    Raises `DamagedObject`.
+    """
     if request.result:
-        return _decode(request.result)
+        return result_of_request(request)
     rows = [row.move for row in view.reflog() if row.move.request_id == request.id][::-1]
     moves = tuple(
-        RecordedMove(move.name, move.kind, move.before, move.after)
+        RecordedMove(move.name, ReferenceType(move.kind), move.before, move.after)
         for move in rows
         if move.kind != ReflogType.SETTING
     )
@@ -201,9 +204,24 @@ def recorded(view: View, request: Request) -> Recorded:
     return Recorded(rows[-1].operation if rows else "", moves, settings)
 
 
+def result_of_request(request: Request) -> Recorded:
+    """Returns the recorded result of a request that has one. Raises `DamagedObject`."""
+    try:
+        return _decode(request.result)
+    except (MsgspecError, UnicodeDecodeError) as error:
+        raise DamagedObject(
+            f"the result of request {request.id!r} cannot be decoded: {error}. Hint: nessie fsck"
+        ) from None
+
+
 def values_of(move: Move) -> tuple[str | None, str | None]:
-    """Returns the values of a setting before and after its change."""
-    return _decode_values(move.message)
+    """Returns the values of a setting before and after its change. Raises `DamagedObject`."""
+    try:
+        return _decode_values(move.message)
+    except MsgspecError as error:
+        raise DamagedObject(
+            f"an entry of {move.name!r} in the reflog has no values: {error}. Hint: nessie fsck"
+        ) from None
 
 
 def reference_of(done: Recorded) -> Reference:

@@ -5,7 +5,6 @@ A part that cannot be read is a problem; later parts are still verified.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
@@ -16,10 +15,11 @@ from nessie_cli.kernel.forms import Id, Kind, decode_commit, format_content_id
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.reachable import Reachable
-from nessie_cli.model import Problem, ProblemKind, ReferenceType
+from nessie_cli.model import Problem, ProblemKind, ReferenceType, ReflogType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.expiry import expiry, moves_before
 from nessie_cli.repository.reading import moves
+from nessie_cli.repository.requests import result_of_request, values_of
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.records import StoredObject, StoredReference
 
@@ -97,6 +97,8 @@ def _read_reflog(store: Store, now: int, positions: dict[Id, Entry]) -> None:
         # The settings are a problem of their own.
         expired_before = moves_before(expiry({}), now)
     for row in moves(store):
+        if row.move.kind == ReflogType.SETTING:
+            values_of(row.move)
         if row.move.time >= expired_before:
             for id_ in (row.move.before, row.move.after):
                 if id_ is not None:
@@ -105,7 +107,9 @@ def _read_reflog(store: Store, now: int, positions: dict[Id, Entry]) -> None:
 
 def _read_requests(store: Store) -> None:
     with store.dump() as dump:
-        deque(dump.requests(), maxlen=0)
+        for request in dump.requests():
+            if request.result:
+                result_of_request(request)
 
 
 def _verify_objects(store: Store, state: _State, progress: Progress | None) -> Iterator[Problem]:

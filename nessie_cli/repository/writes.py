@@ -62,7 +62,10 @@ class WriteMaker:
             return Request(self._id, "", b"", b"", self._time)
         done = Recorded(
             self._operation,
-            tuple(RecordedMove(one.name, one.kind, one.before, one.after) for one in moves),
+            tuple(
+                RecordedMove(one.name, ReferenceType(one.kind), one.before, one.after)
+                for one in moves
+            ),
             settings,
         )
         return Request(self._id, self._who, digest(), encode_result(done), self._time)

@@ -22,10 +22,14 @@ from nessie_cli.server.json_body import read_json
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
+from nessie_cli.wire.large_json import MOST_VALUES
+from nessie_cli.wire.validation import lenient
 
 if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.metadata_files import LocalFile
     from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
     from nessie_cli.server.auth.policy import Policy
+    from nessie_cli.server.http import Reply
 
 A = TypeVar("A")
 
@@ -105,6 +109,8 @@ class Call:
 
     checks_locations = True
     """Whether locations are checked on the draft, because the handler does not read metadata."""
+    most_values = MOST_VALUES
+    """The most JSON values of the body."""
 
     def __init__(
         self,
@@ -128,6 +134,8 @@ class Call:
         self.is_ours = _OURS in dict(headers)
         """Whether our own client sent the request (`wire.extensions`)."""
         self.body = body
+        self.local_file: LocalFile | None = None
+        """The local file on which the answer depends, and which another program may delete."""
         self._json: Any = _UNREAD
         self._decoded: Any = _UNREAD
 
@@ -147,6 +155,12 @@ class Call:
         if self._access is None:
             self._access = self._catalog.open(self._catalog.repository)
         return self._access
+
+    def answer(self, handler: Callable[[Any], Any]) -> Answer | Reply:
+        """Returns the answer of a handler."""
+        with lenient():
+            answer: Answer | Reply = handler(self)
+        return answer
 
     def plan(self, repository: Repository, handle: Callable[[Call], A]) -> Planned[A]:
         """Handles the request on a repository, and returns the answer with its draft.
@@ -284,6 +298,11 @@ class Call:
         ]
 
     # -- body -------------------------------------------------------------------------------------
+    @property
+    def is_read(self) -> bool:
+        """Whether the body has been read as JSON."""
+        return self._json is not _UNREAD or self._decoded is not _UNREAD
+
     def take(self, body: bytes) -> None:
         """Sets the body and parses its JSON value.
 
@@ -301,7 +320,7 @@ class Call:
         if self._json is _UNREAD:
             body, self.body = self.body, b""
             try:
-                self._json = read_json(body)
+                self._json = read_json(body, self.most_values)
             except InvalidInput as error:
                 self._json = error.with_traceback(None)
         if isinstance(self._json, InvalidInput):

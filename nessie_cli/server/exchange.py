@@ -23,9 +23,11 @@ class Exchange:
     __slots__ = (
         "begun",
         "error",
+        "headers",
         "hides_query",
         "id",
         "method",
+        "path",
         "principal",
         "received",
         "route",
@@ -34,15 +36,17 @@ class Exchange:
 
     def __init__(self, scope: Any) -> None:
         self.scope = scope
+        self.headers: Headers = scope["headers"]
         self.begun = perf_counter()
         self.method: str = scope["method"]
+        self.path: str = scope["raw_path"].decode("latin-1")
         self.route = UNKNOWN_ROUTE
         self.received = 0
         self.principal = ""
         self.error = ""
         self.hides_query = False
         """Whether the log leaves the query out, because it holds a secret."""
-        self.id = request_id(scope["headers"])
+        self.id = request_id(self.headers)
 
     @property
     def lost(self) -> Callable[[], bool] | None:
@@ -64,14 +68,14 @@ class Exchange:
             "client": client[0] if client else "",
             "principal": self.principal,
             "method": self.method,
-            "path": scope["raw_path"].decode("latin-1"),
+            "path": self.path,
             "query": "" if self.hides_query else scope["query_string"].decode("latin-1"),
             "route": self.route,
             "status": status,
             "milliseconds": round(seconds * 1000, 3),
             "received": self.received,
             "sent": sent,
-            "userAgent": header(scope["headers"], b"user-agent").decode("latin-1")[:200],
+            "userAgent": header(self.headers, b"user-agent").decode("latin-1")[:200],
         }
         return record | {"error": self.error} if self.error else record
 

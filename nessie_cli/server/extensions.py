@@ -5,6 +5,8 @@ from __future__ import annotations
 from itertools import dropwhile
 from typing import Any
 
+from msgspec import Struct
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry, MergeDetail, MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
@@ -12,7 +14,7 @@ from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.listings import MOST_COMMITS, token_start
 from nessie_cli.server.paging import Page, limit
 from nessie_cli.server.streams import Listing, listing
-from nessie_cli.server.table import NoRoute, Route
+from nessie_cli.server.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.targets import Target, expected, named, parse_segment
 from nessie_cli.wire import facts
 from nessie_cli.wire.encode import (
@@ -23,7 +25,7 @@ from nessie_cli.wire.encode import (
     encode_single_reference,
 )
 from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
-from nessie_cli.wire.guards import Guard, check
+from nessie_cli.wire.validation import checked
 
 LARGEST_REFLOG_PAGE = 20_000
 """The limit of a page, because each page of a reflog reads those before it again."""
@@ -167,7 +169,7 @@ def get_request(call: Call) -> Answer:
     return Answer({"result": None if found is None else facts.commit_with_facts(found)})
 
 
-class _SettingsGuard(Guard):
+class _Settings(Struct):
     settings: dict[str, str | None]
 
 
@@ -195,7 +197,7 @@ def settings_given(call: Call, body: Any) -> Json | None:
 
 def put_settings(call: Call, config: Json) -> Answer:
     """Set or remove settings; answers their previous values."""
-    wanted = check(_SettingsGuard, config, "config").settings
+    wanted = checked(_Settings, config, "config").settings
     previous = call.submit(PutSettings(wanted))
     return Answer({"previous": {"type": SETTINGS, "settings": previous}})
 
@@ -206,14 +208,24 @@ def _require_extensions(call: Call) -> None:
 
 
 EXTENSIONS = (
-    Route("GET", "/api/v2/caller", get_caller, "The authenticated caller", "", lasts=False),
-    Route("GET", "/api/v2/divisions", get_divisions, "Parts of a state", ""),
-    Route("GET", "/api/v2/messages", get_messages, "Messages of tags", ""),
-    Route("GET", "/api/v2/reflog", get_reflog, "Moves of references", ""),
-    Route("GET", "/api/v2/requests/{request}", get_request, "The result of a write", ""),
-    Route("POST", "/api/v2/trees/{ref}/rename", post_rename, "Rename a reference", "", writes=True),
+    Endpoint("GET", "/api/v2/caller", get_caller, doc=Doc("The authenticated caller")),
+    Endpoint(
+        "GET", "/api/v2/divisions", get_divisions, cacheable=True, doc=Doc("Parts of a state")
+    ),
+    Endpoint("GET", "/api/v2/messages", get_messages, cacheable=True, doc=Doc("Messages of tags")),
+    Endpoint("GET", "/api/v2/reflog", get_reflog, cacheable=True, doc=Doc("Moves of references")),
+    Endpoint(
+        "GET",
+        "/api/v2/requests/{request}",
+        get_request,
+        cacheable=True,
+        doc=Doc("The result of a write"),
+    ),
+    Endpoint(
+        "POST", "/api/v2/trees/{ref}/rename", post_rename, WRITES, doc=Doc("Rename a reference")
+    ),
 )
-"""Routes of the extensions.
+"""The endpoints of the extensions.
 
 They are not in the OpenAPI document, which describes what every client may use.
 """

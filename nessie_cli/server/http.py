@@ -22,6 +22,8 @@ LOST = "lost"
 """A key of the state: a function that returns whether the client has closed the connection."""
 
 JSON = b"application/json"
+CLOSING = frozenset({408, 413})
+"""Statuses after which the connection is closed, because the client may still be sending."""
 DRAIN_SECONDS, SILENCE = 20.0, 2.0
 """Seconds for which a refused request is read at most, and seconds of silence that end it."""
 COMPRESSED_FROM = 2048
@@ -32,6 +34,8 @@ MOST_CODINGS = 2
 """The most nested content codings of a body."""
 LARGE = 1 << 18
 """The size in bytes from which a body counts as large."""
+MOST_FORM = 8 << 10
+"""The largest form in bytes; it is read on the event loop before the caller is known."""
 _MOST_DIGITS = 18
 _FED, _UNFOLDED = 1 << 16, 1 << 20
 """Bytes of a compressed body that one step reads, and the most that one step produces."""

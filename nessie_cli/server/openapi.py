@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document, generated from the route table and the schemas."""
+"""The OpenAPI 3.1 document, generated from the table of endpoints and the schemas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from nessie_cli import __version__
 from nessie_cli.server.routes import ROUTES
-from nessie_cli.server.table import Param, Route
+from nessie_cli.server.table import Endpoint, Param
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.rest import SPEC_VERSION
 from nessie_cli.wire.schemas import HASH, ref, schemas
@@ -88,8 +88,8 @@ def security(*, credentials: bool, anonymous: bool, certificates: bool) -> list[
 def openapi(ways: Sequence[Json] = ({},)) -> Json:
     """Returns the whole document. `ways` are the security requirements."""
     paths: dict[str, Any] = {}
-    for route in ROUTES:
-        paths.setdefault(route.path, {})[route.method.lower()] = _operation(route)
+    for endpoint in ROUTES:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -111,24 +111,24 @@ def openapi(ways: Sequence[Json] = ({},)) -> Json:
     }
 
 
-def _operation(route: Route) -> Json:
+def _operation(endpoint: Endpoint) -> Json:
     body: Json = {
-        "tags": [route.path.split("/")[2]],
-        "operationId": f"{route.path.split('/')[2]}_{route.handler.__name__.lstrip('_')}",
-        "summary": route.summary,
-        "parameters": [*_segments(route), *map(_parameter, route.query)],
-        "responses": _responses(route),
+        "tags": [endpoint.path.split("/")[2]],
+        "operationId": f"{endpoint.path.split('/')[2]}_{endpoint.handler.__name__.lstrip('_')}",
+        "summary": endpoint.doc.summary,
+        "parameters": [*_segments(endpoint), *map(_parameter, endpoint.doc.query)],
+        "responses": _responses(endpoint),
     }
-    if route.body:
+    if endpoint.body:
         body["requestBody"] = {
             "required": True,
-            "content": {"application/json": {"schema": ref(route.body)}},
+            "content": {"application/json": {"schema": ref(endpoint.body)}},
         }
     return body
 
 
-def _segments(route: Route) -> Iterator[Json]:
-    for name in re.findall(r"\{(\w+)\}", route.path):
+def _segments(endpoint: Endpoint) -> Iterator[Json]:
+    for name in re.findall(r"\{(\w+)\}", endpoint.path):
         schema = {"type": "string", "minLength": 1}
         yield {
             "name": name,
@@ -151,12 +151,12 @@ def _parameter(param: Param) -> Json:
     }
 
 
-def _responses(route: Route) -> Json:
-    done: Json = {"description": route.summary}
-    if route.answer:
-        done["content"] = {"application/json": {"schema": ref(route.answer)}}
+def _responses(endpoint: Endpoint) -> Json:
+    done: Json = {"description": endpoint.doc.summary}
+    if endpoint.doc.answer:
+        done["content"] = {"application/json": {"schema": ref(endpoint.doc.answer)}}
     refused = {status: _refusal(meaning) for status, meaning in _REFUSALS.items()}
-    return {str(route.status): done, **refused}
+    return {str(endpoint.doc.status): done, **refused}
 
 
 def _refusal(meaning: str) -> Json:

@@ -3,111 +3,100 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import cache
 from ssl import CERT_REQUIRED
 
 from msgspec import json
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
-from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
-from starlette.routing import Route
 
 from nessie_cli.errors import NessieError
-from nessie_cli.server.app import Application, Server
-from nessie_cli.server.auth.identity import KeysUnavailable, Unauthenticated
-from nessie_cli.server.failures import RETRY_AFTER, HttpFault, error_body
-from nessie_cli.server.http import Headers, check_single
+from nessie_cli.repository.base import Repository
+from nessie_cli.server.app import Parts
+from nessie_cli.server.call import Call
+from nessie_cli.server.failures import RETRY_AFTER
+from nessie_cli.server.http import JSON, Reply
 from nessie_cli.server.manual import manual
 from nessie_cli.server.openapi import openapi, security
+from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.thread_pool import ThreadPool
+from nessie_cli.server.table import Endpoint, Handler
 from nessie_cli.wire.encode import Json
 
 READY_WITHIN = 5.0
 """Seconds that the store has to answer a health check."""
 
 
-def pages(server: Server) -> Application:
-    """Returns the application for paths outside of the API."""
+def pages(parts: Parts) -> tuple[Endpoint, ...]:
+    """Returns the endpoints that describe the API."""
     # Created on first use, so that the start does not wait for them.
-    described = cache(lambda: json.encode(openapi(_ways(server))))
-    page = cache(lambda: manual(openapi(_ways(server))))
+    described = cache(lambda: json.encode(openapi(_ways(parts))))
+    page = cache(lambda: manual(openapi(_ways(parts))).encode())
 
-    async def api_description(_: Request) -> Response:
-        return Response(await server.read(described), media_type="application/json")
+    def api_description(_: Call) -> Reply:
+        return Reply(200, [(b"content-type", JSON)], described())
 
-    async def api_manual(_: Request) -> Response:
-        return HTMLResponse(await server.read(page))
+    def api_manual(_: Call) -> Reply:
+        return Reply(200, [(b"content-type", b"text/html; charset=utf-8")], page())
 
-    async def home(_: Request) -> Response:
-        return RedirectResponse("/api/docs")
-
-    return Starlette(
-        routes=[
-            Route("/", home),
-            *_checks(server),
-            Route("/api/openapi.json", api_description),
-            Route("/q/openapi", api_description),
-            Route("/api/docs", api_manual),
-        ]
+    return (
+        _page("/", _home),
+        _page("/api/openapi.json", api_description),
+        _page("/q/openapi", api_description),
+        _page("/api/docs", api_manual),
     )
 
 
-def management_pages(server: Server) -> Application:
-    """Returns the application of the management port: health and metrics."""
-    return Starlette(routes=_checks(server))
+def checks(parts: Parts, health: Health) -> tuple[Endpoint, ...]:
+    """Returns the endpoints of health checks and metrics, which are also on the management port."""
+    metrics = parts.metrics or Metrics()
+
+    async def text(_: Call) -> Reply:
+        metrics.sample()
+        body = await asyncio.to_thread(metrics.text)
+        return Reply(200, [(b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())], body)
+
+    is_open = parts.gate is None or parts.gate.open_metrics
+    return (
+        _page("/q/health", health.ready),
+        _page("/q/health/live", health.live),
+        _page("/q/health/ready", health.ready),
+        _page("/q/metrics", text, is_open=is_open),
+    )
 
 
-def _checks(server: Server) -> list[Route]:
-    async def live(_: Request) -> Response:
+class Health:
+    """Health checks of the server and its store."""
+
+    def __init__(self, repository: Repository, default_branch: str, checker: ThreadPool) -> None:
+        self._read: Callable[[], object] = lambda: repository.reference(default_branch)
+        self._checker = checker
+
+    async def live(self, _: Call) -> Reply:
+        """Says that the server answers."""
         return _health([])
 
-    async def ready(_: Request) -> Response:
-        return _health([await _store(server)])
-
-    async def metrics(request: Request) -> Response:
-        if (refusal := await _metrics_refusal(server, request.scope["headers"])) is not None:
-            return refusal
-        server.metrics.sample()
-        return Response(
-            await asyncio.to_thread(server.metrics.text), media_type=CONTENT_TYPE_PLAIN_0_0_4
-        )
-
-    return [
-        *_with_and_without_slash("/q/health", ready),
-        *_with_and_without_slash("/q/health/live", live),
-        *_with_and_without_slash("/q/health/ready", ready),
-        *_with_and_without_slash("/q/metrics", metrics),
-    ]
+    async def ready(self, _: Call) -> Reply:
+        """Says whether the store answers."""
+        try:
+            async with asyncio.timeout(READY_WITHIN):
+                await self._checker.submit(self._read)
+        except (NessieError, OSError, TimeoutError):
+            return _health([{"name": "store", "status": "DOWN"}])
+        return _health([{"name": "store", "status": "UP"}])
 
 
-async def _metrics_refusal(server: Server, headers: Headers) -> Response | None:
-    """Returns the refusal of a caller who may not see the metrics."""
-    if server.gate is None or server.gate.open_metrics:
-        return None
-    try:
-        check_single(headers)
-        await server.gate.admit(headers)
-    except (HttpFault, KeysUnavailable, Unauthenticated) as error:
-        more = {}
-        if isinstance(error, KeysUnavailable):
-            more["retry-after"] = RETRY_AFTER
-        if isinstance(error, Unauthenticated):
-            more["www-authenticate"] = error.challenge.decode()
-        return Response(json.encode(error_body(error, "")), error.status, more, "application/json")
-    return None
+def _page(path: str, handler: Handler, *, is_open: bool = True) -> Endpoint:
+    return Endpoint("GET", path, handler, is_open=is_open, is_page=True)
 
 
-def _with_and_without_slash(
-    path: str, answer: Callable[[Request], Awaitable[Response]]
-) -> tuple[Route, Route]:
-    """Returns routes with and without a final slash, for probes that do not follow redirects."""
-    return Route(path, answer), Route(f"{path}/", answer)
+async def _home(_: Call) -> Reply:
+    return Reply(307, [(b"location", b"/api/docs")])
 
 
-def _ways(server: Server) -> list[Json]:
+def _ways(parts: Parts) -> list[Json]:
     """Returns the ways in which callers of a server authenticate."""
-    gate, tls = server.gate, server.tls
+    gate, tls = parts.gate, parts.tls
     return security(
         credentials=gate is not None and gate.authenticates,
         anonymous=gate is None or gate.anonymous,
@@ -115,20 +104,12 @@ def _ways(server: Server) -> list[Json]:
     )
 
 
-async def _store(server: Server) -> dict[str, str]:
-    try:
-        async with asyncio.timeout(READY_WITHIN):
-            await server.check(
-                lambda: server.catalog.repository.reference(server.catalog.default_branch)
-            )
-    except (NessieError, OSError, TimeoutError):
-        return {"name": "store", "status": "DOWN"}
-    return {"name": "store", "status": "UP"}
-
-
-def _health(checks: list[dict[str, str]]) -> Response:
-    up = all(check["status"] == "UP" for check in checks)
-    body = json.encode({"status": "UP" if up else "DOWN", "checks": checks})
-    return Response(
-        body, 200 if up else 503, {} if up else {"retry-after": RETRY_AFTER}, "application/json"
+def _health(results: list[dict[str, str]]) -> Reply:
+    up = all(check["status"] == "UP" for check in results)
+    body = json.encode({"status": "UP" if up else "DOWN", "checks": results})
+    headers = [(b"content-type", JSON)]
+    return (
+        Reply(200, headers, body)
+        if up
+        else Reply(503, [*headers, (b"retry-after", RETRY_AFTER.encode())], body)
     )

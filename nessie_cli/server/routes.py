@@ -1,4 +1,4 @@
-"""The table of all routes of the REST API, v2 and v1, from which OpenAPI is generated."""
+"""The endpoints of Nessie's REST API, v2 and v1, from which OpenAPI is generated."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nessie_cli.server.nessie_v2 import config as v2_config
 from nessie_cli.server.nessie_v2 import reading as v2_reading
 from nessie_cli.server.nessie_v2 import references as v2_references
 from nessie_cli.server.nessie_v2 import writing as v2_writing
-from nessie_cli.server.table import Param, Route
+from nessie_cli.server.table import WRITES, Doc, Endpoint, Param
 from nessie_cli.wire import rest
 from nessie_cli.wire.encode import encode
 
@@ -49,357 +49,383 @@ def _v1_config(call: Call) -> Answer:
 
 
 V2 = (
-    Route(
-        "GET", "config", v2_config.get_config, "Configuration of the server", "NessieConfiguration"
+    Endpoint(
+        "GET",
+        "config",
+        v2_config.get_config,
+        cacheable=True,
+        doc=Doc("Configuration of the server", "NessieConfiguration"),
     ),
-    Route(
+    Endpoint(
         "GET",
         "config/repository",
         v2_config.get_repository_config,
-        "Stored configuration of the repository",
-        "RepositoryConfigResponse",
-        (Param("type", "string", "a type of configuration object; may be repeated", many=True),),
+        cacheable=True,
+        doc=Doc(
+            "Stored configuration of the repository",
+            "RepositoryConfigResponse",
+            (
+                Param(
+                    "type", "string", "a type of configuration object; may be repeated", many=True
+                ),
+            ),
+        ),
     ),
-    Route(
+    Endpoint(
         "POST",
         "config/repository",
         v2_config.post_repository_config,
-        "Store a configuration object",
-        "UpdateRepositoryConfigResponse",
+        WRITES,
         body="UpdateRepositoryConfigRequest",
-        writes=True,
+        doc=Doc("Store a configuration object", "UpdateRepositoryConfigResponse"),
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees",
         v2_references.list_references,
-        "References",
-        "ReferencesResponse",
-        (_FETCH, _FILTER, _MOST, _TOKEN),
+        cacheable=True,
+        doc=Doc("References", "ReferencesResponse", (_FETCH, _FILTER, _MOST, _TOKEN)),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees",
         v2_references.create_reference,
-        "Create a branch or tag",
-        "SingleReferenceResponse",
-        (
-            Param("name", "string", "its name", required=True),
-            Param("type", "string", "branch or tag", required=True),
-        ),
+        WRITES,
         body="ReferenceRequest",
-        writes=True,
+        doc=Doc(
+            "Create a branch or tag",
+            "SingleReferenceResponse",
+            (
+                Param("name", "string", "its name", required=True),
+                Param("type", "string", "branch or tag", required=True),
+            ),
+        ),
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/{ref}",
         v2_references.get_reference,
-        "One reference",
-        "SingleReferenceResponse",
-        (_FETCH,),
+        cacheable=True,
+        doc=Doc("One reference", "SingleReferenceResponse", (_FETCH,)),
     ),
-    Route(
+    Endpoint(
         "PUT",
         "trees/{ref}",
         v2_references.assign_reference,
-        "Assign a reference",
-        "SingleReferenceResponse",
-        (_TYPE,),
+        WRITES,
         body="ReferenceRequest",
-        writes=True,
+        doc=Doc("Assign a reference", "SingleReferenceResponse", (_TYPE,)),
     ),
-    Route(
+    Endpoint(
         "DELETE",
         "trees/{ref}",
         v2_references.delete_reference,
-        "Delete a reference",
-        "SingleReferenceResponse",
-        (_TYPE,),
-        writes=True,
+        WRITES,
+        doc=Doc("Delete a reference", "SingleReferenceResponse", (_TYPE,)),
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/{ref}/recent-changes",
         v2_reading.get_recent_changes,
-        "Recent positions of a reference",
-        "ReferenceHistoryResponse",
-        (Param("scan-commits", "integer", "the number of commits to search"),),
-        lasts=False,
+        doc=Doc(
+            "Recent positions of a reference",
+            "ReferenceHistoryResponse",
+            (Param("scan-commits", "integer", "the number of commits to search"),),
+        ),
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/{ref}/entries",
         v2_reading.get_entries,
-        "Keys at a commit",
-        "EntriesResponse",
-        (*_KEYS, _FILTER, Param("content", "boolean", "also return the contents"), _MOST, _TOKEN),
+        cacheable=True,
+        doc=Doc(
+            "Keys at a commit",
+            "EntriesResponse",
+            (
+                *_KEYS,
+                _FILTER,
+                Param("content", "boolean", "also return the contents"),
+                _MOST,
+                _TOKEN,
+            ),
+        ),
         right=READ_ENTRIES,
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/{ref}/history",
         v2_reading.get_history,
-        "Commits, newest first",
-        "LogResponse",
-        (
-            Param("limit-hash", "string", "the oldest commit, included"),
-            _FILTER,
-            _FETCH,
-            _MOST,
-            _TOKEN,
+        cacheable=True,
+        doc=Doc(
+            "Commits, newest first",
+            "LogResponse",
+            (
+                Param("limit-hash", "string", "the oldest commit, included"),
+                _FILTER,
+                _FETCH,
+                _MOST,
+                _TOKEN,
+            ),
         ),
         right=LIST_COMMIT_LOG,
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/{from}/diff/{to}",
         v2_reading.get_diff,
-        "Differences between two commits",
-        "DiffResponse",
-        (*_KEYS, _FILTER, _MOST, _TOKEN),
+        cacheable=True,
+        doc=Doc(
+            "Differences between two commits", "DiffResponse", (*_KEYS, _FILTER, _MOST, _TOKEN)
+        ),
         right=READ_ENTRIES,
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/{ref}/contents/{key}",
         v2_reading.get_content,
-        "One content",
-        "ContentResponse",
-        _CONTENT_FLAGS,
+        cacheable=True,
+        doc=Doc("One content", "ContentResponse", _CONTENT_FLAGS),
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/{ref}/contents",
         v2_reading.get_contents,
-        "Several contents",
-        "GetMultipleContentsResponse",
-        (_KEYS[0], *_CONTENT_FLAGS),
+        cacheable=True,
+        doc=Doc("Several contents", "GetMultipleContentsResponse", (_KEYS[0], *_CONTENT_FLAGS)),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees/{ref}/contents",
         v2_reading.post_contents,
-        "Several contents",
-        "GetMultipleContentsResponse",
-        _CONTENT_FLAGS,
         body="GetMultipleContentsRequest",
+        doc=Doc("Several contents", "GetMultipleContentsResponse", _CONTENT_FLAGS),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees/{ref}/history/commit",
         v2_writing.post_commit,
-        "Commit operations",
-        "CommitResponse",
+        WRITES,
         body="Operations",
-        writes=True,
+        doc=Doc("Commit operations", "CommitResponse"),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees/{ref}/history/merge",
         v2_writing.post_merge,
-        "Merge into a branch",
-        "MergeResponse",
+        WRITES,
         body="Merge",
-        writes=True,
+        doc=Doc("Merge into a branch", "MergeResponse"),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees/{ref}/history/transplant",
         v2_writing.post_transplant,
-        "Transplant commits onto a branch",
-        "MergeResponse",
+        WRITES,
         body="Transplant",
-        writes=True,
+        doc=Doc("Transplant commits onto a branch", "MergeResponse"),
     ),
 )
 """Below `/api/v2`."""
 
 V1 = (
-    Route("GET", "config", _v1_config, "Configuration of the server", "NessieConfigurationV1"),
-    Route(
+    Endpoint(
+        "GET",
+        "config",
+        _v1_config,
+        cacheable=True,
+        doc=Doc("Configuration of the server", "NessieConfigurationV1"),
+    ),
+    Endpoint(
         "GET",
         "trees",
         v1_references.list_references,
-        "References",
-        "ReferencesResponseV1",
-        (_V1_MOST, _V1_TOKEN, _FETCH, _FILTER),
+        cacheable=True,
+        doc=Doc("References", "ReferencesResponseV1", (_V1_MOST, _V1_TOKEN, _FETCH, _FILTER)),
     ),
-    Route(
-        "GET", "trees/tree", v1_references.get_default_branch, "The default branch", "ReferenceV1"
+    Endpoint(
+        "GET",
+        "trees/tree",
+        v1_references.get_default_branch,
+        cacheable=True,
+        doc=Doc("The default branch", "ReferenceV1"),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees/tree",
         v1_references.create_reference,
-        "Create a branch or tag",
-        "ReferenceV1",
-        (Param("sourceRefName", "string", "the reference that the commit is on"),),
+        WRITES,
         body="ReferenceRequest",
-        writes=True,
+        doc=Doc(
+            "Create a branch or tag",
+            "ReferenceV1",
+            (Param("sourceRefName", "string", "the reference that the commit is on"),),
+        ),
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/tree/{ref}",
         v1_references.get_reference,
-        "One reference",
-        "ReferenceV1",
-        (_FETCH,),
+        cacheable=True,
+        doc=Doc("One reference", "ReferenceV1", (_FETCH,)),
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/tree/{ref}/entries",
         v1_reading.get_entries,
-        "Keys at a commit",
-        "EntriesResponseV1",
-        (
-            _V1_MOST,
-            _V1_TOKEN,
-            _ON_REF,
-            Param("namespaceDepth", "integer", "shorten keys to this number of elements"),
-            _FILTER,
+        cacheable=True,
+        doc=Doc(
+            "Keys at a commit",
+            "EntriesResponseV1",
+            (
+                _V1_MOST,
+                _V1_TOKEN,
+                _ON_REF,
+                Param("namespaceDepth", "integer", "shorten keys to this number of elements"),
+                _FILTER,
+            ),
         ),
         right=READ_ENTRIES,
     ),
-    Route(
+    Endpoint(
         "GET",
         "trees/tree/{ref}/log",
         v1_reading.get_log,
-        "Commits, newest first",
-        "LogResponseV1",
-        (
-            _V1_MOST,
-            _V1_TOKEN,
-            Param("startHash", "hash", "the oldest commit, included"),
-            Param("endHash", "string", "the newest commit"),
-            _FILTER,
-            _FETCH,
+        cacheable=True,
+        doc=Doc(
+            "Commits, newest first",
+            "LogResponseV1",
+            (
+                _V1_MOST,
+                _V1_TOKEN,
+                Param("startHash", "hash", "the oldest commit, included"),
+                Param("endHash", "string", "the newest commit"),
+                _FILTER,
+                _FETCH,
+            ),
         ),
         right=LIST_COMMIT_LOG,
     ),
-    Route(
+    Endpoint(
         "PUT",
         "trees/{kind}/{ref}",
         v1_references.assign_reference,
-        "Assign a reference",
-        "",
-        (_EXPECTED,),
+        WRITES,
         body="ReferenceRequest",
-        writes=True,
-        status=204,
+        doc=Doc("Assign a reference", "", (_EXPECTED,), status=204),
     ),
-    Route(
+    Endpoint(
         "DELETE",
         "trees/{kind}/{ref}",
         v1_references.delete_reference,
-        "Delete a reference",
-        "",
-        (_EXPECTED,),
-        writes=True,
-        status=204,
+        WRITES,
+        doc=Doc("Delete a reference", "", (_EXPECTED,), status=204),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees/branch/{ref}/commit",
         v1_writing.post_commit,
-        "Commit operations",
-        "ReferenceV1",
-        (_EXPECTED,),
+        WRITES,
         body="Operations",
-        writes=True,
+        doc=Doc("Commit operations", "ReferenceV1", (_EXPECTED,)),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees/branch/{ref}/merge",
         v1_writing.post_merge,
-        "Merge into a branch",
-        "MergeResponseV1",
-        (_EXPECTED,),
+        WRITES,
         body="Merge",
-        writes=True,
+        doc=Doc("Merge into a branch", "MergeResponseV1", (_EXPECTED,)),
     ),
-    Route(
+    Endpoint(
         "POST",
         "trees/branch/{ref}/transplant",
         v1_writing.post_transplant,
-        "Transplant commits onto a branch",
-        "MergeResponseV1",
-        (_EXPECTED, Param("message", "string", "the message, if a single commit is transplanted")),
+        WRITES,
         body="Transplant",
-        writes=True,
+        doc=Doc(
+            "Transplant commits onto a branch",
+            "MergeResponseV1",
+            (
+                _EXPECTED,
+                Param("message", "string", "the message, if a single commit is transplanted"),
+            ),
+        ),
     ),
-    Route(
+    Endpoint(
         "GET",
         "contents/{key}",
         v1_reading.get_content,
-        "One content",
-        "Content",
-        (Param("ref", "string", "the reference; default: the default branch"), _ON_REF),
+        cacheable=True,
+        doc=Doc(
+            "One content",
+            "Content",
+            (Param("ref", "string", "the reference; default: the default branch"), _ON_REF),
+        ),
     ),
-    Route(
+    Endpoint(
         "POST",
         "contents",
         v1_reading.post_contents,
-        "Several contents",
-        "GetMultipleContentsResponseV1",
-        (Param("ref", "string", "the reference; default: the default branch"), _ON_REF),
         body="GetMultipleContentsRequest",
+        doc=Doc(
+            "Several contents",
+            "GetMultipleContentsResponseV1",
+            (Param("ref", "string", "the reference; default: the default branch"), _ON_REF),
+        ),
     ),
-    Route(
+    Endpoint(
         "GET",
         "diffs/{range}",
         v1_reading.get_diff,
-        "Differences between two commits",
-        "DiffResponseV1",
+        cacheable=True,
+        doc=Doc("Differences between two commits", "DiffResponseV1"),
         right=READ_ENTRIES,
     ),
-    Route(
+    Endpoint(
         "PUT",
         "namespaces/namespace/{ref}/{name}",
         v1_namespaces.put_namespace,
-        "Create a namespace",
-        "Content",
+        WRITES,
         body="Content",
-        writes=True,
+        doc=Doc("Create a namespace", "Content"),
     ),
-    Route(
+    Endpoint(
         "GET",
         "namespaces/namespace/{ref}/{name}",
         v1_namespaces.get_namespace,
-        "One namespace",
-        "Content",
-        (_ON_REF,),
+        cacheable=True,
+        doc=Doc("One namespace", "Content", (_ON_REF,)),
     ),
-    Route(
+    Endpoint(
         "DELETE",
         "namespaces/namespace/{ref}/{name}",
         v1_namespaces.delete_namespace,
-        "Delete a namespace",
-        "",
-        writes=True,
-        status=204,
+        WRITES,
+        doc=Doc("Delete a namespace", status=204),
     ),
-    Route(
+    Endpoint(
         "POST",
         "namespaces/namespace/{ref}/{name}",
         v1_namespaces.post_namespace,
-        "Change the properties of a namespace",
-        "",
+        WRITES,
         body="NamespaceUpdate",
-        writes=True,
-        status=204,
+        doc=Doc("Change the properties of a namespace", status=204),
     ),
-    Route(
+    Endpoint(
         "GET",
         "namespaces/{ref}",
         v1_namespaces.get_namespaces,
-        "Namespaces",
-        "NamespacesResponse",
-        (Param("name", "key", "this namespace and those below it"), _ON_REF),
+        cacheable=True,
+        doc=Doc(
+            "Namespaces",
+            "NamespacesResponse",
+            (Param("name", "key", "this namespace and those below it"), _ON_REF),
+        ),
     ),
 )
 """Below `/api/v1`."""
 
 ROUTES = (
-    *(route._replace(path=f"/api/v2/{route.path}") for route in V2),
-    *(route._replace(path=f"/api/v1/{route.path}") for route in V1),
+    *(endpoint._replace(path=f"/api/v2/{endpoint.path}") for endpoint in V2),
+    *(endpoint._replace(path=f"/api/v1/{endpoint.path}") for endpoint in V1),
 )

@@ -17,8 +17,9 @@ from nessie_cli.store.rows import (
     Row,
     anchor_of,
     check_order,
-    is_valid,
+    checked_row,
     reflog_row_of,
+    shown,
     with_check,
 )
 
@@ -99,7 +100,7 @@ class _Chains:
         for name in sorted(names - rows.keys() - self._deleted - self._broken):
             yield f"{_described(name)} is missing, but its reflog does not end with a deletion"
         for name, row in rows.items():
-            if name in self._broken or not is_valid(row):
+            if name in self._broken or not _is_valid(table, row):
                 continue
             if row[-2] != self._newest.get(name, b""):
                 yield f"{_described(name)} does not belong to the newest entry of its reflog"
@@ -107,10 +108,18 @@ class _Chains:
                 yield f"{_described(name)} exists, but the newest entry of its reflog deleted it"
 
 
+def _is_valid(table: str, row: Row) -> bool:
+    try:
+        checked_row(table, row)
+    except DamagedRow:
+        return False
+    return True
+
+
 def _described(name: str) -> str:
     if is_setting(name):
-        return f"setting {name.removeprefix(SETTING_PREFIX)!r}"
-    return f"reference {name!r}"
+        return f"setting {shown(name.removeprefix(SETTING_PREFIX))}"
+    return f"reference {shown(name)}"
 
 
 def log_rows(
@@ -169,5 +178,5 @@ class Expiry:
         A reference that does not exist needs no anchor, unless it is created again.
         """
         last = {name: (digest, is_end) for _, name, digest, is_end, _ in expired}
-        anchors = [with_check(name, digest) for name, (digest, _) in last.items()]
+        anchors = [with_check("anchors", name, digest) for name, (digest, _) in last.items()]
         return anchors, [n for n, (_, is_end) in last.items() if is_end and not is_setting(n)]

@@ -10,6 +10,7 @@ So most commands do not load zstandard.
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 from zlib import crc32
@@ -30,9 +31,12 @@ _HEADER = 5
 _encode = Encoder().encode
 
 
-def row_check(*fields: str | bytes | int | None) -> int:
-    """Returns the checksum of a row that is not an object."""
-    return crc32(_encode(fields))
+def row_check(table: str, fields: Sequence[object]) -> int:
+    """Returns the checksum of a row that is not an object.
+
+    It covers the table, because a damaged file may show rows of another one with the same columns.
+    """
+    return crc32(_encode((table, fields)))
 
 
 def entry_digest(previous: bytes, *fields: str | bytes | int | None) -> bytes:

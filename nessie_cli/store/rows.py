@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
+from types import UnionType
 from typing import Any
 
+from nessie_cli.model import ReferenceType, ReflogType
 from nessie_cli.store.codec import entry_digest, row_check, unpack
 from nessie_cli.store.records import (
     DamagedId,
@@ -29,15 +31,34 @@ UNION ALL SELECT 1, name, kind, target, newest, check_sum, NULL FROM refs WHERE 
 UNION ALL SELECT 2, id, caller, digest, result, time, check_sum FROM requests WHERE id = ?"""
 """The settings version, a reference and a request, in one statement."""
 
+_TYPES: Mapping[str, tuple[type | UnionType, ...]] = {
+    "refs": (str, str, bytes, bytes),
+    "reflog": (int, str, str, *[bytes | None] * 2, int, *[str] * 4, bytes, bytes),
+    "anchors": (str, bytes),
+    "settings": (str, str | None, int, bytes),
+    "requests": (str, str, bytes, bytes, int),
+}
+"""The types of columns before the checksum."""
+_MICROSECONDS = range(253_402_300_800 * 10**6)
+"""The times until the end of the year 9999, the last one that Python has."""
+_VALUES: Mapping[str, Mapping[int, Container[object]]] = {
+    "refs": {1: tuple(ReferenceType)},
+    "reflog": {2: tuple(ReflogType), 5: _MICROSECONDS},
+    "requests": {4: _MICROSECONDS},
+}
+"""The values of columns, by place, whose types have others."""
+
+_MOST_SHOWN = 100
+"""The most characters or bytes of a name in a message. References have up to 1,024."""
+
 
 class DamagedRow(Exception):
-    """A row whose checksum is wrong."""
+    """A row whose checksum or fields are wrong."""
 
 
 def reference_of(row: Row) -> StoredReference:
     """Returns the value of a row of `REFERENCE`."""
-    _check("refs", row, row[0])
-    return StoredReference(*row[:3])
+    return StoredReference(*checked_row("refs", row)[:3])
 
 
 def reflog_row_of(row: Row) -> ReflogRow:
@@ -48,59 +69,72 @@ def reflog_row_of(row: Row) -> ReflogRow:
     except (TypeError, ValueError):
         valid = False
     if not valid:
-        raise DamagedRow(f"table reflog, row {row[0]!r}: its checksum is wrong")
+        raise DamagedRow(f"table reflog, row {shown(row[0])}: its checksum is wrong")
+    check_fields("reflog", row)
     return ReflogRow(row[0], Move(*fields[1:]))
 
 
 def anchor_of(row: Row) -> tuple[str, bytes]:
     """Returns the name of a reference and the digest of its last expired entry."""
-    _check("anchors", row, row[0])
-    return row[0], row[1]
+    name, digest = checked_row("anchors", row)
+    return name, digest
 
 
 def request_of(row: Row) -> Request:
     """Returns the value of a row of `REQUEST`."""
-    _check("requests", row, row[0])
-    return Request(*row[:-1])
+    return Request(*checked_row("requests", row))
 
 
 def settings_of(rows: Iterable[Row]) -> Settings:
-    """Returns the value of the rows of `SETTINGS`.
+    """Returns the value of the rows of `SETTINGS`."""
+    return settings_of_fields(checked_row("settings", row) for row in rows)
+
+
+def settings_of_fields(rows: Iterable[Row]) -> Settings:
+    """Returns the value of verified rows of settings.
 
     One without a value keeps a removal's version.
     """
     values, newest = {}, 0
-    for row in rows:
-        _check("settings", row, row[0])
-        name, value, version, *_ = row
+    for name, value, version, *_ in rows:
         newest = max(newest, version)
         if value is not None:
             values[name] = value
     return Settings(values, newest)
 
 
-def with_check(*fields: str | bytes | int | None) -> Row:
-    """Returns the fields of a row followed by their checksum."""
-    return (*fields, row_check(*fields))
+def with_check(table: str, *fields: str | bytes | int | None) -> Row:
+    """Returns the fields of a row of a table, followed by their checksum."""
+    return (*fields, row_check(table, fields))
 
 
 def checked_row(table: str, row: Row) -> Row:
-    """Returns the fields of a row without its checksum, after verifying it."""
-    _check(table, row, row[0])
-    return row[:-1]
+    """Returns the fields of a row without its checksum, after verifying them."""
+    *fields, check_sum = row
+    if row_check(table, fields) != check_sum:
+        raise DamagedRow(f"table {table}, row {shown(row[0])}: its checksum is wrong")
+    return check_fields(table, tuple(fields))
 
 
-def is_valid(row: Row) -> bool:
-    """Returns whether the checksum at the end of a row is right."""
-    try:
-        return bool(row_check(*row[:-1]) == row[-1])
-    except (TypeError, ValueError):
-        return False
+def check_fields(table: str, row: Row) -> Row:
+    """Returns a row. Raises `DamagedRow` unless its fields are values of their columns.
+
+    A file from a stranger may have any values, with right checksums.
+    """
+    check_types(table, row, _TYPES[table])
+    for place, values in _VALUES.get(table, {}).items():
+        if row[place] not in values:
+            raise DamagedRow(
+                f"table {table}, row {shown(row[0])}: {shown(row[place])} is not valid there"
+            )
+    return row
 
 
-def _check(table: str, row: Row, name: object) -> None:
-    if not is_valid(row):
-        raise DamagedRow(f"table {table}, row {name!r}: its checksum is wrong")
+def shown(name: object) -> str:
+    """Returns a name in a store, which may have any size and type, for a message."""
+    if isinstance(name, (str, bytes)) and len(name) > _MOST_SHOWN:
+        return f"{name[:_MOST_SHOWN]!r}..."
+    return repr(name)
 
 
 def check_order(
@@ -116,17 +150,17 @@ def check_order(
         except TypeError:
             in_order = False
         if not in_order:
-            raise DamagedRow(f"table {table}, row {place!r}: out of order")
+            raise DamagedRow(f"table {table}, row {shown(place)}: out of order")
         last = place
 
 
-def check_types(table: str, row: Row, types: Sequence[type]) -> Row:
+def check_types(table: str, row: Row, types: Sequence[type | UnionType]) -> Row:
     """Returns a row. Raises `DamagedRow` unless its fields have these types.
 
-    SQLite stores any type in any column. Rows with a checksum need no other check.
+    SQLite stores any type in any column.
     """
     if not all(map(isinstance, row, types)):
-        raise DamagedRow(f"table {table}, row {row[0]!r}: its fields have the wrong types")
+        raise DamagedRow(f"table {table}, row {shown(row[0])}: its fields have the wrong types")
     return row
 
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
 
-from msgspec import Struct, ValidationError, convert, defstruct, structs
+from msgspec import Struct, defstruct, structs
 
 from nessie_cli.errors import (
     AlreadyExists,
@@ -31,7 +31,6 @@ from nessie_cli.errors import (
     StoreUnavailable,
 )
 from nessie_cli.model import (
-    CONTENT_TYPES,
     CommitMeta,
     Conflict,
     ConflictType,
@@ -52,19 +51,19 @@ from nessie_cli.model import (
     ReflogType,
     Rename,
 )
-from nessie_cli.wire import documents, rest, shapes
-from nessie_cli.wire.json_text import fault, join
+from nessie_cli.wire import contents, documents, rest, shapes
+from nessie_cli.wire.json_text import join
 from nessie_cli.wire.shape import (
     Attribute,
     alternatives,
     attributes,
-    constant,
     is_shape,
     of,
     plain,
     without_null,
 )
-from nessie_cli.wire.values import decode_instant, object_with_type, unknown_content
+from nessie_cli.wire.validation import checked
+from nessie_cli.wire.values import content_of, decode_instant, key_of
 
 T = TypeVar("T")
 
@@ -105,20 +104,11 @@ def _fields(shape: Any, data: Any, path: str, *needed: str) -> dict[str, Any]:
 
     Only the attributes `needed` are required.
     """
-    found = structs.asdict(_checked(struct_of(shape, *needed), data, path))
+    found = structs.asdict(checked(struct_of(shape, *needed), data, path))
     for name, field, decode in _decoded(shape):
         if found[field] is not None:
             found[field] = decode(found[field], join(path, name))
     return found
-
-
-def _checked(struct: type[Struct], data: Any, path: str) -> Struct:
-    """Returns a struct from a JSON value. Raises `InvalidInput` that names the first fault."""
-    try:
-        return convert(data, struct)
-    except ValidationError as error:
-        problem, _, place = str(error).partition(" - at `$")
-        raise fault(f"{path}{place.rstrip('`')}".removeprefix("."), problem) from None
 
 
 @cache
@@ -219,39 +209,12 @@ def _decode_metadata(data: Any, path: str) -> ReferenceMetadata:
 
 def decode_key(data: Any, path: str = "key") -> ContentKey:
     """Decodes a content key."""
-    return ContentKey(**_fields(shapes.Key, data, path, "elements"))
+    return key_of(checked(contents.Key, data, path), path, allow_empty=True)
 
 
 def decode_content(data: Any, path: str = "content") -> Content:
     """Decodes a content, including one of an unknown type."""
-    name = object_with_type(data, path, CONTENT_TYPES)
-    if name not in CONTENT_TYPES:
-        content_id = _fields(shapes.ForeignContent, data, path)["id"]
-        return unknown_content(name, content_id, data, path)
-    shape = shapes.CONTENTS[name]
-    found = _fields(shape, data, path, *_required(shape))
-    try:
-        return CONTENT_TYPES[name](
-            **{
-                field: value
-                for field, value in found.items()
-                if value is not None and field != "type"
-            }
-        )
-    except InvalidInput as error:
-        # The message names the type as the owner of an attribute; here, the path is the owner.
-        raise InvalidInput(join(path, error.message.removeprefix(f"{name}."))) from None
-
-
-@cache
-def _required(shape: Any) -> list[str]:
-    """Returns the required attributes of a content."""
-    found = [
-        one
-        for one in attributes(shape)
-        if not (one.optional or without_null(one.type)[1] or constant(one.type))
-    ]
-    return [one.name for one in found if get_origin(one.type) not in (list, dict)]
+    return content_of(data, path, allow_unknown=True)
 
 
 def decode_log_entry(data: Any) -> LogEntry:
@@ -331,7 +294,7 @@ def _decode_place(data: Any, path: str) -> ContentPlace:
 
 _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
     shapes.Instant: decode_instant,
-    shapes.Key: lambda data, _: decode_key(data),
+    contents.Key: lambda data, _: decode_key(data),
     shapes.Content: lambda data, _: decode_content(data),
     shapes.CommitMeta: decode_meta,
     shapes.ReferenceMetadata: _decode_metadata,

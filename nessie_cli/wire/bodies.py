@@ -1,134 +1,138 @@
-"""The shapes of request bodies that are not answers as well.
+"""The structs of request bodies, and of the configuration objects in them.
 
-`guards` derives their validation, `schemas` their description in the OpenAPI document.
+`decode` converts them to values. `schemas` describes them in the OpenAPI document, under the names
+of their classes.
 """
-# ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
+# ruff: noqa: D101 (the names are the specification's)
 
-from typing import Any, Literal, NewType
+from __future__ import annotations
 
-from nessie_cli.wire import shapes
-from nessie_cli.wire.rest import GarbageCollectorConfig
-from nessie_cli.wire.shape import SCALARS, Filled, NotRequired, OneOf, Shape
-from nessie_cli.wire.shapes import Behavior, Content, Key
+from typing import Annotated, Any
 
-ReferenceName = NewType("ReferenceName", str)
-HashSpec = NewType("HashSpec", str)
+from msgspec import Meta, Struct
+
+from nessie_cli.model import MergeBehavior, ReferenceType
+from nessie_cli.wire.contents import Int32, Key
+from nessie_cli.wire.encode import Json
+
+# Contents and some texts are checked by `decode`, whose messages say more.
+ContentObject = Annotated[Json, Meta(extra_json_schema={"$ref": "#/components/schemas/Content"})]
+Behavior = Annotated[str, Meta(extra_json_schema={"enum": [str(one) for one in MergeBehavior]})]
+Hash = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
+HashSpec = Annotated[
+    str, Meta(extra_json_schema={"pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"})
+]
 """A hash with relative parts after it."""
-Time = NewType("Time", str)
+ReferenceName = Annotated[
+    str, Meta(extra_json_schema={"pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"})
+]
+KindOfReference = Annotated[
+    str, Meta(extra_json_schema={"enum": [str(one) for one in ReferenceType]})
+]
+Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
-SCALARS |= {
-    ReferenceName: {"pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"},
-    HashSpec: {"pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"},
-    Time: {"format": "date-time"},
-}
+
+class _Body(Struct, rename="camel"):
+    """The base of all bodies."""
 
 
-class CommitMetaRequest(Shape):
+# -- commits ---------------------------------------------------------------------------------------
+
+
+class CommitMetaRequest(_Body, forbid_unknown_fields=True):
     """The metadata of a new commit, by singular or plural names.
 
     The server sets the last four attributes.
     """
 
-    rejects_unknown = True
     message: str
-    author: str | None
-    authors: list[str] | None
-    signedOffBy: str | None
-    allSignedOffBy: list[str] | None
-    authorTime: Time | None
-    properties: dict[str, str] | None
-    allProperties: dict[str, list[str]] | None
-    hash: NotRequired[Any]
-    committer: NotRequired[Any]
-    commitTime: NotRequired[Any]
-    parentCommitHashes: NotRequired[Any]
+    author: str | None = None
+    authors: list[str] | None = None
+    signed_off_by: str | None = None
+    all_signed_off_by: list[str] | None = None
+    author_time: Time | None = None
+    properties: dict[str, str] | None = None
+    all_properties: dict[str, list[str]] | None = None
+    hash: Any = None
+    committer: Any = None
+    commit_time: Any = None
+    parent_commit_hashes: Any = None
 
 
-class Put(Shape):
+class Put(_Body, tag_field="type", tag="PUT"):
     """A Put. `metadata` and `documentation` are checked and not kept."""
 
-    type: Literal["PUT"]
     key: Key
-    content: Content
-    expectedContent: Content | None
-    metadata: list[dict[str, Any]] | None
-    documentation: dict[str, Any] | None
+    content: ContentObject
+    expected_content: ContentObject | None = None
+    metadata: list[Json] | None = None
+    documentation: Json | None = None
 
 
-class ForeignContent(Shape):
-    """The only attribute that is checked in a content of an unknown type."""
-
-    id: str | None
-
-
-class Operation(OneOf):
-    shapes = (Put, shapes.LoggedDelete, shapes.Unchanged)
-
-
-class Operations(Shape):
-    commitMeta: CommitMetaRequest
-    operations: Filled[list[Operation]]
-
-
-class NamedReference(Shape):
-    type: Literal["BRANCH", "TAG"]
-    name: ReferenceName
-    hash: HashSpec | None
-
-
-class DetachedReference(Shape):
-    type: Literal["DETACHED"]
-    hash: HashSpec
-
-
-class LooseReference(Shape):
-    """The attributes of any reference in a request, checked before its type."""
-
-    name: str | None
-    hash: str | None
-
-
-class ReferenceRequest(OneOf):
-    shapes = (NamedReference, DetachedReference)
-
-
-class MergeKeyBehavior(Shape):
+class Delete(_Body, tag_field="type", tag="DELETE"):
     key: Key
-    mergeBehavior: Behavior
-    expectedTargetContent: Content | None
-    resolvedContent: Content | None
-    contentId: NotRequired[str | None]
-    commit: NotRequired[shapes.Hash | None]
 
 
-class _MergeOrTransplant(Shape):
+class Unchanged(_Body, tag_field="type", tag="UNCHANGED"):
+    key: Key
+
+
+class Operations(_Body):
+    commit_meta: CommitMetaRequest
+    operations: Annotated[list[Put | Delete | Unchanged], Meta(min_length=1)]
+
+
+# -- references ------------------------------------------------------------------------------------
+
+
+class ReferenceRequest(_Body):
+    """A branch or tag with its name, or a detached commit with its hash."""
+
+    type: KindOfReference
+    name: ReferenceName | None = None
+    hash: HashSpec | None = None
+
+
+# -- merges ----------------------------------------------------------------------------------------
+
+
+class MergeKeyBehavior(_Body):
+    key: Key
+    merge_behavior: Behavior
+    expected_target_content: ContentObject | None = None
+    resolved_content: ContentObject | None = None
+    content_id: str | None = None
+    commit: Hash | None = None
+
+
+class _MergeOrTransplant(_Body):
     """The common attributes of a merge and a transplant.
 
     Three flags have two spellings: the one that clients send, and the one of the original's
     examples. `perContent` merges contents instead of keys, an extension.
     """
 
-    fromRefName: ReferenceName
-    message: NotRequired[Filled[str]]
-    keyMergeModes: list[MergeKeyBehavior] | None
-    defaultKeyMergeMode: Behavior | None
-    isDryRun: bool | None
-    dryRun: bool | None
-    isFetchAdditionalInfo: bool | None
-    fetchAdditionalInfo: bool | None
-    isReturnConflictAsResult: bool | None
-    returnConflictAsResult: bool | None
-    perContent: NotRequired[bool | None]
-    allowUnrelatedHistories: bool | None
-    commitMeta: CommitMetaRequest | None
+    from_ref_name: ReferenceName
+    message: Annotated[str, Meta(min_length=1)] | None = None
+    key_merge_modes: list[MergeKeyBehavior] | None = None
+    default_key_merge_mode: Behavior | None = None
+    is_dry_run: bool | None = None
+    dry_run: bool | None = None
+    is_fetch_additional_info: bool | None = None
+    fetch_additional_info: bool | None = None
+    is_return_conflict_as_result: bool | None = None
+    return_conflict_as_result: bool | None = None
+    per_content: bool | None = None
+    allow_unrelated_histories: bool | None = None
+    commit_meta: CommitMetaRequest | None = None
 
 
 class Merge(_MergeOrTransplant):
-    fromHash: HashSpec | None
+    from_hash: HashSpec | None = None
 
 
-class Transplant(_MergeOrTransplant):
-    hashesToTransplant: Filled[list[HashSpec]]
+class Transplant(_MergeOrTransplant, kw_only=True):
+    hashes_to_transplant: Annotated[list[HashSpec], Meta(min_length=1)]
 
 
 MISSPELT = {
@@ -139,34 +143,41 @@ MISSPELT = {
 """Flags as the original's examples write them, and their names."""
 
 
-class GetMultipleContentsRequest(Shape):
-    requestedKeys: Filled[list[Key]]
+# -- keys, namespaces and configuration ------------------------------------------------------------
 
 
-class NamespaceUpdate(Shape):
-    propertyUpdates: dict[str, str]
-    propertyRemovals: list[str]
+class GetMultipleContentsRequest(_Body):
+    requested_keys: Annotated[list[Key], Meta(min_length=1)]
 
 
-class RepositoryConfig(OneOf):
-    shapes = (GarbageCollectorConfig,)
+class NamespaceUpdate(_Body):
+    property_updates: dict[str, str] = {}
+    property_removals: list[str] = []
 
 
-class UpdateRepositoryConfigRequest(Shape):
-    config: RepositoryConfig
+class CutoffPolicy(_Body):
+    reference_name_pattern: str
+    policy: str
+
+
+class GarbageCollectorConfig(_Body, tag_field="type", tag="GARBAGE_COLLECTOR", omit_defaults=True):
+    default_cutoff_policy: str | None = None
+    per_ref_cutoff_policies: list[CutoffPolicy] | None = None
+    new_files_grace_period: str | None = None
+    expected_file_count_per_content: Int32 | None = None
+
+
+class UpdateRepositoryConfigRequest(_Body):
+    config: GarbageCollectorConfig
 
 
 BODIES: tuple[Any, ...] = (
-    CommitMetaRequest,
-    Operation,
     Operations,
     ReferenceRequest,
-    MergeKeyBehavior,
     Merge,
     Transplant,
     GetMultipleContentsRequest,
     NamespaceUpdate,
     UpdateRepositoryConfigRequest,
-    GarbageCollectorConfig,
 )
-"""The shapes with a component of their own in the OpenAPI document."""
+"""The bodies of all requests."""

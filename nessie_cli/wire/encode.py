@@ -13,7 +13,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any, Literal, get_args, get_origin
 
-from msgspec import Raw
+from msgspec import Raw, to_builtins
 
 from nessie_cli.errors import ContentNotFound, MergeConflict, NessieError, ReferenceConflict
 from nessie_cli.model import (
@@ -32,9 +32,9 @@ from nessie_cli.model import (
     Operation,
     Put,
     Reference,
-    Unchanged,
 )
 from nessie_cli.wire import shapes
+from nessie_cli.wire.contents import CONTENTS, Key
 from nessie_cli.wire.shape import (
     Attribute,
     alternatives,
@@ -92,7 +92,7 @@ def encoder(shape: Any) -> Callable[[Any], Json]:
 def _chosen(several: Iterable[Any]) -> Callable[[Any], Json]:
     """Returns the function that encodes values in the shape of their type."""
     by_type = {name: encoder(one) for one in several for name in get_args(attributes(one)[0].type)}
-    operations: Mapping[Any, str] = {Put: "PUT", Delete: "DELETE", Unchanged: "UNCHANGED"}
+    operations: Mapping[Any, str] = {Put: "PUT", Delete: "DELETE"}
     return lambda value: by_type[operations.get(type(value)) or value.type](value)
 
 
@@ -170,8 +170,9 @@ def encode_key(key: ContentKey) -> Json:
 def encode_content(content: Content) -> Json:
     """Encodes a content: `type` and `id` first (`id` null if unknown), then its attributes."""
     if content.payload:
-        return encode(shapes.CONTENTS[content.type], content)
-    return encode(shapes.ForeignContent, content) | content.attributes()
+        body: Json = to_builtins(CONTENTS[content.type].of(content))
+        return body
+    return {"type": content.type_name, "id": content.id} | content.attributes()
 
 
 def encode_optional_content(content: Content | None) -> Json | None:
@@ -181,7 +182,13 @@ def encode_optional_content(content: Content | None) -> Json | None:
 
 def encode_operation(operation: Operation) -> Json:
     """Encodes an operation for a server; `decode_operation` is the inverse."""
-    return encode(shapes.Operation, operation)
+    key = encode_key(operation.key)
+    if not isinstance(operation, Put):
+        return {"type": "DELETE" if isinstance(operation, Delete) else "UNCHANGED", "key": key}
+    body = {"type": "PUT", "key": key, "content": encode_content(operation.content)}
+    if operation.expected_content is not None:
+        body["expectedContent"] = encode_content(operation.expected_content)
+    return body
 
 
 def encode_commit_meta(meta: CommitMeta) -> Json:
@@ -225,7 +232,7 @@ def encode_merge_detail(detail: MergeDetail) -> Json:
 ENCODERS: dict[Any, Callable[[Any], Any]] = {
     shapes.Instant: instant,
     shapes.ConflictKind: str,
-    shapes.Key: encode_key,
+    Key: encode_key,
     shapes.Content: encode_content,
 }
 """The types with an encoder of their own."""

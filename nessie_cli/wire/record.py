@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 from msgspec import Struct
 
 from nessie_cli import model
-from nessie_cli.wire import documents, shapes
+from nessie_cli.wire import contents, documents, shapes
 from nessie_cli.wire.encode import ENCODERS
 from nessie_cli.wire.facts import error_with_facts
 from nessie_cli.wire.shape import Attribute, NotRequired, Shape, attributes, is_shape
@@ -33,7 +33,7 @@ SHAPES: Mapping[Any, Any] = {
     model.CommitMeta: shapes.CommitMeta,
     model.CommitResult: documents.CommitOutcome,
     model.Content: shapes.Content,
-    model.ContentKey: shapes.Key,
+    model.ContentKey: contents.Key,
     model.Entry: documents.Entry,
     model.LogEntry: documents.LogEntry,
     model.MaintenanceReport: documents.Maintenance,
@@ -75,12 +75,12 @@ def _attributes(name: str, hint: Any) -> Iterator[Attribute]:
     if NOT_JSON in marks:
         return
     if INLINE not in marks:
-        yield Attribute(_camel(name), name, json_type(hint), OPTIONAL in marks, filled=False)
+        yield Attribute(_camel(name), name, json_type(hint), OPTIONAL in marks)
         return
     for inner in attributes(json_type(hint)):
         source = inner.source
         below = f"{name}.{source}" if isinstance(source, str) else _below(name, source)
-        yield Attribute(inner.name, below, inner.type, inner.optional, inner.filled)
+        yield Attribute(inner.name, below, inner.type, inner.optional)
 
 
 def _below(name: str, source: Any) -> Any:

@@ -5,6 +5,8 @@ from operator import itemgetter
 from typing import Literal
 
 from nessie_cli.model import NO_ANCESTOR
+from nessie_cli.wire.bodies import GarbageCollectorConfig
+from nessie_cli.wire.contents import Key
 from nessie_cli.wire.shape import NotRequired, OneOf, Shape, of
 from nessie_cli.wire.shapes import (
     BareConflict,
@@ -18,8 +20,6 @@ from nessie_cli.wire.shapes import (
     ErrorLine,
     Hash,
     Instant,
-    Int32,
-    Key,
     KeyDetails,
     LoggedDelete,
     MergeOutcome,
@@ -92,19 +92,6 @@ class NessieConfiguration(Shape):
     noAncestorHash: Hash = of(lambda _: NO_ANCESTOR)
     repositoryCreationTimestamp: NotRequired[Instant] = of("created")
     oldestPossibleCommitTimestamp: NotRequired[Instant] = of("created")
-
-
-class CutoffPolicy(Shape):
-    referenceNamePattern: str
-    policy: str
-
-
-class GarbageCollectorConfig(Shape):
-    type: Literal["GARBAGE_COLLECTOR"]
-    defaultCutoffPolicy: NotRequired[str]
-    perRefCutoffPolicies: NotRequired[list[CutoffPolicy]]
-    newFilesGracePeriod: NotRequired[str]
-    expectedFileCountPerContent: NotRequired[Int32]
 
 
 class RepositoryConfigResponse(Shape):

@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from inspect import cleandoc
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
-from nessie_cli.wire import bodies, guards, rest, shapes
+from msgspec import NODEFAULT, Struct, structs
+from msgspec.json import schema_components
+
+from nessie_cli.wire import bodies, rest, shapes
+from nessie_cli.wire.contents import CONTENTS
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.shape import (
     SCALARS,
@@ -47,7 +51,7 @@ _TYPES: Mapping[type, str] = {bool: "boolean", int: "integer", str: "string"}
 def is_named(kind: Any) -> bool:
     """Whether a type has a definition of its own: a shape, or a scalar with a description."""
     return "description" in SCALARS.get(kind, {}) or (
-        isinstance(kind, type) and issubclass(kind, Shape | OneOf)
+        isinstance(kind, type) and issubclass(kind, Shape | OneOf | Struct)
     )
 
 
@@ -89,6 +93,8 @@ def definition(kind: Any, refer: Callable[[Any], Json]) -> Json:
         return dict(sorted((SCALARS[kind] | _scalar(kind)).items()))
     if issubclass(kind, OneOf):
         return {"anyOf": [refer(one) for one in kind.shapes]}
+    if not issubclass(kind, Shape):
+        return _of_struct(kind, refer)
     found: Json = {"description": cleandoc(kind.__doc__)} if kind.__doc__ else {}
     if kind.is_open:
         found["additionalProperties"] = True
@@ -97,6 +103,42 @@ def definition(kind: Any, refer: Callable[[Any], Json]) -> Json:
     }
     found["required"] = [one.name for one in attributes(kind) if not one.optional]
     return dict(sorted((found | {"title": kind.__name__, "type": "object"}).items()))
+
+
+def _of_struct(struct: type[Struct], refer: Callable[[Any], Json]) -> Json:
+    """The definition of a struct in output: what is not left out is there, and is not null."""
+    _, components = schema_components((struct,), ref_template="#/$defs/{name}")
+    found = components[struct.__name__]
+    left_out = {
+        field.encode_name
+        for field in structs.fields(struct)
+        if struct.__struct_config__.omit_defaults
+        and (field.default is not NODEFAULT or field.default_factory in (list, dict))
+    }
+    found["properties"] = {
+        name: _in_output(schema, refer, left_out=name in left_out)
+        for name, schema in found["properties"].items()
+    }
+    found["required"] = [name for name in found["properties"] if name not in left_out]
+    is_open = {"additionalProperties": True} if getattr(struct, "is_open", False) else {}
+    return dict(sorted((found | is_open).items()))
+
+
+def _in_output(schema: Json, refer: Callable[[Any], Json], *, left_out: bool) -> Json:
+    """The schema of an attribute in output: no default, titles are definitions of their own."""
+    if "anyOf" in schema:
+        several = [
+            _in_output(one, refer, left_out=left_out)
+            for one in schema["anyOf"]
+            if not (left_out and one == {"type": "null"})
+        ]
+        return several[0] if len(several) == 1 else {"anyOf": several}
+    named = {scalar.__name__: scalar for scalar in SCALARS}.get(schema.get("title"))
+    return (
+        {name: rule for name, rule in schema.items() if name != "default"}
+        if named is None
+        else refer(named)
+    )
 
 
 def definitions(kinds: Iterable[Any]) -> dict[str, Json]:
@@ -123,10 +165,6 @@ def _present(kind: Any, attribute: Attribute) -> Any:
 
 # -- components of the OpenAPI document ------------------------------------------------------------
 
-_REQUESTS: Mapping[str, Any] = {
-    **{f"{name}_CONTENT": shape for name, shape in shapes.CONTENTS.items()},
-    **{shape.__name__: shape for shape in bodies.BODIES},
-}
 _ANSWERS: Mapping[Any, str] = {
     shapes.BareCommit: "CommitResponse",
     shapes.BareConflict: "Conflict",
@@ -137,7 +175,6 @@ _ANSWERS: Mapping[Any, str] = {
     shapes.BareMergeDetail: "MergeDetail",
     shapes.Content: "AnyContent",
     shapes.ContentResponse: "ContentResponse",
-    shapes.Key: "ContentKey",
     shapes.SingleReference: "SingleReferenceResponse",
     **{shape: shape.__name__ for shape in rest.ANSWERS},
 }
@@ -151,56 +188,15 @@ def schemas() -> dict[str, Json]:
 
 
 def _request_components() -> dict[str, Json]:
-    """The components of all requests."""
-    elements = {
-        "type": "array",
-        "items": {"type": "string", "minLength": 1, "maxLength": 500},
-        "maxItems": 20,
-    }
-    names = {shape: name for name, shape in _REQUESTS.items()} | {
-        shapes.Key: "ContentKey",
-        shapes.Content: "Content",
-    }
-
-    def refer(kind: Any) -> Json:
-        if kind in names:
-            return ref(names[kind])
-        if several := alternatives(kind):
-            return {"anyOf": [refer(one) for one in several]}
-        return _request(kind, refer) if is_shape(kind) else _scalar(kind)
-
-    contents = {"oneOf": [ref(f"{name}_CONTENT") for name in shapes.CONTENTS]}
-    found = {
-        name: _request(shape, refer) if is_shape(shape) else definition(shape, refer)
-        for name, shape in _REQUESTS.items()
-    }
-    return found | {
-        "Content": contents,
-        "ContentKey": {"type": "object", "properties": {"elements": elements}},
-    }
-
-
-def _request(shape: Any, refer: Callable[[Any], Json]) -> Json:
-    """The schema of an object in a request, with the same attributes required as by its model."""
-    known = [one for one in attributes(shape) if one.name not in bodies.MISSPELT]
-    fields = guards.guard_of(shape).model_fields
-    body: Json = {
-        "properties": {one.name: _request_attribute(one, refer) for one in known},
-        "required": [
-            one.name for one in known if constant(one.type) or fields[one.field].is_required()
-        ],
-        "type": "object",
-    }
-    return body | ({"additionalProperties": False} if shape.rejects_unknown else {})
-
-
-def _request_attribute(one: Attribute, refer: Callable[[Any], Json]) -> Json:
-    """Returns the schema of an attribute in a request, which may be null if it may be missing."""
-    kind, nullable = without_null(one.type)
-    schema = schema_of(kind, refer)
-    if one.filled:
-        schema = schema | {"minItems" if "items" in schema else "minLength": 1}
-    return maybe(schema) if schema and (nullable or one.optional) else schema
+    """The components of all requests, which are named as their structs."""
+    contents: Any = Union[tuple(CONTENTS.values())]  # noqa: UP007 - made of a tuple
+    (content, *_), components = schema_components(
+        (contents, *bodies.BODIES), ref_template=PREFIX + "{name}"
+    )
+    for body in components.values():
+        for misspelt in bodies.MISSPELT:
+            body["properties"].pop(misspelt, None)
+    return components | {"Content": content}
 
 
 def _answer_components(given: Mapping[str, Json]) -> dict[str, Json]:

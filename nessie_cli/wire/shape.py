@@ -17,12 +17,9 @@ from msgspec import Struct
 
 T = TypeVar("T")
 
-_MAY_BE_MISSING, _NOT_EMPTY = "may be missing", "not empty"
+_MAY_BE_MISSING = "may be missing"
 NotRequired = Annotated[T, _MAY_BE_MISSING]
 """An attribute that is left out if it has no value: null, or an empty list or map."""
-
-Filled = Annotated[T, _NOT_EMPTY]
-"""An attribute of a request that must not be empty."""
 
 
 class Shape:
@@ -30,9 +27,6 @@ class Shape:
 
     is_open: ClassVar[bool] = False
     """Whether answers have attributes that the shape does not list."""
-
-    rejects_unknown: ClassVar[bool] = False
-    """Whether a request with attributes that the shape does not list is refused."""
 
 
 SCALARS: dict[Any, dict[str, Any]] = {}
@@ -45,7 +39,7 @@ Those with a description have a definition of their own.
 class OneOf:
     """One of several shapes; the attribute `type` selects it."""
 
-    shapes: ClassVar[tuple[type[Shape], ...]]
+    shapes: ClassVar[tuple[type[Shape | Struct], ...]]
 
 
 class _Source(Struct):
@@ -63,13 +57,12 @@ def of(source: str | Callable[[Any], Any]) -> Any:
 
 
 class Attribute(Struct, frozen=True):
-    """An attribute of a shape: JSON name, source, type, and whether it may be missing or empty."""
+    """An attribute of a shape: JSON name, source, type, and whether it may be missing."""
 
     name: str
     source: str | Callable[[Any], Any]
     type: Any
     optional: bool
-    filled: bool
 
     @property
     def field(self) -> str:
@@ -109,7 +102,6 @@ def _attribute(shape: type, name: str, hint: Any) -> Attribute:
         source.of if isinstance(source, _Source) else snake(json_name),
         hint.__origin__ if marks else NoneType if hint is None else hint,
         _MAY_BE_MISSING in marks,
-        _NOT_EMPTY in marks,
     )
 
 
@@ -138,7 +130,7 @@ def plain(kind: Any) -> Any:
 
 def is_shape(kind: Any) -> bool:
     """Whether a type is an object of JSON."""
-    return isinstance(kind, type) and issubclass(kind, Shape)
+    return isinstance(kind, type) and issubclass(kind, Shape | Struct)
 
 
 def alternatives(kind: Any) -> tuple[Any, ...]:

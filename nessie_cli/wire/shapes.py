@@ -7,9 +7,10 @@ added, never renamed or removed.
 # ruff: noqa: N815 (attributes of JSON)
 
 from operator import itemgetter
-from typing import Any, Literal, NewType
+from typing import Literal, NewType
 
-from nessie_cli.model import CONTENT_TYPES, ConflictType
+from nessie_cli.model import ConflictType
+from nessie_cli.wire.contents import CONTENTS, ForeignContent, Key
 from nessie_cli.wire.shape import SCALARS, NotRequired, OneOf, Shape, of
 
 REASONS = {
@@ -39,10 +40,7 @@ Digest = NewType("Digest", str)
 Instant = NewType("Instant", str)
 ContentId = NewType("ContentId", str)
 ConflictKind = NewType("ConflictKind", str)
-ForeignType = NewType("ForeignType", str)
 Count = NewType("Count", int)
-Int32 = NewType("Int32", int)
-Int64 = NewType("Int64", int)
 
 SCALARS |= {
     Hash: {"description": "The hash of a commit, in full.", "pattern": "^[0-9a-f]{64}$"},
@@ -62,101 +60,19 @@ SCALARS |= {
         "description": "The kind of a conflict.",
         "enum": [str(kind) for kind in ConflictType],
     },
-    ForeignType: {"not": {"enum": sorted(CONTENT_TYPES)}},
     Count: {"description": "How many there are.", "minimum": 0},
-    Int32: {"minimum": -(2**31), "maximum": 2**31 - 1},
-    Int64: {"minimum": -(2**63), "maximum": 2**63 - 1},
 }
 
 Behavior = Literal["NORMAL", "FORCE", "DROP"]
 
 
-# -- keys and contents -----------------------------------------------------------------------------
-
-
-class Key(Shape):
-    """A content key."""
-
-    elements: list[str]
-
-
-class IcebergTable(Shape):
-    """An Iceberg table at one snapshot."""
-
-    type: Literal["ICEBERG_TABLE"]
-    id: ContentId | None
-    metadataLocation: str
-    snapshotId: Int64
-    schemaId: Int32
-    specId: Int32
-    sortOrderId: Int32
-
-
-class IcebergView(Shape):
-    """An Iceberg view at one version."""
-
-    type: Literal["ICEBERG_VIEW"]
-    id: ContentId | None
-    metadataLocation: str
-    versionId: Int64
-    schemaId: Int32
-    sqlText: NotRequired[str]
-    dialect: NotRequired[str]
-
-
-class DeltaLakeTable(Shape):
-    """A Delta Lake table."""
-
-    type: Literal["DELTA_LAKE_TABLE"]
-    id: ContentId | None
-    metadataLocationHistory: list[str]
-    checkpointLocationHistory: list[str]
-    lastCheckpoint: str | None
-
-
-class Namespace(Shape):
-    """A namespace; `properties` is left out if there are none."""
-
-    type: Literal["NAMESPACE"]
-    id: ContentId | None
-    elements: list[str]
-    properties: NotRequired[dict[str, str]]
-
-
-class Udf(Shape):
-    """A user-defined function."""
-
-    type: Literal["UDF"]
-    id: ContentId | None
-    sqlText: NotRequired[str]
-    dialect: NotRequired[str]
-    versionId: NotRequired[str]
-    signatureId: NotRequired[str]
-    metadataLocation: NotRequired[str]
-
-
-class ForeignContent(Shape):
-    """A content of a type unknown to this version, with all of its attributes."""
-
-    is_open = True
-    type: ForeignType = of("type_name")
-    id: ContentId | None
+# -- contents --------------------------------------------------------------------------------------
 
 
 class Content(OneOf):
     """A content."""
 
-    shapes = (IcebergTable, IcebergView, DeltaLakeTable, Namespace, Udf, ForeignContent)
-
-
-CONTENTS: dict[str, Any] = {
-    "ICEBERG_TABLE": IcebergTable,
-    "ICEBERG_VIEW": IcebergView,
-    "DELTA_LAKE_TABLE": DeltaLakeTable,
-    "NAMESPACE": Namespace,
-    "UDF": Udf,
-}
-"""The shape of each content type."""
+    shapes = (*CONTENTS.values(), ForeignContent)
 
 
 # -- commits ---------------------------------------------------------------------------------------
@@ -176,15 +92,6 @@ class CommitMeta(Shape):
     parentCommitHashes: NotRequired[list[Hash]] = of("parents")
 
 
-class Put(Shape):
-    """A Put as a client sends it."""
-
-    type: Literal["PUT"]
-    key: Key
-    content: Content
-    expectedContent: NotRequired[Content]
-
-
 class LoggedPut(Shape):
     """A Put of a commit."""
 
@@ -199,19 +106,6 @@ class LoggedDelete(Shape):
 
     type: Literal["DELETE"]
     key: Key
-
-
-class Unchanged(Shape):
-    """The demand that a key is unmodified."""
-
-    type: Literal["UNCHANGED"]
-    key: Key
-
-
-class Operation(OneOf):
-    """An operation as a client sends it."""
-
-    shapes = (Put, LoggedDelete, Unchanged)
 
 
 class BareLogEntry(Shape):

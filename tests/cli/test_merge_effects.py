@@ -127,6 +127,23 @@ def test_a_namespace_that_is_needed_is_kept_instead_of_the_earlier_decision(
     assert catalog.snapshot("main", "m.a") == 1
 
 
+def test_a_resolved_namespace_has_its_key_as_elements(nessie, catalog, tmp_path) -> None:
+    catalog.branch("x")
+    for branch, text in (("x", "2"), ("main", "3")):
+        before = catalog.repository.contents(branch, [key("db")])[key("db")]
+        changed = Namespace(id=before.id, elements=("db",), properties={"k": text})
+        catalog.commit(branch, text, Put(key("db"), changed, before))
+    head = catalog.head("main")
+    for elements, code in ((["other"], 2), (["db"], 0)):
+        document = {"type": "NAMESPACE", "elements": elements, "properties": {"k": "4"}}
+        (tmp_path / "n.json").write_text(json.dumps(document))
+        ran = nessie("merge", "x", "--resolve", "db=n.json")
+        assert (ran.code, catalog.head("main") == head) == (code, code == 2), ran.err
+        if code:
+            assert "db: the elements of the namespace to store are not its key" in ran.err
+            assert "['db']" in ran.err
+
+
 def test_a_resolved_content_has_the_type_of_ours(nessie, catalog, tmp_path) -> None:
     catalog.branch("x")
     catalog.update("x", "db.orders", 2)

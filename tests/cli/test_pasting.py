@@ -287,6 +287,37 @@ def test_each_resolution_of_a_merge_resolves_its_conflict(
     assert not list(tmp_path.rglob("pwned"))
 
 
+def namespace_taken(catalog) -> None:
+    catalog.branch("feature")
+    catalog.drop("main", "n")
+    catalog.create("main", "n", 1)
+    catalog.create("feature", "n.t", 2)
+
+
+def namespace_dropped(catalog) -> None:
+    catalog.branch("feature")
+    catalog.drop("main", "n")
+    catalog.create("feature", "n.t", 2)
+
+
+@pytest.mark.parametrize("case", [(namespace_taken, 2), (namespace_dropped, 1)])
+def test_a_branch_that_changes_only_by_merges_is_prepared_by_another_one(
+    nessie, catalog, tmp_path, paste, case
+) -> None:
+    make, steps = case
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    make(catalog)
+    nessie("config", "set", "protect.main", "merge-only", "--repository")
+    for _ in range(steps):
+        (conflict,) = nessie("merge", "feature", "--json").error["errorDetails"]["conflicts"]
+        (line,) = conflict["resolutions"]
+        assert "(main changes only by merges)" in nessie("merge", "feature").err
+        ran = paste(line, tmp_path)
+        assert ran.returncode == 0, ran.stderr
+    assert nessie("merge", "feature").code == 0
+    assert catalog.snapshot("main", "n.t") == 2
+
+
 def test_without_a_workspace_the_lines_commit_by_themselves(
     nessie, catalog, tmp_path, paste
 ) -> None:

@@ -239,12 +239,145 @@ def test_on_a_terminal_the_contents_are_named_before_they_are_deleted(nessie, ca
     assert values(catalog) == {}
 
 
+def test_every_content_is_named_before_it_is_deleted(nessie, namespace) -> None:
+    names = ["n.new", *(f"n.t{number}" for number in range(5))]
+    for name in names[1:]:
+        namespace.create("main", name, 1)
+    code, seen = answering("p\n", "resolve", "-m", "rename n")
+    assert code == 0, seen
+    asked = seen.index("[c]urrent, [p]roposed")
+    assert [name for name in names if f" {name}\r\n" not in seen[:asked]] == []
+    assert {name for name in values(namespace) if name[0] in "mn"} == {"m.a"}
+
+
+def test_an_answer_that_replaces_another_content_says_so(nessie, catalog) -> None:
+    nessie("content", "rename", "db.orders", "db.new")
+    catalog.create("main", "db.new", 30)
+    code, seen = answering("p\n", "resolve", "-m", "mine")
+    assert code == 0, seen
+    effect = "[p]roposed keep the staged change; deletes the present db.new\r\n"
+    assert effect in seen[: seen.index("[c]urrent, [p]roposed")]
+    assert values(catalog) == {"db.new": 1, "db.items": 1}
+
+
+def test_an_answer_that_changes_one_content_promises_no_deletion(nessie, renamed) -> None:
+    code, seen = answering("?\np\n", "resolve", "-m", "both")
+    assert (code, "deletes" in seen) == (0, False), seen
+
+
+def test_too_many_contents_are_not_deleted_by_one_answer(nessie, namespace) -> None:
+    before = staged(nessie)
+    for number in range(20):
+        namespace.create("main", f"n.t{number:02}", 1)
+    code, seen = answering("p\ns\n", "resolve", "-m", "rename n")
+    assert code == 3, seen
+    assert "[p]roposed not possible: n has too many contents to delete them all" in seen
+    assert seen.count("[c]urrent, [p]roposed") == 2, "the question is repeated"
+    assert staged(nessie) == before
+    assert {"n.new", "n.t00", "n.t19"} <= values(namespace).keys()
+
+
 def test_a_commit_of_a_decision_names_each_deletion(nessie, catalog) -> None:
     nessie("content", "rename", "db.orders", "db.new")
     catalog.create("main", "db.new", 30)
     ran = nessie("resolve", "--proposed", "db.new", "-m", "mine")
     assert (ran.code, ran.err) == (0, "deleted db.new  iceberg-table\n")
     assert values(catalog) == {"db.new": 1, "db.items": 1}
+
+
+def test_a_namespace_of_a_decision_has_its_key_as_elements(nessie, catalog, tmp_path) -> None:
+    nessie("content", "put", "db", "--property", "k=1")
+    before = content(catalog, "db")
+    changed = Namespace(id=before.id, elements=("db",), properties={"k": "2"})
+    catalog.commit("main", "k", Put(key("db"), changed, before))
+    for elements, code in ((["other"], 2), (["db"], 0)):
+        document = {"type": "NAMESPACE", "elements": elements, "properties": {"k": "3"}}
+        (tmp_path / "n.json").write_text(json.dumps(document))
+        ran = nessie("resolve", "--resolve", "db=n.json", "-m", "both")
+        assert ran.code == code, ran.err
+        assert ("the elements of the namespace to store are not its key" in ran.err) == (code == 2)
+    assert (content(catalog, "db").elements, content(catalog, "db").properties) == (
+        ("db",),
+        {"k": "3"},
+    )
+
+
+@pytest.fixture
+def renamed_into_a_namespace(nessie, catalog):
+    """A table is staged with a new key and value; its namespace is gone, and it was changed."""
+    catalog.commit("main", "m", Put(key("m"), Namespace(elements=("m",))))
+    nessie("content", "rename", "db.orders", "m.b")
+    put(nessie, "m.b", 9)
+    catalog.update("main", "db.orders", 5)
+    catalog.drop("main", "m")
+    return catalog
+
+
+def test_all_conflicts_of_one_content_are_reported_at_once(
+    nessie, renamed_into_a_namespace
+) -> None:
+    conflicts = nessie("commit", "-m", "m", "--json").error["errorDetails"]["conflicts"]
+    assert [c["conflictType"] for c in conflicts] == ["VALUE_DIFFERS", "NAMESPACE_ABSENT"]
+    options = ("--proposed", "db.orders", "--proposed", "m")
+    assert nessie("resolve", *options, "-m", "both").code == 0
+    assert values(renamed_into_a_namespace) == {"m.b": 9, "db.items": 1}
+
+
+def test_the_printed_lines_resolve_one_conflict_after_the_other(
+    nessie, renamed_into_a_namespace
+) -> None:
+    for _ in range(2):
+        refused = nessie("commit", "-m", "m", "--json")
+        assert refused.code == 3
+        conflict = refused.error["errorDetails"]["conflicts"][-1]
+        assert nessie(*shlex.split(conflict["resolutions"][0])[1:]).code == 0
+    assert nessie("commit", "-m", "m").code == 0
+    assert values(renamed_into_a_namespace) == {"m.b": 9, "db.items": 1}
+
+
+def test_a_dropped_change_needs_no_decision_about_its_namespace(
+    nessie, renamed_into_a_namespace
+) -> None:
+    put(nessie, "db.items", 3)
+    ran = nessie("resolve", "--current", "db.orders", "-m", "items")
+    assert (ran.code, values(renamed_into_a_namespace)) == (0, {"db.orders": 5, "db.items": 3})
+
+
+def test_a_change_of_a_deleted_table_needs_its_namespace(nessie, catalog) -> None:
+    put(nessie, "db.orders", 9)
+    catalog.drop("main", "db.orders")
+    catalog.drop("main", "db.items")
+    catalog.drop("main", "db")
+    conflicts = nessie("commit", "-m", "m", "--json").error["errorDetails"]["conflicts"]
+    assert [c["conflictType"] for c in conflicts] == ["KEY_DOES_NOT_EXIST", "NAMESPACE_ABSENT"]
+    code, seen = answering("p\np\n", "resolve", "-m", "both")
+    assert (code, values(catalog)) == (0, {"db.orders": 9}), seen
+
+
+@pytest.mark.parametrize("owner", [None, "db.new", "db.orders"])
+def test_a_value_does_not_decide_which_content_has_a_key(nessie, catalog, tmp_path, owner) -> None:
+    nessie("content", "rename", "db.orders", "db.new")
+    catalog.create("main", "db.new", 30)
+    before = {name: content(catalog, name).id for name in ("db.orders", "db.new")}
+    document = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://q", "snapshotId": 77}
+    document |= {"schemaId": 0, "specId": 0, "sortOrderId": 0}
+    document |= {"id": before[owner]} if owner else {}
+    (tmp_path / "v.json").write_text(json.dumps(document))
+    ran = nessie("resolve", "--resolve", "db.new=v.json", "-m", "r")
+    if owner == "db.orders":
+        assert (ran.code, ran.err) == (0, "deleted db.new  iceberg-table\n")
+        assert values(catalog) == {"db.new": 77, "db.items": 1}
+        assert content(catalog, "db.new").id == before["db.orders"]
+        return
+    assert ran.code == 2
+    assert "a value does not decide which of them has the key" in ran.err
+    assert values(catalog) == {"db.orders": 1, "db.items": 1, "db.new": 30}
+    for words in (["resolve", "--proposed", "db.new"], ["content", "put", "db.new"]):
+        assert f"`nessie {' '.join(words)}" in ran.err
+    assert nessie("resolve", "--proposed", "db.new").code == 0
+    assert put(nessie, "db.new", 77).code == 0
+    assert nessie("commit", "-m", "m").code == 0
+    assert values(catalog) == {"db.new": 77, "db.items": 1}
 
 
 # -- restore ---------------------------------------------------------------------------------------

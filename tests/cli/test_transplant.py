@@ -2,6 +2,10 @@ import shlex
 
 import pytest
 
+from nessie_cli.model import Namespace, Put
+
+from .conftest import key
+
 
 @pytest.fixture
 def feature(catalog):
@@ -135,6 +139,63 @@ def test_the_conflicts_of_the_first_commit_are_decided_first(nessie, catalog) ->
     # The table at b was the first a, which theirs changed.
     assert (catalog.snapshot("main", "a"), catalog.snapshot("main", "b")) == (8, None)
     assert deleted == ["deletes b on main"]
+
+
+@pytest.fixture
+def renamed_between(nessie, catalog):
+    """`dev` changes a table, renames it, and changes it again; `main` changes it, too."""
+    catalog.branch("dev")
+    catalog.update("main", "db.orders", 11)
+    catalog.update("dev", "db.orders", 12)
+    catalog.rename("dev", "db.orders", "db.sales")
+    catalog.update("dev", "db.sales", 13)
+    return catalog
+
+
+@pytest.mark.parametrize(("option", "snapshot"), [("--theirs", 13), ("--ours", 11)])
+def test_a_printed_line_keeps_the_decision_about_an_earlier_commit(
+    nessie, renamed_between, option, snapshot
+) -> None:
+    words = ("transplant", "main..dev", "--onto", "main", "--ours", "db.orders")
+    (conflict,) = nessie(*words, "--json").error["errorDetails"]["conflicts"]
+    assert conflict["key"]["elements"] == ["db", "sales"]
+    (line,) = [line for line in conflict["resolutions"] if option in line.partition("orders")[2]]
+    ran = nessie(*shlex.split(line)[1:])
+    assert ran.code == 0, ran.err
+    assert renamed_between.snapshot("main", "db.sales") == snapshot
+
+
+def test_two_decisions_about_one_content_of_a_commit_are_refused(nessie, renamed_between) -> None:
+    content_id = nessie("content", "show", "db.orders", "--json").json["content"]["id"]
+    words = ("transplant", "dev~2", "--onto", "main", "--ours", "db.orders")
+    ran = nessie(*words, "--theirs", content_id)
+    assert ran.code == 2
+    assert "another decision names the same content" in ran.err
+
+
+def test_a_namespace_that_an_earlier_commit_makes_room_for_is_prepared_after_it(
+    nessie, catalog
+) -> None:
+    catalog.create("main", "m", 1)
+    catalog.branch("dev")
+    dropped = catalog.drop("dev", "m")
+    catalog.commit("dev", "m", Put(key("m"), Namespace(elements=("m",))))
+    created = catalog.create("dev", "m.a", 7)
+
+    def line(*words: str) -> str:
+        (conflict,) = nessie(*words, "--json").error["errorDetails"]["conflicts"]
+        assert conflict["conflictType"] == "NAMESPACE_ABSENT"
+        (only,) = conflict["resolutions"]
+        return only
+
+    first = line("transplant", dropped, created, "--onto", "main")
+    assert first == f"nessie transplant {dropped[:12]} --onto main"
+    assert nessie(*shlex.split(first)[1:]).code == 0
+    second = line("transplant", created, "--onto", "main")
+    assert second == "nessie --ref main content put m --type namespace -m 'add m'"
+    assert nessie(*shlex.split(second)[1:]).code == 0
+    assert nessie("transplant", created, "--onto", "main").code == 0
+    assert catalog.snapshot("main", "m.a") == 7
 
 
 @pytest.mark.parametrize("dry_run", [[], ["--dry-run"]])

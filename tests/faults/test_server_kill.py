@@ -27,16 +27,19 @@ PATIENCE = 120
 # only open file is the listening socket.
 LIVES = """
 import os, socket, sys
+import uvicorn
 from nessie_cli import connect
+from nessie_cli.server.app import Parts
 from nessie_cli.server.runtime.connections import configuration
-from nessie_cli.server.runtime.running import Uvicorn, application
+from nessie_cli.server.runtime.running import application
+from nessie_cli.server.runtime.workers import STOPPING, handled
 import nessie_cli.store.sqlite.store, zstandard, uvloop, httptools
 
 def live(listener):
-    with connect(sys.argv[1]) as repository:
-        ready = lambda _: os.write(1, f"{os.getpid()}\\n".encode())
-        server = Uvicorn(configuration(application(repository)), ready)
-        server.run([listener])
+    with connect(sys.argv[1]) as repository, handled(STOPPING):
+        ready = lambda: os.write(1, f"{os.getpid()}\\n".encode())
+        app = application(repository, Parts(started=ready))
+        uvicorn.Server(configuration(app)).run([listener])
 
 with socket.create_server(("127.0.0.1", 0), backlog=100) as listener:
     print(listener.getsockname()[1], flush=True)

@@ -7,8 +7,11 @@ property can be set, A accepted. `python -m tests.interop.verdicts` writes it.
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Callable, Iterator
 from copy import deepcopy
+from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -231,20 +234,35 @@ class Mutant(NamedTuple):
     document: Document
 
 
-def mutants() -> Iterator[Mutant]:
-    """Yields every valid file with every value replaced, and the edits."""
+def mutants(step: int = 1) -> Iterator[Mutant]:
+    """Yields every valid file with every value replaced, and the edits; or one of every `step`."""
+    return (make() for make in islice(_makers(), 0, None, step))
+
+
+def _makers() -> Iterator[Callable[[], Mutant]]:
+    """Yields functions that make the files, because only some of them may be needed."""
     for base, document in bases().items():
-        yield Mutant(base, "-", 0, document)
+        yield partial(Mutant, base, "-", 0, document)
+        packed = pickle.dumps(document)
         for path in _paths(document, ()):
             for number, value in enumerate(VALUES):
-                made = deepcopy(document)
-                if _replace(made, path, value):
-                    yield Mutant(base, _place(path), number, made)
+                if not _is_same(document, path, value):
+                    yield partial(_mutant, base, packed, path, number)
     for name, edit in EDITS.items():
         for base in ("v1", "v2", "v3"):
-            made = bases()[base]
-            edit(made)
-            yield Mutant(base, f"edit:{name}", 0, made)
+            yield partial(_edited, base, name, edit)
+
+
+def _mutant(base: str, packed: bytes, path: tuple[str | int, ...], number: int) -> Mutant:
+    document = pickle.loads(packed)
+    _replace(document, path, VALUES[number])
+    return Mutant(base, _place(path), number, document)
+
+
+def _edited(base: str, name: str, edit: Callable[[Document], None]) -> Mutant:
+    document = bases()[base]
+    edit(document)
+    return Mutant(base, f"edit:{name}", 0, document)
 
 
 def _paths(value: Any, path: tuple[str | int, ...]) -> Iterator[tuple[str | int, ...]]:
@@ -259,17 +277,21 @@ def _place(path: tuple[str | int, ...]) -> str:
     return "/".join(map(str, path))
 
 
-def _replace(document: Document, path: tuple[str | int, ...], value: Any) -> bool:
-    """Replaces a value. Returns whether it differs from the one before."""
+def _is_same(document: Document, path: tuple[str | int, ...], value: Any) -> bool:
+    around: Any = document
+    for name in path[:-1]:
+        around = around[name]
+    return value is not DROPPED and json.dumps(around[path[-1]]) == json.dumps(value)
+
+
+def _replace(document: Document, path: tuple[str | int, ...], value: Any) -> None:
     around: Any = document
     for name in path[:-1]:
         around = around[name]
     if value is DROPPED:
         del around[path[-1]]
-        return True
-    same = json.dumps(around[path[-1]]) == json.dumps(value)
-    around[path[-1]] = deepcopy(value)
-    return not same
+    else:
+        around[path[-1]] = deepcopy(value)
 
 
 def _field(document: Document, **changes: Any) -> None:

@@ -12,14 +12,8 @@ from typing import NamedTuple
 
 from nessie_cli.kernel import merge_options
 from nessie_cli.kernel.conflicts import KeyConflict
-from nessie_cli.kernel.content_merge import (
-    Choice,
-    ContentMerge,
-    ContentStates,
-    OtherContents,
-    Position,
-    merge_contents,
-)
+from nessie_cli.kernel.content_merge import ContentMerge, OtherContents, merge_contents
+from nessie_cli.kernel.content_verdicts import Choice, ContentStates, Position
 from nessie_cli.kernel.forms import content_id_of, record_of
 from nessie_cli.model import IcebergTable, MergeBehavior, Namespace
 

@@ -346,6 +346,18 @@ def test_the_headline_says_what_each_side_did(screen, table, sides, said) -> Non
     assert shown(screen(), found)[0] == f"conflict: db.sales.orders {said}   VALUE_DIFFERS"
 
 
+def test_a_second_key_names_the_first_one(screen, table) -> None:
+    conflict = Conflict(
+        ConflictType.KEY_EXISTS,
+        ORDERS,
+        "values",
+        proposed=table("1.json", 1),
+        other_key=ContentKey(("old",)),
+    )
+    headline = shown(screen(), report(conflict))[0]
+    assert " would be a second key of the content old   KEY_EXISTS" in headline
+
+
 def test_without_states_the_message_is_the_headline(screen) -> None:
     conflict = Conflict(ConflictType.KEY_EXISTS, ORDERS, "key 'x' already exists")
     assert shown(screen(), report(conflict))[0] == "conflict: key 'x' already exists   KEY_EXISTS"

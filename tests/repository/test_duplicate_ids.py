@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import pytest
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, MergeConflict
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import deletion, root_of
 from nessie_cli.kernel.drafting import Stamp, draft_commit
@@ -16,7 +18,17 @@ from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import CommitMeta, Content, Problem, ProblemKind, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    Content,
+    KeyBehavior,
+    MergeBehavior,
+    MergeOption,
+    MergeResult,
+    Problem,
+    ProblemKind,
+    ReferenceType,
+)
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
 from nessie_cli.store.base import Store
@@ -282,3 +294,95 @@ def test_many_keys_with_one_id_are_one_line(repository: LocalRepository) -> None
     [(_, history), (where, head)] = found(repository)
     assert where == "main"
     assert history == head == "300 keys: 'k000', 'k001', 'k002', 'k003', 'k004' and 295 more"
+
+
+# -- merges and transplants ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def catalog(repository: LocalRepository) -> Catalog:
+    """`main` and `x` have a content at `a`."""
+    catalog = Catalog(repository)
+    crafted(repository, "main", {"a": 0, "other": 1})
+    catalog.branch("x")
+    return catalog
+
+
+def keys_of(catalog: Catalog, number: int = 0) -> list[str]:
+    """Returns the keys of a content id on `main`."""
+    content_id = str(uuid.UUID(bytes=IDS[number]))
+    entries = catalog.repository.entries("main")
+    return [entry.key.plain for entry in entries if entry.content_id == content_id]
+
+
+def combine(catalog: Catalog, verb: str, **options: Any) -> MergeResult:
+    if verb == "merge":
+        return catalog.merge_contents("x", **options)
+    return catalog.transplant_contents([catalog.head("x")], **options)
+
+
+VERBS = pytest.mark.parametrize("verb", ["merge", "transplant"])
+
+
+@VERBS
+@pytest.mark.parametrize("behavior", [MergeBehavior.NORMAL, MergeBehavior.FORCE])
+def test_two_keys_of_the_source_are_not_passed_on(
+    repository: LocalRepository, catalog: Catalog, verb: str, behavior: MergeBehavior
+) -> None:
+    crafted(repository, "x", {"c": 2, "d": 2})
+    before = catalog.head()
+    with pytest.raises(MergeConflict) as refused:
+        combine(catalog, verb, default_behavior=behavior)
+    (conflict,) = refused.value.conflicts
+    assert (conflict.key, conflict.other_key) == (key("d"), key("c"))
+    assert conflict.options == (MergeOption(MergeBehavior.DROP, leaves_out=(key("d"),)),)
+    assert catalog.head() == before
+    ours = KeyBehavior(key("d"), MergeBehavior.DROP)
+    combine(catalog, verb, default_behavior=behavior, behaviors=[ours])
+    assert keys_of(catalog, 2) == ["c"]
+
+
+@VERBS
+def test_the_key_of_a_content_that_the_target_renamed_counts(
+    repository: LocalRepository, catalog: Catalog, verb: str
+) -> None:
+    catalog.rename("main", "a", "e")
+    crafted(repository, "x", {"a": None, "c": 0, "d": 0})
+    with pytest.raises(MergeConflict) as refused:
+        combine(catalog, verb)
+    assert {c.key for c in refused.value.conflicts if c.other_key} == {key("c"), key("d")}
+    ours = [KeyBehavior(key(name), MergeBehavior.DROP) for name in "cd"]
+    combine(catalog, verb, behaviors=ours)
+    assert keys_of(catalog) == ["e"]
+
+
+@VERBS
+def test_a_draft_that_adds_no_key_to_a_duplicate_is_accepted(
+    repository: LocalRepository, catalog: Catalog, verb: str
+) -> None:
+    crafted(repository, "main", {"b": 0, "c": 0})
+    catalog.rename("x", "a", "e")
+    combine(catalog, verb)
+    assert keys_of(catalog) == ["b", "c", "e"]
+
+
+@VERBS
+def test_both_keys_of_a_duplicate_can_be_renamed(
+    repository: LocalRepository, catalog: Catalog, verb: str
+) -> None:
+    crafted(repository, "main", {"b": 0})
+    catalog.repository.assign_reference("x", catalog.head(), expected_hash=catalog.head("x"))
+    catalog.write("main", {"other": 7})
+    crafted(repository, "x", {"a": None, "b": None, "c": 0, "d": 0})
+    combine(catalog, verb)
+    assert keys_of(catalog) == ["c", "d"]
+
+
+@VERBS
+def test_a_key_that_neither_side_changed_is_not_searched_and_fsck_finds_it(
+    repository: LocalRepository, catalog: Catalog, verb: str
+) -> None:
+    crafted(repository, "x", {"b": 0})
+    combine(catalog, verb)
+    assert keys_of(catalog) == ["a", "b"]
+    assert ("main", "2 keys: 'a', 'b'") in found(repository)

@@ -236,7 +236,7 @@ def test_a_missing_property_is_found(store: Path, name: str) -> None:
 def set_target(path: Path, target: object) -> None:
     """Moves the tag without any checks; the row itself is valid."""
     [(newest,)] = sql(path, "SELECT newest FROM refs WHERE name = 'v1'")
-    *_, check = with_check("v1", "TAG", target, newest)
+    *_, check = with_check("refs", "v1", "TAG", target, newest)
     sql(path, "UPDATE refs SET target = ?, check_sum = ? WHERE name = 'v1'", target, check)
 
 

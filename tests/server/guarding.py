@@ -10,7 +10,7 @@ from typing import Any
 
 from nessie_cli import connect
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.app import Parts, Server
+from nessie_cli.server.app import Parts, Pipeline
 from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.auth.tokens import add_token
 from nessie_cli.server.runtime.access_log import AccessLog
@@ -75,7 +75,7 @@ def write_rules(folder: Path, lines: Sequence[str]) -> None:
     beside.replace(folder / "rules")
 
 
-def with_gate(repository: Repository, security: Security, log: AccessLog | None = None) -> Server:
+def with_gate(repository: Repository, security: Security, log: AccessLog | None = None) -> Pipeline:
     """Returns an application with the gate of these settings."""
     return application(repository, Parts(log=log, gate=open_gate(security, repository)))
 

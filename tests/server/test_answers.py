@@ -136,19 +136,18 @@ class Counting:
 
 def test_the_size_of_the_cache_is_limited():
     store = Counting()
-    answers = Answers(store, most_bytes=10_000)
+    answers = Answers(most_bytes=10_000)
     for number in range(100):
-        answers.keep(number, answers.version(), Reply(200, [], bytes(2_000)))
-    kept = [number for number in range(100) if answers.find(number, answers.version())]
+        answers.keep(number, store.version(), Reply(200, [], bytes(2_000)))
+    kept = [number for number in range(100) if answers.find(number, store.version())]
     assert 1 <= len(kept) <= 6
     assert 99 in kept
     store.number += 1
-    assert answers.find(99, answers.version()) is None
+    assert answers.find(99, store.version()) is None
 
 
 def test_requests_count_towards_the_size_of_the_cache():
-    store = Counting()
-    answers = Answers(store, most_bytes=1_000_000)
+    answers = Answers(most_bytes=1_000_000)
     for number in range(1000):
         answers.keep(number, 1, Reply(200, [], b"{}"), 60_000)
     assert 1 <= sum(answers.find(number, 1) is not None for number in range(1000)) <= 16
@@ -196,9 +195,6 @@ def test_junk_parameters_take_no_memory(tmp_path):
 
 
 def test_nothing_is_cached_for_a_repository_without_a_version():
-    unversioned = Counting()
-    unversioned.number = None
-    answers = Answers(unversioned)
-    assert answers.version() is None
+    answers = Answers()
     answers.keep("a", None, Reply(200, []))
     assert answers.find("a", None) is None

@@ -49,6 +49,35 @@ def test_an_error_reaches_every_request_and_the_next_run_is_not_affected() -> No
     asyncio.run(ask())
 
 
+def test_an_error_also_reaches_the_requests_that_arrived_during_the_run() -> None:
+    """Each of them would wait as long for its own: for a database that does not answer."""
+    runs: list[list[int]] = []
+    started, go_on = threading.Event(), threading.Event()
+
+    def fail_once(numbers: list[int]) -> list[int]:
+        runs.append(numbers)
+        if len(runs) == 1:
+            started.set()
+            assert go_on.wait(60)
+            raise ValueError
+        return numbers
+
+    async def ask() -> None:
+        batches = Batches(fail_once, name="failing")
+        first = batches.ask(1)
+        await asyncio.to_thread(started.wait)
+        later = [batches.ask(2), batches.ask(3)]
+        go_on.set()
+        for waiting in [first, *later]:
+            with pytest.raises(ValueError):
+                await waiting
+        assert await batches.ask(4) == 4
+        batches.close()
+
+    asyncio.run(ask())
+    assert runs == [[1], [4]]
+
+
 def test_the_number_of_waiting_requests_is_limited() -> None:
     async def ask() -> None:
         batches = Batches(list, name="same", most_waiting=2)

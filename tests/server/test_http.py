@@ -11,9 +11,9 @@ from nessie_cli.server.app import Parts
 from nessie_cli.server.call import Call, Catalog
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import MOST_MEMBERS, Limits, accepts_json, decompress, takes_gzip
-from nessie_cli.server.json_body import MOST_VALUES
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.runtime.running import application
+from nessie_cli.wire.large_json import MOST_VALUES
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 

@@ -8,7 +8,8 @@ import pytest
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.failures import HttpFault
-from nessie_cli.server.json_body import LONGEST, MOST_VALUES, READ_AT_ONCE, read_json
+from nessie_cli.server.json_body import read_json
+from nessie_cli.wire.large_json import LONGEST, MOST_VALUES, READ_AT_ONCE
 
 SPACE = b" " * (READ_AT_ONCE + 1)
 """Makes a body large without changing its value."""

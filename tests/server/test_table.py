@@ -9,7 +9,7 @@ TABLE = RouteTable(ROUTES)
 
 def found(method: str, path: str) -> tuple[str, dict[str, str]]:
     match = TABLE.match(method, path)
-    return match.route.path, dict(match.segments)
+    return match.endpoint.path, dict(match.segments)
 
 
 @pytest.mark.parametrize(
@@ -91,9 +91,9 @@ def test_head_uses_the_route_of_get():
 def test_no_two_routes_match_the_same_requests():
     seen = [
         (
-            route.method,
-            "/".join("{}" if part.startswith("{") else part for part in route.path.split("/")),
+            endpoint.method,
+            "/".join("{}" if part.startswith("{") else part for part in endpoint.path.split("/")),
         )
-        for route in ROUTES
+        for endpoint in ROUTES
     ]
     assert len(seen) == len(set(seen))

@@ -81,7 +81,8 @@ def test_a_deleted_reference_that_is_back_is_found(chained: str) -> None:
             "SELECT digest, before FROM reflog WHERE name = 'gone' AND after IS NULL"
         )
         connection.execute(
-            "INSERT INTO refs VALUES (?, ?, ?, ?, ?)", with_check("gone", "BRANCH", target, digest)
+            "INSERT INTO refs VALUES (?, ?, ?, ?, ?)",
+            with_check("refs", "gone", "BRANCH", target, digest),
         )
     assert "reference 'gone' exists, but the newest entry of its reflog deleted it" in problems(
         chained

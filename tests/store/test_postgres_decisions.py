@@ -104,7 +104,7 @@ def state(store: Store) -> object:
 
 
 @settings(
-    max_examples=200,
+    max_examples=80,
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(calls=CALLS)

@@ -132,7 +132,9 @@ def test_a_process_that_never_closes_its_store_leaves_a_bounded_log(filled: str,
     assert log_size(filled) == 0
 
 
-FORKED = """import os, sys
+FORKED = """import os, sys, warnings
+# From 3.12 on, Python warns about a fork beside any thread.
+warnings.simplefilter("ignore", DeprecationWarning)
 from nessie_cli.store.records import StoredObject
 from nessie_cli.store.sqlite.store import open_sqlite
 store = open_sqlite(sys.argv[1])

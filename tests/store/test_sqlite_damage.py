@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -9,8 +10,10 @@ from random import Random
 import apsw
 import pytest
 
-from nessie_cli.errors import DamagedObject, NessieError
+from nessie_cli.errors import DamagedObject, InvalidInput, NessieError
 from nessie_cli.store.records import Done, StoredObject
+from nessie_cli.store.sqlite.commit import LONGEST_OBJECT
+from nessie_cli.store.sqlite.session import LONGEST_ROW
 from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import COMMIT, NODE, a_write, an_object, commit, id_of, write
 
@@ -223,4 +226,64 @@ def test_the_bytes_of_another_object_are_found(filled: str, column: str) -> None
         ):
             store.get(ids)
     assert [one.id for one in store.scan() if not isinstance(one, StoredObject)] == [moved]
+    store.close()
+
+
+LARGE_COLUMNS = [
+    ("objects", "packed"),
+    ("refs", "name"),
+    ("refs", "target"),
+    ("reflog", "name"),
+    ("reflog", "message"),
+    ("requests", "result"),
+]
+
+
+@pytest.mark.parametrize(("table", "column"), LARGE_COLUMNS)
+def test_a_row_that_no_program_writes_is_not_read(filled: str, table: str, column: str) -> None:
+    """A row of 200 MB would take many times that in memory, and all of it was once printed."""
+    size, key = 3 * LONGEST_ROW, {"refs": "name", "requests": "id"}.get(table, "number")
+    store = open_sqlite(filled)
+    assert store.commit([commit("main", "1", "2", "r")]) == [Done()]
+    store.close()
+    sql = f"UPDATE {table} SET {column} = zeroblob({size}) WHERE {key} = (SELECT max({key}) FROM {table})"
+    change(filled, f"PRAGMA ignore_check_constraints = 1; {sql}")
+    store = open_sqlite(filled)
+    tracemalloc.start()
+    reads = [lambda: list(store.scan()), *rows_of_every_table(store)]
+    with pytest.raises(DamagedObject) as caught:
+        [read() for read in reads]
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    store.close()
+    assert len(caught.value.message) < 1_000
+    assert peak < LONGEST_ROW
+
+
+@pytest.mark.parametrize("column", ["target", "check_sum"])
+def test_a_long_name_is_shortened_in_messages(filled: str, column: str) -> None:
+    name = "n" * 100_000
+    change(
+        filled,
+        f"PRAGMA ignore_check_constraints = 1; UPDATE refs SET name = '{name}', {column} = 1",
+    )
+    store = open_sqlite(filled)
+    with pytest.raises(DamagedObject, match=r"table refs, row 'n{100}'\.\.\.: ") as caught:
+        store.references()
+    assert len(caught.value.message) < 1_000
+    assert all(len(finding) < 1_000 for finding in store.verify_file())
+
+
+def test_an_object_larger_than_the_limit_is_refused(tmp_path: Path) -> None:
+    store = create_sqlite(str(tmp_path / "store.sqlite"))
+    largest = LONGEST_OBJECT - 100
+    for size in (largest, LONGEST_OBJECT):
+        data = Random(1).randbytes(size)
+        large = StoredObject(id_of(str(size)), NODE, data, plain=True)
+        if size == largest:
+            store.put([large])
+            assert store.get([large.id]) == {large.id: data}
+        else:
+            with pytest.raises(InvalidInput, match="more than 64 MiB"):
+                store.put([large])
     store.close()

@@ -21,7 +21,6 @@ NEVER = {
     "pyspark",
     "pyarrow",
     "pyiceberg",
-    "starlette",
     "uvicorn",
 }
 PROGRAM = """

@@ -214,7 +214,7 @@ def test_a_transplant_is_read():
 
 SHARED_FAULTS = [
     ({"fromRefName": None}, "fromRefName: must be a string, not null"),
-    ({"message": ""}, "message: String should have at least 1 character"),
+    ({"message": ""}, "message: must not be empty"),
     (
         {"defaultKeyMergeMode": "force"},
         'defaultKeyMergeMode: "force" is not a merge behavior (NORMAL, FORCE, DROP)',

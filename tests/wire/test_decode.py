@@ -24,12 +24,14 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
+from nessie_cli.model.contents import MOST_PROPERTIES
+from nessie_cli.wire.batches import decode_batch
 from nessie_cli.wire.decode import (
-    decode_batch,
     decode_commit_meta,
     decode_content,
     decode_content_value,
     decode_key,
+    decode_namespace_update,
     decode_operation,
     decode_operations,
 )
@@ -463,6 +465,30 @@ def test_an_invalid_batch_is_refused(text, message):
     assert message_of(decode_batch, text, "b") == message
 
 
+def test_all_faults_of_a_batch_are_reported_at_once():
+    operations = [PUT, changed(PUT, key=ABSENT), 7, changed(PUT, content__specId="x")]
+    faults = (
+        "operations[1].key: is missing; operations[2]: must be an object, not 7;"
+        ' operations[3].content.specId: must be an integer, not "x"'
+    )
+    assert message_of(decode_batch, json.dumps({"operations": operations}), "b") == f"b: {faults}"
+    assert message_of(
+        decode_batch, json.dumps({"commitMeta": {}, "operations": operations}), "b"
+    ) == (f"b: commitMeta.message: is missing; {faults}")
+    assert message_of(decode_batch, json.dumps(operations), "b") == (
+        f"b: {faults.replace('operations', '')}"
+    )
+    assert message_of(decode_batch, "\n".join(map(json.dumps, operations)), "b") == (
+        "b: line 2: key: is missing; line 3: must be an object, not 7;"
+        ' line 4: content.specId: must be an integer, not "x"'
+    )
+
+
+def test_a_message_lists_the_first_faults_of_many():
+    message = message_of(decode_batch, json.dumps([changed(PUT, key=ABSENT)] * 9), "b")
+    assert message.endswith("; [4].key: is missing; and 4 more")
+
+
 def calls_to_decode(text: str) -> int:
     """Returns the number of function calls to decode a batch, a cost that does not depend on the
     load of the machine."""
@@ -496,3 +522,17 @@ def test_the_cost_of_an_operation_does_not_grow_with_the_batch(form):
 def test_a_batch_may_have_a_hundred_thousand_operations():
     text = f"[{','.join([json.dumps(PUT)] * 100_000)}]"
     assert len(decode_batch(text, "b")[1]) == 100_000
+
+
+@pytest.mark.parametrize("name", ["propertyUpdates", "propertyRemovals"])
+def test_the_size_of_a_namespace_update_is_bounded(name: str) -> None:
+    names = [str(number) for number in range(MOST_PROPERTIES + 1)]
+
+    def update(count: int) -> dict[str, Any]:
+        return {
+            name: names[:count] if name == "propertyRemovals" else dict.fromkeys(names[:count], "v")
+        }
+
+    assert any(map(len, decode_namespace_update(update(MOST_PROPERTIES))))
+    message = message_of(decode_namespace_update, update(MOST_PROPERTIES + 1))
+    assert message == f"{name}: has more than 100,000 items"

@@ -7,7 +7,7 @@ from nessie_cli.wire.decode import (
     decode_key,
     decode_merge,
 )
-from nessie_cli.wire.guards import lenient
+from nessie_cli.wire.validation import lenient
 
 TABLE = {
     "type": "ICEBERG_TABLE",

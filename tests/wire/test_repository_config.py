@@ -3,7 +3,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.wire.repository_config import decode_repository_config, duration_nanos
+from nessie_cli.wire.repository_config import (
+    MOST_POLICIES,
+    decode_repository_config,
+    duration_nanos,
+)
 
 
 def config(**attributes):
@@ -73,3 +77,11 @@ def test_an_invalid_configuration_is_refused(body):
 def test_a_pattern_is_stored_unchecked(pattern):
     policies = [{"referenceNamePattern": pattern, "policy": "5"}]
     assert config(perRefCutoffPolicies=policies)[1]["perRefCutoffPolicies"] == policies
+
+
+def test_the_number_of_policies_is_bounded():
+    policy = {"referenceNamePattern": "main", "policy": "10"}
+    _, stored = config(perRefCutoffPolicies=[policy] * MOST_POLICIES)
+    assert len(stored["perRefCutoffPolicies"]) == MOST_POLICIES
+    with pytest.raises(InvalidInput, match=r"config\.perRefCutoffPolicies: has more than 10,000"):
+        config(perRefCutoffPolicies=[policy] * (MOST_POLICIES + 1))

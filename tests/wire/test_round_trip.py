@@ -25,8 +25,8 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
+from nessie_cli.wire.batches import decode_batch
 from nessie_cli.wire.decode import (
-    decode_batch,
     decode_commit_meta,
     decode_content,
     decode_content_value,

@@ -8,8 +8,8 @@ from nessie_cli.render.changes import Change, ChangeKind
 from nessie_cli.render.diffs import changed_labels
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
+from nessie_cli.wire.contents import Key
 from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL, Record
-from nessie_cli.wire.shapes import Key
 
 
 class Moment(Record, frozen=True):

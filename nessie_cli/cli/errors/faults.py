@@ -37,7 +37,6 @@ _EXTRAS = {
     "pyarrow": "iceberg",
     "pyiceberg": "iceberg",
     "pyspark": "spark",
-    "starlette": "serve",
     "uvicorn": "serve",
 }
 """The extra of `pyproject.toml` that installs each package."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
+from itertools import count
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.global_options import carried, command_position
@@ -11,7 +13,9 @@ from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import effect_of, options_of
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.errors import ReferenceConflict, Resolution
-from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior
+from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, Namespace
+from nessie_cli.render.text import short_hash, visible
+from nessie_cli.repository.protection import MERGE_ONLY, protecting
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
@@ -24,17 +28,19 @@ _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 
 @contextmanager
-def conflicts_of_merge(app: Invocation, branch: str, source: str = "") -> Iterator[None]:
+def conflicts_of_merge(
+    app: Invocation, branch: str, source: str = "", commits: Sequence[str] = ()
+) -> Iterator[None]:
     """Adds resolutions to a conflict that the block raises, and names for its three states.
 
-    `source` is the name of theirs.
+    `source` is the name of theirs, and `commits` are those of a transplant.
     """
     try:
         yield
     except ReferenceConflict as error:
         error.is_merge = True
         error.source = source
-        error.resolutions = resolutions = MergeResolutions(app, branch, error.conflicts)
+        error.resolutions = resolutions = MergeResolutions(app, branch, error.conflicts, commits)
         if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
             error.resolver = resolutions.resolver or ""
         raise
@@ -46,12 +52,21 @@ class MergeResolutions:
     Decisions about `conflicts` are not repeated.
     """
 
-    def __init__(self, app: Invocation, branch: str, conflicts: Collection[Conflict]) -> None:
+    def __init__(
+        self,
+        app: Invocation,
+        branch: str,
+        conflicts: Collection[Conflict],
+        commits: Sequence[str] = (),
+    ) -> None:
         self._app = app
         self._branch = branch
+        self._commits = commits
         words = [word for word in app.argv if word not in _NOT_REPEATED]
-        self._again = list(_without_decisions(words, conflicts))
-        self._anew = list(_without_decisions(words))
+        parts = list(_parts(words, conflicts))
+        self._again = [word for part, _ in parts for word in part]
+        self._anew = [word for part, is_decision in parts if not is_decision for word in part]
+        self._decisions = [word for part, is_decision in parts if is_decision for word in part]
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -70,6 +85,10 @@ class MergeResolutions:
     def _decide(self, conflict: Conflict, key: ContentKey) -> Iterator[Resolution]:
         name = str(ContentName.of(conflict) or key)
         match conflict.type:
+            case ConflictType.NAMESPACE_ABSENT | ConflictType.NOT_A_NAMESPACE if (
+                earlier := self._earlier(conflict, key)
+            ):
+                yield self._apply(earlier)
             case ConflictType.NAMESPACE_ABSENT:
                 yield self._commit("put", [str(key)], f"add {key}", "--type", "namespace")
             case ConflictType.NOT_A_NAMESPACE:
@@ -90,24 +109,74 @@ class MergeResolutions:
         existing = self._app.repository().contents(self._branch, keys)
         return next((free for free in keys if free not in existing), keys[-1])
 
-    def _commit(self, verb: str, keys: Sequence[str], message: str, *options: str) -> Resolution:
-        """Returns a command line that prepares the branch by a commit."""
-        ref = self._app.options.ref
-        here = [word for word in carried(self._app.options) if word not in (ref, "--ref")]
+    def _earlier(self, conflict: Conflict, key: ContentKey) -> Sequence[str]:
+        """Returns the commits before that of a conflict, if they cause it.
+
+        Then the branch has another content at the key, or none, and cannot be prepared.
+        """
+        if conflict.commit not in self._commits[1:]:
+            return ()
+        present = self._app.repository().contents(self._branch, [key]).get(key)
+        is_free = conflict.type is ConflictType.NAMESPACE_ABSENT
+        is_same = present is None if is_free else not isinstance(present, Namespace | None)
+        return () if is_same else self._commits[: self._commits.index(conflict.commit)]
+
+    def _apply(self, commits: Sequence[str]) -> Resolution:
+        """Returns the command line that transplants only the first commits."""
+        line = ["transplant", *map(short_hash, commits), "--onto", self._branch, *self._decisions]
         return Resolution(
-            command_line(
-                *here, "--ref", self._branch, "content", verb, *keys, *options, "-m", message
-            )
+            command_line(*self._here, *line),
+            "writes the commits before this one; then prepare the branch for the others",
         )
 
+    def _commit(self, verb: str, keys: Sequence[str], message: str, *options: str) -> Resolution:
+        """Returns a command line that prepares the branch by a commit.
 
-def _without_decisions(
-    words: Sequence[str], conflicts: Collection[Conflict] | None = None
-) -> Iterator[str]:
-    """Yields the words of a command line without decisions about conflicts, or without any."""
+        A branch that changes only by merges is prepared by another branch, which is merged.
+        """
+        commit = ["content", verb, *keys, *options, "-m", message]
+        if not self._is_merge_only:
+            return Resolution(command_line(*self._here, "--ref", self._branch, *commit))
+        other = self._free_branch
+        lines = (
+            ["branch", other, self._branch],
+            ["--ref", other, *commit],
+            ["merge", other, "--into", self._branch],
+        )
+        return Resolution(
+            " && ".join(command_line(*self._here, *line) for line in lines),
+            f"{visible(self._branch)} changes only by merges",
+        )
+
+    @cached_property
+    def _free_branch(self) -> str:
+        """The name of a branch that does not exist."""
+        names = {reference.name for reference in self._app.repository().references()}
+        number = next(n for n in count(1) if f"prepared-{n}" not in names)
+        return f"prepared-{number}"
+
+    @property
+    def _here(self) -> list[str]:
+        """The options of all commands, without the reference."""
+        ref = self._app.options.ref
+        return [word for word in carried(self._app.options) if word not in (ref, "--ref")]
+
+    @cached_property
+    def _is_merge_only(self) -> bool:
+        settings = self._app.repository().config().settings
+        return protecting(settings, self._branch, MERGE_ONLY) is not None
+
+
+def _parts(
+    words: Sequence[str], conflicts: Collection[Conflict]
+) -> Iterator[tuple[Sequence[str], bool]]:
+    """Yields the parts of a command line, and whether each is a decision.
+
+    Decisions about conflicts are left out.
+    """
     keys: set[ContentKey | None] = set()
     ids: set[str | None] = set()
-    for conflict in conflicts or ():
+    for conflict in conflicts:
         keys.add(conflict.key)
         ids.add(conflict.content_id)
         if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
@@ -117,11 +186,9 @@ def _without_decisions(
     for word in rest:
         option, is_joined, text = word.partition("=")
         if option not in ("--ours", "--theirs", "--resolve"):
-            yield word
+            yield [word], False
             continue
         given = [word] if is_joined else [word, next(rest)]
-        if conflicts is None:
-            continue
         value = text or given[-1]
         name = (
             ContentName(key_and_file(value)[0])
@@ -130,4 +197,4 @@ def _without_decisions(
         )
         is_decided = name.content_id in ids if name.content_id else name.key in keys
         if not is_decided:
-            yield from given
+            yield given, True

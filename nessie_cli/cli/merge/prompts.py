@@ -30,14 +30,19 @@ if TYPE_CHECKING:
 _CHOICES = {"ours": Choice.OURS, "theirs": Choice.THEIRS, "skip": Choice.SKIP}
 
 
-def decide_all(app: Invocation, error: ReferenceConflict, decisions: Decisions) -> bool:
-    """Asks about each conflict whose key is not decided yet. Returns False if one was skipped.
+def decide_all(
+    app: Invocation,
+    error: ReferenceConflict,
+    conflicts: Sequence[Conflict],
+    decisions: Decisions,
+) -> bool:
+    """Asks about those of an error's conflicts whose key is not decided yet.
 
-    Raises as `ask_all` does.
+    Returns False if one was skipped. Raises as `ask_all` does.
     """
     undecided = [
         conflict
-        for conflict in error.conflicts
+        for conflict in conflicts
         if conflict.key is not None and conflict.key not in decisions.of
     ]
     for conflict, decision in zip(
@@ -105,13 +110,14 @@ class _Resolver:
             return Decision(Choice.SKIP)
         sides = self._sides.of(conflict, self._branch)
         if sides is not self._sides:
-            self._explain(list(sides.explained())[:2])
+            self._explain(sides.explained_sides())
         while True:
             typed = ask(self._err, place + sides.question)
             answer = "abort" if typed is None else sides.meant(typed)
             if answer == "abort":
                 raise Interrupted("aborted; nothing was changed")
-            if answer in _CHOICES:
+            is_possible = answer != "theirs" or sides.is_theirs_possible
+            if answer in _CHOICES and is_possible:
                 return Decision(_CHOICES[answer])
             if answer != "edit":
                 self._answer_otherwise(typed, answer, sides, conflict)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
-from nessie_cli.cli.merge.staged import BatchResolution
+from nessie_cli.cli.merge.staged import OF_NAMESPACES, BatchResolution
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import (
@@ -153,19 +153,17 @@ def resolve_batch(
             if staged:
                 check(Batch(batch.begun_at, staged))
         except ReferenceConflict as error:
-            found = {
-                conflict.key: conflict for conflict in error.conflicts if conflict.key is not None
-            }
-            if found.keys() <= done:
+            if {conflict.key for conflict in error.conflicts} <= done:
                 raise
             if not done:
-                decisions.refuse_other_keys(list(found.values()))
+                decisions.refuse_other_keys(error.conflicts)
             _refuse_deletions(error, decisions)
-            is_complete = decide_all(app, error, decisions)
+            conflicts = _decided_first(error.conflicts)
+            is_complete = decide_all(app, error, conflicts, decisions)
             decided = {
                 key: (conflict, decisions.of[key])
-                for key, conflict in found.items()
-                if key in decisions.of
+                for conflict in conflicts
+                if (key := conflict.key) is not None and key in decisions.of
             }
             resolution = BatchResolution(repository, branch, head, batch.begun_at)
             staged, dropped = resolution.resolved(staged, decided)
@@ -179,6 +177,15 @@ def resolve_batch(
                 decisions.refuse_other_keys(())
             break
     return staged, None
+
+
+def _decided_first(conflicts: Sequence[Conflict]) -> Sequence[Conflict]:
+    """Returns the conflicts of contents; without any, those of namespaces.
+
+    Which namespaces the batch needs depends on the decisions about its contents.
+    """
+    contents = [conflict for conflict in conflicts if conflict.type not in OF_NAMESPACES]
+    return contents or conflicts
 
 
 def _refuse_deletions(error: ReferenceConflict, decisions: Decisions) -> None:

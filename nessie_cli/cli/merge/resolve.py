@@ -202,7 +202,7 @@ def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> 
     refuse_unknown(repository, options, states_of_transplant(repository, branch, commits))
 
     def transplant(merging: MergeOptions) -> MergeResult:
-        with conflicts_of_merge(app, branch, " ".join(words)):
+        with conflicts_of_merge(app, branch, " ".join(words), commits):
             return repository.transplant(branch, commits, merging)
 
     meta = meta_of_transplant(app, options.message, commits)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nessie_cli.cli.merge.effects import effect_of, options_of
-from nessie_cli.model import Conflict, ConflictType, MergeBehavior
+from nessie_cli.cli.staging.resolutions import effect_of_replacement
+from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior
+from nessie_cli.render.text import visible
 
 
 class Sides(NamedTuple):
@@ -20,6 +22,9 @@ class Sides(NamedTuple):
     meaning_of_ours: str
     meaning_of_theirs: str
     meaning_of_skip: str
+    deletes: Sequence[ContentKey] = ()
+    """The contents that the answer for theirs deletes and that its meaning does not name."""
+    is_theirs_possible: bool = True
 
     @property
     def options(self) -> str:
@@ -31,10 +36,15 @@ class Sides(NamedTuple):
         """Returns the question about a conflict."""
         return f"{_key(self.ours)}, {_key(self.theirs)}, [e]dit, [s]kip, [a]bort, [?] help:"
 
-    def explained(self) -> Iterator[tuple[str, str]]:
-        """Yields each answer and its effect."""
+    def explained_sides(self) -> Iterator[tuple[str, str]]:
+        """Yields the answers for the two states, each with its effect. Other lines continue it."""
         yield _key(self.ours), self.meaning_of_ours
         yield _key(self.theirs), self.meaning_of_theirs
+        yield from (("", visible(str(key))) for key in self.deletes)
+
+    def explained(self) -> Iterator[tuple[str, str]]:
+        """Yields each answer and its effect. A line without an answer continues the one before."""
+        yield from self.explained_sides()
         yield (
             "[e]dit",
             "edit both sides in your editor, between conflict markers",
@@ -65,10 +75,27 @@ class Sides(NamedTuple):
             case ConflictType.NOT_A_NAMESPACE:
                 keep, drop = f"replace {key} by a namespace and keep {below}", f"drop {below}"
             case ConflictType.NAMESPACE_NOT_EMPTY:
-                keep, drop = f"delete everything below {key} too", f"keep the namespace {key}"
+                return self._with_deletions(conflict)
             case _:
-                return self
+                effect = effect_of_replacement(conflict)
+                if not effect:
+                    return self
+                return self._replace(meaning_of_theirs=f"keep the staged change; {effect}")
         return self._replace(meaning_of_ours=drop, meaning_of_theirs=keep)
+
+    def _with_deletions(self, conflict: Conflict) -> Sides:
+        """Returns these sides with the contents that the deletion of a namespace deletes too."""
+        key = conflict.key
+        deletes = next((option.deletes for option in conflict.options if option.deletes), ())
+        keep = f"delete these contents below {key} too:"
+        if not deletes:
+            keep = f"not possible: {key} has too many contents to delete them all by one answer"
+        return self._replace(
+            meaning_of_ours=f"keep the namespace {key}",
+            meaning_of_theirs=keep,
+            deletes=deletes,
+            is_theirs_possible=bool(deletes),
+        )
 
     def _with_effects(self, conflict: Conflict, branch: str) -> Sides:
         """Returns these sides with what the answers do to other contents of a merge."""
@@ -78,12 +105,16 @@ class Sides(NamedTuple):
 
         def meaning(plain: str, behavior: MergeBehavior) -> str:
             if behavior not in effects:
-                return f"{plain}; contradicts an earlier answer"
+                why = "contradicts an earlier answer"
+                if conflict.other_key is not None:
+                    why = f"gives {conflict.other_key} a second key"
+                return f"not possible: {why}"
             return "; ".join(filter(None, [plain, effects[behavior]]))
 
         return self._replace(
             meaning_of_ours=meaning(self.meaning_of_ours, MergeBehavior.DROP),
             meaning_of_theirs=meaning(self.meaning_of_theirs, MergeBehavior.FORCE),
+            is_theirs_possible=MergeBehavior.FORCE in effects,
         )
 
 

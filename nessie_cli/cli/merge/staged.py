@@ -8,10 +8,10 @@ from typing import NamedTuple
 from nessie_cli.cli.merge.decisions import Choice, Decision
 from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Conflict, ConflictType, ContentKey, KeyRange, Namespace
+from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Namespace
 from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.content_edits import ContentEdit, without_keys
-from nessie_cli.workspace.staging import StagedList, delete, put, replace
+from nessie_cli.workspace.staging import StagedList, delete_all, put, replace
 
 Decided = Mapping[ContentKey, tuple[Conflict, Decision]]
 """The conflicts of a batch, by key, with their decisions."""
@@ -40,10 +40,12 @@ class BatchResolution:
         Raises `InvalidInput` if a staged change cannot be kept, or if decisions contradict each
         other.
         """
+        for key, (_, decision) in decided.items():
+            _refuse_foreign_elements(key, decision.content)
         of_contents = {
             key: decision
             for key, (conflict, decision) in decided.items()
-            if conflict.type not in _OF_NAMESPACES or decision.content is not None
+            if conflict.type not in OF_NAMESPACES or decision.content is not None
         }
         current = {key for key, decision in of_contents.items() if decision.choice is Choice.OURS}
         proposed = {
@@ -68,17 +70,14 @@ class BatchResolution:
     def _with_namespace(
         self, staged: StagedList, key: ContentKey, conflict: Conflict
     ) -> StagedList:
-        """Returns the batch that also creates a namespace, or deletes everything below it."""
+        """Returns the batch that also creates a namespace, or deletes its contents.
+
+        These are the contents that the conflict names: nobody has agreed to delete others.
+        """
         if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
-            below = {
-                entry.key: entry.content
-                for entry in self._repository.entries(
-                    self._head, KeyRange(prefix=key), content=True
-                )
-            }
-            for missing in sorted(below.keys() - {item.key for item in staged}):
-                staged = delete(staged, missing, below.get)
-            return staged
+            named = [deleted for option in conflict.options for deleted in option.deletes]
+            present = self._repository.contents(self._head, named)
+            return delete_all(staged, present, present.get)
         state = self._repository.contents(self._head, [key]).get
         namespace = Namespace(elements=key.elements)
         if conflict.type is ConflictType.NAMESPACE_ABSENT or state(key) is None:
@@ -86,7 +85,7 @@ class BatchResolution:
         return replace(staged, key, namespace, state)
 
 
-_OF_NAMESPACES = (
+OF_NAMESPACES = (
     ConflictType.NAMESPACE_ABSENT,
     ConflictType.NOT_A_NAMESPACE,
     ConflictType.NAMESPACE_NOT_EMPTY,
@@ -95,6 +94,15 @@ _OF_NAMESPACES = (
 
 def _is_below(key: ContentKey, namespace: ContentKey) -> bool:
     return key != namespace and key.starts_with(namespace)
+
+
+def _refuse_foreign_elements(key: ContentKey, content: Content | None) -> None:
+    """Raises `InvalidInput` for a namespace whose elements are not its key."""
+    if isinstance(content, Namespace) and content.elements != key.elements:
+        raise InvalidInput(
+            f"{key}: the elements of the namespace to store are not its key. Hint: its elements are"
+            f" {list(key.elements)}"
+        )
 
 
 def _refuse_contradiction(

@@ -85,7 +85,7 @@ def run(options: Options, app: Invocation) -> Merge:
     wanted = replace(
         merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run
     )
-    conflicts = conflicts_of_merge(app, branch, " ".join(options.words))
+    conflicts = conflicts_of_merge(app, branch, " ".join(options.words), commits)
     with (
         conflicts,
         once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id,

@@ -151,7 +151,7 @@ def _message(
 
 def _batch_from(app: Invocation, name: str) -> tuple[CommitMeta | None, list[Operation]]:
     """Reads the metadata and operations of a file. Raises `InvalidInput` for duplicate keys."""
-    from nessie_cli.wire.decode import decode_batch
+    from nessie_cli.wire.batches import decode_batch
 
     data, place = read_bytes(name, "--batch"), "stdin" if name == "-" else name
     with app.at_work("reading the operations") as progress:

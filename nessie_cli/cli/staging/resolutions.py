@@ -38,7 +38,7 @@ def batch_resolver(app: Invocation) -> str:
 
 
 MOST_CHILDREN = 20
-"""No command line is suggested that deletes a namespace with more contents."""
+"""No command line is suggested, and no answer accepted, that deletes more contents at once."""
 MOST_NAMES = 3
 """The number of contents below a namespace that a message names."""
 
@@ -261,6 +261,17 @@ def _deleted(conflict: Conflict, key: ContentKey) -> str:
     return f"deletes the present {_text(key)}" + (
         f", renamed from {_text(origin)}" if origin else ""
     )
+
+
+def effect_of_replacement(conflict: Conflict) -> str:
+    """Returns the effect of keeping a staged content whose key has another content; "" for none."""
+    key, expected, actual = conflict.key, conflict.expected, conflict.actual
+    if key is None or actual is None or conflict.proposed is None or _new_key(conflict):
+        return ""
+    is_same = expected is not None and expected.id == actual.id
+    if is_same or _is_one(actual, conflict.proposed):
+        return ""
+    return _deleted(conflict, key)
 
 
 def _text(key: ContentKey) -> str:

@@ -136,6 +136,8 @@ class Restager:
         """Returns an edit on the present state. `value` is the decision about its value."""
         old = edit.old
         if old is None or old not in choices:
+            if value is not None and edit.before is not None:
+                value = value.with_id(edit.before.id)
             return [edit._replace(after=value or edit.after)]
         if value is not None and edit.new is None:
             # The content stays, with the value of the decision.
@@ -223,9 +225,23 @@ class Restager:
             ):
                 arrived[key] = ContentEdit(key, key, present, after.with_id(present.id))
                 continue
+            if present is not None and edit.old is not None:
+                self._refuse_value(edit, choices.get(key))
             replaced += [key] if present is not None else []
             arrived[key] = edit if edit.old else edit._replace(after=after.with_id(None))
         return [*others, *arrived.values()], tuple(replaced)
+
+    def _refuse_value(self, edit: ContentEdit, value: Content | None) -> None:
+        """Raises `InvalidInput` if a decision gives a value to a key that two contents claim."""
+        if value is None or (edit.before is not None and value.id == edit.before.id):
+            return
+        decision = command_line("resolve", "--proposed", str(edit.new))
+        raise _cannot(
+            f"the batch renames '{edit.old}' to '{edit.new}', where {self._branch} has another"
+            f" content, and a value does not decide which of them has the key. Hint: `{decision}`"
+            f" replaces the present content, and `{command_line('content', 'put', str(edit.new))}"
+            " ...` then changes the value"
+        )
 
 
 def _edited(

@@ -17,7 +17,13 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import old_keys_of, places_of
-from nessie_cli.cli.staging.resolutions import BatchResolutions, batch_resolver, first_below
+from nessie_cli.cli.staging.resolutions import (
+    BatchResolutions,
+    batch_resolver,
+    contents_below,
+    first_below,
+)
+from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput, NothingStaged, ReferenceConflict
 from nessie_cli.model import (
     CommitMeta,
@@ -26,6 +32,8 @@ from nessie_cli.model import (
     ConflictType,
     Content,
     ContentKey,
+    MergeBehavior,
+    MergeOption,
     Put,
     ReferenceType,
     Rename,
@@ -169,11 +177,23 @@ def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResu
 
 
 def _with_contents(call: Invocation, batch: Batch, conflict: Conflict) -> Conflict:
-    """Names the contents of a namespace that is not empty in the message of its conflict."""
+    """Names the contents of a namespace that is not empty in its conflict.
+
+    The message names the first ones. The option to keep its deletion names all of them, and is
+    missing if there are too many.
+    """
     if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY or conflict.key is None:
         return conflict
     names = first_below(call, call.head, conflict.key, batch.keys)
-    return replace(conflict, message=f"{conflict.message}: {names}") if names else conflict
+    if not names:
+        return conflict
+    left = contents_below(call, call.head, conflict.key, batch.keys)
+    deletion = [MergeOption(MergeBehavior.FORCE, deletes=tuple(left))] if left else []
+    return replace(
+        conflict,
+        message=f"{conflict.message}: {names}",
+        options=(*deletion, MergeOption(MergeBehavior.DROP)),
+    )
 
 
 def _submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
@@ -314,8 +334,13 @@ def _difference(expected: Content | None, actual: Content | None) -> ConflictTyp
 def _other_conflicts(
     repository: Repository, batch: Batch, submission: Submission, head: str, found: list[Conflict]
 ) -> list[Conflict]:
-    """Returns the repository's conflicts of the other operations, to report all together."""
-    rest = without(batch.staged, [conflict.key for conflict in found if conflict.key])
+    """Returns the conflicts that remain if the staged changes are kept, to report all together."""
+    keys = [conflict.key for conflict in found if conflict.key]
+    restager = Restager(repository, submission.branch, head, batch.begun_at)
+    try:
+        rest = restager.restaged(batch.staged, dict.fromkeys(keys)).staged
+    except InvalidInput:
+        rest = without(batch.staged, keys)
     if not any(isinstance(item.operation, Put) or item.seen for item in rest):
         return []
     try:
@@ -327,7 +352,7 @@ def _other_conflicts(
             dry_run=True,
         )
     except ReferenceConflict as error:
-        return list(error.conflicts)
+        return [conflict for conflict in error.conflicts if conflict.key not in keys]
     return []
 
 

@@ -23,7 +23,8 @@ class Options(Struct, frozen=True, kw_only=True):
     the SQLite file, the reflog, the settings and the request ids. Problems are printed as they are
     found. The exit status is 1 if there are any, and 7 if the store is too damaged to be opened. If
     the objects are intact, also searches for content ids under several keys, in all references
-    (with the command that repairs a branch) and in history. Needs direct access to the store.
+    (with the command that repairs a branch) and in history. Repair every branch: a merge or
+    transplant from it can pass the second key on. Needs direct access to the store.
     `nessie audit` checks the files of tables.
     """
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterable, Iterator
 from heapq import heapify, heappop, heappush
 from typing import Any
 
+from msgspec import json
+
+from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.document import by_id
 from nessie_cli.iceberg.builder.values import Document
+
+_encode = json.Encoder(order="sorted").encode
 
 
 class Definitions:
@@ -27,7 +31,7 @@ class Definitions:
         self._descending = [-id_ for id_ in self._by_id]
         """A heap, which also has ids that were removed."""
         heapify(self._descending)
-        self._by_form: dict[str, dict[int, None]] | None = None
+        self._by_form: dict[bytes, dict[int, None]] | None = None
         """Ids in order. It is made for the first comparison: a large schema takes long."""
 
     def __len__(self) -> int:
@@ -68,12 +72,15 @@ class Definitions:
             if document is not None and self._by_form is not None:
                 del self._by_form[self._text(document)][id_]
 
-    def _ids_by_form(self) -> dict[str, dict[int, None]]:
+    def _ids_by_form(self) -> dict[bytes, dict[int, None]]:
         if self._by_form is None:
             self._by_form = {}
             for id_, document in self._by_id.items():
                 self._by_form.setdefault(self._text(document), {})[id_] = None
         return self._by_form
 
-    def _text(self, document: Document) -> str:
-        return json.dumps(self._form(document), sort_keys=True)
+    def _text(self, document: Document) -> bytes:
+        try:
+            return _encode(self._form(document))
+        except UnicodeEncodeError:
+            raise InvalidInput("a text has half of a surrogate pair") from None

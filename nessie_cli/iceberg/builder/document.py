@@ -10,6 +10,7 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import partitions, schemas, values
 from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.model.contents import MOST_PROPERTIES
 
 NEWEST_VERSION = 3
 NO_SNAPSHOT = -1
@@ -128,6 +129,13 @@ def written(made: Document) -> Document:
     if not made.get("encryption-keys", True):
         del made["encryption-keys"]
     return {name: made[name] for name in (*_ORDER, *(made.keys() - set(_ORDER))) if name in made}
+
+
+def set_properties(properties: dict[str, str], given: Mapping[str, str]) -> None:
+    """Sets properties of a table or view. Raises `InvalidInput` if there are too many then."""
+    properties.update(given)
+    if len(properties) > MOST_PROPERTIES:
+        raise InvalidInput(f"properties: there are more than {MOST_PROPERTIES:,}")
 
 
 def by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:

@@ -20,6 +20,7 @@ from nessie_cli.iceberg.builder.document import (
     by_id,
     empty,
     normalized,
+    set_properties,
     supported,
     written,
 )
@@ -271,7 +272,7 @@ class TableBuilder:
 
     def _set_properties(self, update: Document) -> None:
         given = values.text_map(update, "updates", "set-properties")
-        self._made["properties"].update(given)
+        set_properties(self._made["properties"], given)
         self._changed |= bool(given)
 
     def _remove_properties(self, update: Document) -> None:
@@ -299,6 +300,7 @@ class TableBuilder:
         made["last-column-id"] = last_column
         if id_ not in self._schemas:
             self._schemas.add({**schema, "schema-id": id_})
+            self._columns[id_] = Columns(fields, schemas.ids_by_name(fields))
         self._note_added("schema", id_)
         self._changed = True
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import schemas, values
 from nessie_cli.iceberg.builder.definitions import Definitions
-from nessie_cli.iceberg.builder.document import NEWEST_VERSION
+from nessie_cli.iceberg.builder.document import NEWEST_VERSION, set_properties
 from nessie_cli.iceberg.builder.values import Document
 
 VERSION = 1
@@ -146,7 +146,7 @@ class ViewBuilder:
 
     def _set_properties(self, update: Document) -> None:
         given = values.text_map(update, "updates", "set-properties")
-        self._made["properties"].update(given)
+        set_properties(self._made["properties"], given)
         self._changed |= bool(given)
 
     def _remove_properties(self, update: Document) -> None:

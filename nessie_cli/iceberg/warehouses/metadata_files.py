@@ -14,37 +14,23 @@ import errno
 import logging
 import os
 import stat
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
-
-import msgspec
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
 from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, Place
+from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES, plain, too_large
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 
-MAX_BYTES = 64 * 2**20
-"""The largest metadata file, as it is and decompressed.
-
-With ten thousand snapshots one has about 10 MB.
-"""
-MAX_DEPTH = 200
-"""Levels of JSON. A level of a nested column takes three."""
-
-_GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opening a pipe would wait for a writer.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_decode = msgspec.json.Decoder().decode
-_encode = msgspec.json.Encoder().encode
 logger = logging.getLogger(__name__)
 
 
@@ -93,12 +79,12 @@ class MetadataFiles:
         with _local_errors(location, "read"):
             return LocalFile(place.path, _stamp(place.path))
 
-    def read(self, location: str, *, committed: bool = False) -> dict[str, Any]:
-        """Returns the parsed metadata of a file, plain or compressed by gzip.
+    def read(self, location: str, *, committed: bool = False) -> bytes:
+        """Returns the text of a file, which may be compressed by gzip.
 
         A file that a commit names (`committed`) may come from memory. Raises `LocationRefused`
-        before any I/O, `MissingFile`, `InvalidInput` for a file that is not metadata or exceeds a
-        limit, `StoreUnavailable`. Messages never quote the file. Cost: at most one read.
+        before any I/O, `MissingFile`, `InvalidInput` for a file that is too large or damaged,
+        `StoreUnavailable`. Messages never quote the file. Cost: at most one read.
         """
         place, _ = self._allowed.find(location)
         if place.scheme == LOCAL:
@@ -107,20 +93,18 @@ class MetadataFiles:
             data = (self._recent.find(location) if committed else None) or self._read_remote(
                 place.scheme, location
             )
-        if len(data) > MAX_BYTES:
-            raise _too_large(location)
-        return _parsed(data, location)
+        return plain(data, location)
 
-    def write(self, location: str, document: Mapping[str, Any]) -> None:
+    def write(self, location: str, data: bytes) -> None:
         """Write a new file, durably. Its name has to be new.
 
-        Raises `LocationRefused`, and `StoreUnavailable`, also for a local file that exists. Cost in
-        an object store: one request, as looking for the file first would cost two more.
+        Raises `LocationRefused`, `InvalidInput` for one that is too large, and `StoreUnavailable`,
+        also for a local file that exists. Cost in an object store: one request, as looking for the
+        file first would cost two more.
         """
         place, base = self._allowed.find(location)
-        data = _encode(document)
         if len(data) > MAX_BYTES:
-            raise _too_large(location)
+            raise too_large(location)
         if place.scheme == LOCAL:
             _write_local(place, base.resolved, location, data)
         else:
@@ -324,56 +308,3 @@ def _local_errors(location: str, done: str) -> Iterator[None]:
         if done == "read":
             raise InvalidInput(f"{location} cannot be read: {error.strerror}") from None
         raise StoreUnavailable(f"{location} cannot be {done}: {error.strerror}") from None
-
-
-# -- bytes to JSON ---------------------------------------------------------------------------------
-
-
-def _too_large(location: str) -> InvalidInput:
-    return InvalidInput(f"{location} is larger than {MAX_BYTES // 2**20} MiB")
-
-
-def _parsed(data: bytes, location: str) -> dict[str, Any]:
-    if data.startswith(_GZIP):
-        data = _decompressed(data, location)
-    try:
-        document = _decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError):
-        document = None
-    except RecursionError:
-        raise _too_deep(location) from None
-    if not isinstance(document, dict) or "format-version" not in document:
-        raise InvalidInput(f"{location} is not an Iceberg metadata file")
-    _check_depth(document, location)
-    return document
-
-
-def _decompressed(data: bytes, location: str) -> bytes:
-    unpacking = zlib.decompressobj(_GZIP_WINDOW)
-    try:
-        plain = unpacking.decompress(data, MAX_BYTES + 1)
-    except zlib.error:
-        raise InvalidInput(f"{location}: its compressed data is damaged") from None
-    if len(plain) > MAX_BYTES:
-        raise _too_large(location)
-    if not unpacking.eof:
-        raise InvalidInput(f"{location}: its compressed data is cut off")
-    return plain
-
-
-def _too_deep(location: str) -> InvalidInput:
-    return InvalidInput(f"{location}: its JSON has more than {MAX_DEPTH} levels")
-
-
-def _check_depth(document: dict[str, Any], location: str) -> None:
-    level: list[Any] = [document]
-    for _ in range(MAX_DEPTH):
-        level = [
-            value
-            for one in level
-            for value in (one.values() if type(one) is dict else one)
-            if type(value) in (dict, list)
-        ]
-        if not level:
-            return
-    raise _too_deep(location)

@@ -87,12 +87,11 @@ def check_table_locations(
         refuse_issued(path, uuids)
 
 
-def check_own_metadata(document: Mapping[str, Any], metadata_location: str) -> None:
+def check_own_metadata(location: str, metadata_location: str) -> None:
     """Raises `LocationRefused` unless a metadata file lies in the location that it names.
 
     Otherwise, a caller could put another table's location into a file of his own.
     """
-    location = text_of(document, LOCATION)
     if not Allowed((location,)).holds(metadata_location):
         raise LocationRefused(
             f"the metadata file {metadata_location} is outside of the table's location {location},"

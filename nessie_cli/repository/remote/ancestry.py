@@ -11,14 +11,12 @@ from heapq import heappop, heappush
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.model import NO_ANCESTOR, AheadBehind, LogEntry
+from nessie_cli.repository.remote.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.history import log_page
-from nessie_cli.repository.remote.known import Known
 from nessie_cli.repository.remote.session import MOST_COMMITS, PAGE, Session
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
-_CLOCK_ERROR = timedelta(days=1)
-"""How much older than its parent a commit of other servers may look. On ours it never does."""
 _BOTH = 3
 _FIRST_PAGE = 50
 """Commits in the first page of a walk: most walks end within it, `log -n 20` for example."""
@@ -31,11 +29,13 @@ class Ancestry:
         self._session = session
         self._operations = operations
         # Commits with operations can be large; they are dropped with this object.
-        self._commits: Known[str, LogEntry] = Known(MOST_COMMITS) if operations else session.commits
+        self._commits: BoundedCache[str, LogEntry] = (
+            BoundedCache(MOST_COMMITS) if operations else session.commits
+        )
         self._page = _FIRST_PAGE
 
     def commit(self, hash_: str) -> LogEntry:
-        """One commit. If it is not cached, a page of its first parents is fetched with it."""
+        """Returns a commit. If it is not cached, a page of its first parents is fetched."""
         found = self._commits.get(hash_)
         if found is None:
             page = {
@@ -49,7 +49,7 @@ class Ancestry:
         return found
 
     def first_parents(self, hash_: str) -> Iterator[str]:
-        """The hashes from a commit on along first parents, without the empty history.
+        """Yields the hashes of a commit and its first parents, without the empty history.
 
         Raises `StoreUnavailable` if the server's commits are a cycle.
         """
@@ -64,14 +64,14 @@ class Ancestry:
             hash_ = self.commit(hash_).parent
 
     def parents(self, hash_: str) -> list[str]:
-        """All parents of a commit but the empty history."""
+        """Returns all parents of a commit but the empty history."""
         entry = self.commit(hash_)
         return [
             parent for parent in (entry.meta.parents or (entry.parent,)) if parent != NO_ANCESTOR
         ]
 
     def reachable(self, starts: Sequence[str], exclude: Sequence[str]) -> Iterator[LogEntry]:
-        """Commits reachable over all parents from `starts` but not from `exclude`, newest first."""
+        """Yields commits that `starts` reach over all parents, without those of `exclude`."""
         hidden = set(exclude) - {NO_ANCESTOR}
         queue = _ByTime(self, (set(starts) | hidden) - {NO_ANCESTOR})
         seen = set(queue.ages)
@@ -91,10 +91,10 @@ class Ancestry:
                     queue.push(parent, hash_)
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:
-        """Whether a commit is reachable from another one over all parents."""
+        """Returns whether a commit is reachable from another one over all parents."""
         if ancestor in (NO_ANCESTOR, descendant):
             return True
-        clock_error = timedelta() if self._session.server.extensions else _CLOCK_ERROR
+        clock_error = self._session.configuration.clock_error
         oldest = (self.commit(ancestor).meta.commit_time or _BEGINNING) - clock_error
         for entry in self.reachable([descendant], []):
             if entry.hash == ancestor:
@@ -104,7 +104,7 @@ class Ancestry:
         return False
 
     def merge_base(self, a: str, b: str) -> str:
-        """The newest commit reachable from both, or the no-ancestor hash."""
+        """Returns the newest commit reachable from both, or the no-ancestor hash."""
         sides = {a: 1}
         sides[b] = sides.get(b, 0) | 2
         queue = _ByTime(self, set(sides) - {NO_ANCESTOR})
@@ -153,13 +153,13 @@ class _ByTime:
             self.push(hash_)
 
     def push(self, hash_: str, child: str | None = None) -> None:
-        """Add a commit."""
+        """Adds a commit."""
         age = _BEGINNING - (self._ancestry.commit(hash_).meta.commit_time or _BEGINNING)
         self.ages[hash_] = age if child is None else max(age, self.ages[child] + _TICK)
         heappush(self._queue, (self.ages[hash_], hash_))
 
     def pop(self) -> str:
-        """Remove and return the newest one."""
+        """Removes and returns the newest one."""
         return heappop(self._queue)[1]
 
     def __bool__(self) -> bool:

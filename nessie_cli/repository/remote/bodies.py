@@ -1,12 +1,13 @@
-"""The bodies of the requests that commit, merge and transplant."""
+"""The bodies of the requests that commit, merge and transplant, and the answer to a commit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from nessie_cli.model import CommitMeta, Content, KeyBehavior, Operation
+from nessie_cli.model import CommitMeta, CommitResult, Content, KeyBehavior, Operation
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.wire import answers
 from nessie_cli.wire.encode import encode_content, encode_key, encode_operation, instant
 
 REQUEST_ID = "nessie-request-id"
@@ -14,15 +15,25 @@ REQUEST_ID = "nessie-request-id"
 
 
 def commit_body(meta: CommitMeta, operations: Sequence[Operation]) -> dict[str, Any]:
-    """The body of a commit."""
+    """Returns the body of a commit."""
     return {
         "commitMeta": client_meta(meta),
         "operations": [encode_operation(operation) for operation in operations],
     }
 
 
+def commit_result(answer: Any) -> CommitResult:
+    """Decodes the answer to a commit or to its dry run."""
+    added = {
+        answers.decode_key(item["key"]): str(item["contentId"])
+        for item in answer.get("addedContents") or ()
+    }
+    reference = answers.decode_reference(answer["targetBranch"])
+    return CommitResult(reference, added, applied=bool(answer.get("wasApplied", True)))
+
+
 def client_meta(meta: CommitMeta) -> dict[str, Any]:
-    """The metadata that a client may set."""
+    """Returns the metadata that a client may set."""
     sent: dict[str, Any] = {
         "message": meta.message,
         "allProperties": {name: list(values) for name, values in meta.properties.items()},
@@ -37,29 +48,32 @@ def client_meta(meta: CommitMeta) -> dict[str, Any]:
 
 
 def with_request_id(meta: dict[str, Any], value: str) -> dict[str, Any]:
-    """The metadata with the request id."""
+    """Returns the metadata with the request id."""
     return {**meta, "allProperties": {**meta.get("allProperties", {}), REQUEST_ID: [value]}}
 
 
 def merge_body(options: MergeOptions) -> dict[str, Any]:
-    """The attributes that merge and transplant share."""
+    """Returns the attributes that merge and transplant share."""
     return {
-        "keyMergeModes": [_behavior(wanted) for wanted in options.behaviors],
+        "keyMergeModes": [_encode_behavior(behavior) for behavior in options.behaviors],
         "defaultKeyMergeMode": options.default_behavior.value,
         "isDryRun": options.dry_run,
         "isReturnConflictAsResult": True,
     }
 
 
-def _behavior(wanted: KeyBehavior) -> dict[str, Any]:
-    sent: dict[str, Any] = {"key": encode_key(wanted.key), "mergeBehavior": wanted.behavior.value}
-    if wanted.content_id is not None:
-        sent["contentId"] = wanted.content_id
-    if wanted.commit is not None:
-        sent["commit"] = wanted.commit
+def _encode_behavior(behavior: KeyBehavior) -> dict[str, Any]:
+    sent: dict[str, Any] = {
+        "key": encode_key(behavior.key),
+        "mergeBehavior": behavior.behavior.value,
+    }
+    if behavior.content_id is not None:
+        sent["contentId"] = behavior.content_id
+    if behavior.commit is not None:
+        sent["commit"] = behavior.commit
     contents: Mapping[str, Content | None] = {
-        "expectedTargetContent": wanted.expected_target,
-        "resolvedContent": wanted.resolved,
+        "expectedTargetContent": behavior.expected_target,
+        "resolvedContent": behavior.resolved,
     }
     return sent | {
         name: encode_content(content) for name, content in contents.items() if content is not None

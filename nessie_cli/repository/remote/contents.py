@@ -5,7 +5,7 @@ Listings are iterators that fetch a page when it is needed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nessie_cli.kernel.forms import Kind, encode_value, object_id
@@ -15,13 +15,12 @@ from nessie_cli.repository.remote.session import Session, understood
 from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.wire import answers
 from nessie_cli.wire.encode import encode_key
-from nessie_cli.wire.extensions import WHOLE
 
+NO_PARAMETERS: Mapping[str, str] = {}
 KEYS_AT_ONCE = 500
 """Keys whose contents are asked for in one request, in its body."""
 _MOST_ENTRIES = 1000
 """Entries in the largest page of a listing."""
-_MOST_AT_ALL = 2**31 - 1
 _LONGEST_KEYS = 3000
 """Characters of keys in one URL."""
 
@@ -29,7 +28,7 @@ _LONGEST_KEYS = 3000
 def entries(
     session: Session, at: str, keys: KeyRange = ALL_KEYS, *, content: bool = False
 ) -> Iterator[Entry]:
-    """The keys of a state.
+    """Yields the keys of a state.
 
     The hash of a content is computed here, so contents are always fetched.
     """
@@ -46,42 +45,57 @@ def entries(
 
 
 def contents(session: Session, at: str, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-    """The contents of those keys that exist."""
+    """Returns the contents of those keys that exist."""
     path = f"trees/{segment('@' + at)}/contents"
-    wanted, found = sorted(set(keys)), {}
-    for first in range(0, len(wanted), KEYS_AT_ONCE):
-        body = {"requestedKeys": [encode_key(key) for key in wanted[first : first + KEYS_AT_ONCE]]}
+    unique = sorted(set(keys))
+    state: dict[ContentKey, Content] = {}
+    for first in range(0, len(unique), KEYS_AT_ONCE):
+        body = {"requestedKeys": [encode_key(key) for key in unique[first : first + KEYS_AT_ONCE]]}
         answer = session.transport.send("POST", path, body=body, safe=True)
-        found.update(understood(answer, _contents, "contents"))
-    return dict(sorted(found.items()))
+        state.update(understood(answer, _contents, "contents"))
+    return dict(sorted(state.items()))
 
 
 def diff(
-    session: Session, before: str, after: str, keys: KeyRange = ALL_KEYS, *, whole: bool = False
+    session: Session,
+    before: str,
+    after: str,
+    keys: KeyRange = ALL_KEYS,
+    *,
+    more: Mapping[str, str] = NO_PARAMETERS,
 ) -> Iterator[DiffEntry]:
-    """Contents that differ between two commits."""
+    """Yields contents that differ between two commits. `more` are parameters of the request."""
     path = f"trees/{segment('@' + before)}/diff/{segment('@' + after)}"
     for part in _queries(session, keys):
-        query = {**part, WHOLE: "true"} if whole and session.server.extensions else part
-        yield from session.pages(path, "diffs", query, _diff_entry)
+        yield from session.pages(path, "diffs", {**part, **more}, _diff_entry)
 
 
-def divisions(session: Session, at: str, most: int, prefix: ContentKey | None) -> list[ContentKey]:
-    """The last key of each part of at most `most` keys but the last, by the extensions."""
-    query: Query = {
-        "at": at,
-        "most": str(min(most, _MOST_AT_ALL)),
-        "prefix-key": session.key_text(prefix) if prefix else None,
-    }
-    return understood(
-        session.transport.get("divisions", query),
-        lambda found: [answers.decode_key(key) for key in found["divisions"]],
-        "divisions",
-    )
+class ContentReader:
+    """Reads contents by commit and key, those of one commit together."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._keys: dict[str, set[ContentKey]] = {}
+        self._states: dict[str, Mapping[ContentKey, Content]] = {}
+
+    def add_keys(self, hash_: str, keys: Iterable[ContentKey | None]) -> None:
+        """Adds keys that will be read. Nothing may have been read before."""
+        self._keys.setdefault(hash_, set()).update(key for key in keys if key is not None)
+
+    def state(self, hash_: str) -> Mapping[ContentKey, Content]:
+        """Returns the contents of a commit under the added keys."""
+        if hash_ not in self._states:
+            keys = self._keys.get(hash_, set())
+            self._states[hash_] = contents(self._session, hash_, sorted(keys)) if keys else {}
+        return self._states[hash_]
+
+    def content(self, hash_: str, key: ContentKey | None) -> Content | None:
+        """Returns the content under a key, or None."""
+        return None if key is None else self.state(hash_).get(key)
 
 
 def _queries(session: Session, keys: KeyRange) -> Iterator[Query]:
-    """The parameters for a range of keys. Single keys may be too many for one URL."""
+    """Yields the parameters for a range of keys. Single keys may be too many for one URL."""
     if keys.minimum is not None and keys.maximum is not None and keys.minimum > keys.maximum:
         return
 

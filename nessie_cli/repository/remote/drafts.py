@@ -1,4 +1,4 @@
-"""Drafts of changes on a server: by a dry run, or by what the server's references are now."""
+"""Drafts of changes on a server: by a dry run, or from the current references."""
 
 from __future__ import annotations
 
@@ -21,59 +21,59 @@ from nessie_cli.repository.changes import (
     Transplant,
 )
 from nessie_cli.repository.draft import Draft, ReferenceChange
-from nessie_cli.repository.remote import references, revisions, settings
+from nessie_cli.repository.remote import references, revisions
 from nessie_cli.repository.remote.sending import send
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.server import Server
 from nessie_cli.revisions import Revision
 
 
-def draft(session: Session, change: Change) -> Draft[Any]:
-    """See `Repository.draft`."""
+def draft(server: Server, change: Change) -> Draft[Any]:
+    """Drafts a change, as `Repository.draft` describes."""
     if isinstance(change, Commit):
-        return _commit(session, structs.replace(change, operations=list(change.operations)))
+        return _commit(server, structs.replace(change, operations=list(change.operations)))
     if isinstance(change, Merge | Transplant):
-        return _combine(session, change)
+        return _combine(server, change)
     if isinstance(change, PutSettings):
-        known = settings.config(session).settings if session.server.extensions else {}
+        settings = server.settings()
         return Draft(
-            change, [], answer={name: known.get(name) for name in change.values}, exact=False
+            change, [], answer={name: settings.get(name) for name in change.values}, exact=False
         )
-    return _reference(session, change)
+    return _reference(server, change)
 
 
-def _commit(session: Session, change: Commit) -> Draft[Any]:
-    result, refuse = _tried(lambda: send(session, structs.replace(change, dry_run=True)))
-    head = result.reference if result is not None else references.get(session, change.branch)
+def _commit(server: Server, change: Commit) -> Draft[Any]:
+    result, refuse = _tried(lambda: send(server, structs.replace(change, dry_run=True)))
+    head = result.reference if result is not None else references.get(server.session, change.branch)
     moved = ReferenceChange(ReferenceType.BRANCH, head.name, head.hash, None)
     return Draft(change, [moved], answer=result, refuse=refuse, exact=False)
 
 
-def _combine(session: Session, change: Merge | Transplant) -> Draft[Any]:
+def _combine(server: Server, change: Merge | Transplant) -> Draft[Any]:
     sources: tuple[str, ...] = ()
     if isinstance(change, Merge):
         # The source stays what is drafted, even if its branch moves on.
-        source = revisions.resolve(session, change.source)
+        source = revisions.resolve(server.session, change.source)
         sources = (source.hash,)
         change = structs.replace(change, source=Revision(source.name or None, source.hash))
     trial = structs.replace(change, options=structs.replace(change.options, dry_run=True))
-    result, refuse = _tried(lambda: send(session, trial))
+    result, refuse = _tried(lambda: send(server, trial))
     if isinstance(result, MergeResult):
         moved = ReferenceChange(
             ReferenceType.BRANCH, result.target_branch, result.effective_target_hash, None
         )
     else:
-        target = references.get(session, change.branch)
+        target = references.get(server.session, change.branch)
         moved = ReferenceChange(ReferenceType.BRANCH, target.name, target.hash, None)
     return Draft(change, [moved], answer=result, refuse=refuse, exact=False, sources=sources)
 
 
 def _reference(
-    session: Session, change: CreateReference | AssignReference | RenameReference | DeleteReference
+    server: Server, change: CreateReference | AssignReference | RenameReference | DeleteReference
 ) -> Draft[Any]:
-    """References move by compare-and-swap on the server as well, so these drafts are exact."""
+    """Drafts a move of a reference. A server moves by compare-and-swap, so the draft is exact."""
     if isinstance(change, CreateReference):
-        references.check_message(session, change.message)
-        target = revisions.resolve(session, Revision(None, change.target)).hash
+        server.check_supported(change)
+        target = revisions.resolve(server.session, Revision(None, change.target)).hash
         created = Reference(change.type, change.name, target)
         return Draft(
             change,
@@ -81,23 +81,25 @@ def _reference(
             answer=created,
             sources=(target,),
         )
-    found = references.get(
-        session, change.old if isinstance(change, RenameReference) else change.name
+    current = references.get(
+        server.session, change.old if isinstance(change, RenameReference) else change.name
     )
     expected = change.expected_hash
     if isinstance(change, AssignReference):
-        target = revisions.resolve(session, Revision(None, change.target)).hash
-        moved = ReferenceChange(found.type, found.name, expected, target)
-        return Draft(change, [moved], answer=structs.replace(found, hash=target), sources=(target,))
-    gone = ReferenceChange(found.type, found.name, expected, None)
+        target = revisions.resolve(server.session, Revision(None, change.target)).hash
+        moved = ReferenceChange(current.type, current.name, expected, target)
+        return Draft(
+            change, [moved], answer=structs.replace(current, hash=target), sources=(target,)
+        )
+    gone = ReferenceChange(current.type, current.name, expected, None)
     if isinstance(change, DeleteReference):
-        return Draft(change, [gone], answer=found)
-    renamed = ReferenceChange(found.type, change.new, None, expected)
-    return Draft(change, [renamed, gone], answer=structs.replace(found, name=change.new))
+        return Draft(change, [gone], answer=current)
+    renamed = ReferenceChange(current.type, change.new, None, expected)
+    return Draft(change, [renamed, gone], answer=structs.replace(current, name=change.new))
 
 
 def _tried(attempt: Callable[[], Any]) -> tuple[Any, Callable[[], NessieError] | None]:
-    """The answer of a dry run, or what the server has against the change."""
+    """Returns the answer of a dry run, or the refusal of the server."""
     try:
         return attempt(), None
     except (ReferenceConflict, NotAllowed) as error:

@@ -15,7 +15,7 @@ from nessie_cli.wire import answers
 def log(
     session: Session, start: str, *, operations: bool, more: Query | None = None, first: int = PAGE
 ) -> Iterator[LogEntry]:
-    """Commits from a hash on along first parents, page by page; `more` narrows them."""
+    """Yields commits from a hash along first parents. `more` are parameters of the request."""
     if start == NO_ANCESTOR:
         return
     path, query = (
@@ -28,7 +28,7 @@ def log(
 
 
 def log_page(session: Session, start: str, limit: int, *, operations: bool) -> list[LogEntry]:
-    """Up to `limit` commits from a hash on, by one request. The first one has this hash."""
+    """Returns up to `limit` commits from a hash along first parents, by one request."""
     query: Query = {"fetch": "ALL" if operations else None, "max-records": str(limit)}
     found = session.transport.get(f"trees/{segment('@' + start)}/history", query)
     entries = understood(
@@ -46,7 +46,7 @@ def log_page(session: Session, start: str, limit: int, *, operations: bool) -> l
 def log_down_to(
     session: Session, start: str, oldest: str | None, *, operations: bool
 ) -> Iterator[LogEntry]:
-    """Commits from a hash on along first parents; ends after `oldest`, which is included."""
+    """Yields commits from a hash along first parents, to `oldest` inclusive."""
     for entry in log(session, start, operations=operations):
         yield entry
         if entry.hash == oldest:
@@ -54,7 +54,7 @@ def log_down_to(
 
 
 def commit_at(session: Session, hash_: str) -> LogEntry:
-    """One commit with its operations; raises `CommitNotFound` for the empty history."""
+    """Returns a commit with its operations. Raises `CommitNotFound` for the empty history."""
     if hash_ == NO_ANCESTOR:
         raise CommitNotFound(
             "this is the beginning of the history: there is no commit", NO_ANCESTOR
@@ -63,7 +63,7 @@ def commit_at(session: Session, hash_: str) -> LogEntry:
 
 
 def entries_of(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
-    """These commits in order, with their operations; by one request if they are neighbours."""
+    """Returns commits in order, with their operations, by one request if they are neighbours."""
     entries = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
     if [entry.hash for entry in entries] == list(hashes):
         return entries
@@ -71,5 +71,5 @@ def entries_of(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
 
 
 def _with_operations(entry: LogEntry) -> LogEntry:
-    """A commit without operations has none on the wire; here they are an empty list."""
+    """Returns an entry whose missing operations, as on the wire, are an empty list."""
     return entry if entry.operations is not None else LogEntry(entry.meta, entry.height, ())

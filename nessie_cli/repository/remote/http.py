@@ -52,7 +52,7 @@ class Answer(NamedTuple):
     url: str
 
     def json(self) -> Any:
-        """The value of the JSON text.
+        """Returns the value of the JSON text.
 
         Raises `ValueError` for other bytes, and for a number of too many digits, `RecursionError`
         for a nesting that is too deep.
@@ -88,7 +88,7 @@ class Http:
     def request(
         self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
     ) -> Answer:
-        """One request; redirects are not followed, since what is sent may be a secret.
+        """Sends a request. Does not follow redirects, because the request may contain a secret.
 
         Raises what requests raises, and `AnswerLimit`.
         """
@@ -130,7 +130,7 @@ class Http:
             return Answer(response.status_code, response.headers, content, response.url)
 
     def _content(self, response: requests.Response, end: float) -> bytes:
-        """The decompressed body."""
+        """Returns the decompressed body."""
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in (_ENCODING, "identity"):
             raise AnswerLimit(
@@ -167,7 +167,7 @@ class Http:
         )
 
     def _proxies(self, url: str) -> dict[str, str]:
-        """The proxies that override the environment's: none, or the configured one.
+        """Returns the proxies that override the environment's: none, or the configured one.
 
         NO_PROXY applies to both.
         """
@@ -178,12 +178,12 @@ class Http:
         return {"http": self._proxy, "https": self._proxy}
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self.session.close()
 
 
 def _received(response: requests.Response) -> Iterator[bytes]:
-    """The parts of a body as they are sent, with the errors of requests."""
+    """Yields the parts of a body as they are sent, with the errors of requests."""
     try:
         yield from response.raw.stream(_CHUNK, decode_content=False)
     except urllib3.exceptions.ProtocolError as error:
@@ -202,7 +202,7 @@ class _Gunzip:
         self.complete = True
 
     def feed(self, data: bytes, most: int) -> bytes:
-        """The bytes that more data expands to, cut off at `most`. Raises `AnswerLimit`."""
+        """Returns the bytes that more data expands to, at most `most`. Raises `AnswerLimit`."""
         expanded = b""
         try:
             while data and len(expanded) < most:
@@ -250,7 +250,7 @@ def _checked_proxy(proxy: str | None) -> str | None:
 
 
 def _check_certificates(access: Access) -> None:
-    """Raise `InvalidInput` that names an unusable file.
+    """Raises `InvalidInput`, with its name, for an unusable file.
 
     Requests would fail late, or ask for a password.
     """
@@ -291,7 +291,7 @@ def _check_certificates(access: Access) -> None:
 
 
 def _reason(error: OSError) -> str:
-    """The reason that OpenSSL gives, in words.
+    """Returns the reason that OpenSSL gives, in words.
 
     Which attribute of the error has it depends on the version.
     """

@@ -87,7 +87,7 @@ class TokenSource:
         self._tokens: Tokens | None = None
 
     def header(self) -> str:
-        """The header of the next request.
+        """Returns the header of the next request.
 
         Raises `NotAllowed` if the server refuses, `StoreUnavailable` if it does not answer.
         """
@@ -97,7 +97,7 @@ class TokenSource:
             return bearer(self._tokens.access.reveal())
 
     def refused(self, header: str) -> bool:
-        """Get another token after an answer of 401 to `header`, unless another thread has.
+        """Requests another token after a 401 for `header`, unless another thread has.
 
         Returns whether there is another one.
         """
@@ -107,13 +107,13 @@ class TokenSource:
             return bearer(self._tokens.access.reveal()) != header
 
     def close(self) -> None:
-        """Close the connections to the OAuth2 server."""
+        """Closes the connections to the OAuth2 server."""
         self._http.close()
 
     # -- which token ------------------------------------------------------------------------------
 
     def _renewed(self, refused: str | None) -> Tokens:
-        """A usable token: cached by another process, else refreshed, else granted."""
+        """Returns a usable token: cached by another process, otherwise refreshed or granted."""
         with self._locked():
             kept = read_tokens(self._client.cache) or self._tokens
             if kept and kept.usable(time.time()) and bearer(kept.access.reveal()) != refused:
@@ -131,7 +131,7 @@ class TokenSource:
         return self._client.cache.locked() if self._client.cache else nullcontext()
 
     def _refreshed(self, refresh: Secret) -> Tokens | None:
-        """New tokens for a refresh token; None if the server takes it no more."""
+        """Returns new tokens for a refresh token, or None if the server no longer accepts it."""
         try:
             return self._asked(
                 "refresh_token", refresh, refresh_token=refresh.reveal(), scope=self._scope
@@ -147,7 +147,7 @@ class TokenSource:
         return self._asked("client_credentials", scope=self._scope)
 
     def _signed_in(self) -> Tokens:
-        """Tokens after a person has signed in with a browser."""
+        """Returns tokens after a person has signed in with a browser."""
         if self._client.print_line is None:
             raise NotAllowed(
                 f"{self._name}: a person must sign in on a terminal. Hint: run a command there"
@@ -235,7 +235,7 @@ class TokenSource:
         return oauth
 
     def _auth_method(self) -> str:
-        """How the client authenticates: by a header, unless the issuer takes only the form."""
+        """Returns the method of authentication: a header unless the issuer only accepts a form."""
         known = (
             self._document.get("token_endpoint_auth_methods_supported")
             if self._client.issuer
@@ -290,7 +290,7 @@ class TokenSource:
         return document
 
     def _checked(self, answer: Answer) -> Answer:
-        """The answer if it is one of success; raises `_Refused` with the server's error code."""
+        """Returns an answer of success. Raises `_Refused` with the server's error code."""
         document = _json(answer)
         if answer.status_code == _OK and isinstance(document, dict):
             return answer
@@ -334,7 +334,7 @@ class _TokenHttp(Http):
     def request(
         self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
     ) -> Answer:
-        """As the base; raises `StoreUnavailable` if no answer comes."""
+        """Sends a request as the base class. Raises `StoreUnavailable` if no answer comes."""
         try:
             return super().request(method, url, auth=auth, **more)
         except OSError as error:
@@ -353,7 +353,7 @@ def _json(answer: Answer) -> Any:
 
 
 def _tokens(answer: Mapping[str, Any], refresh: Secret | None) -> Tokens:
-    """The tokens of an answer. A refresh token that is not replaced stays good."""
+    """Returns the tokens of an answer. A refresh token that is not replaced stays good."""
     if (
         not isinstance(answer["access_token"], str)
         or str(answer.get("token_type", "bearer")).lower() != "bearer"
@@ -373,7 +373,7 @@ def _tokens(answer: Mapping[str, Any], refresh: Secret | None) -> Tokens:
 
 
 def _server(url: str) -> tuple[str, str]:
-    """Scheme, host and port of a URL."""
+    """Returns scheme, host and port of a URL."""
     parts = urlsplit(url)
     return parts.scheme, parts.netloc.lower()
 

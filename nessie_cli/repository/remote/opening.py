@@ -1,4 +1,4 @@
-"""From the address of a server to a repository."""
+"""Opens a repository behind a server."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.repository import RemoteRepository
+from nessie_cli.repository.remote.server import Server
 from nessie_cli.repository.remote.session import Session
 from nessie_cli.repository.remote.transport import Transport
 
@@ -13,13 +14,24 @@ from nessie_cli.repository.remote.transport import Transport
 def open_remote(
     url: str, access: Access, context: Context, *, extensions: bool = True
 ) -> Repository:
-    """The repository behind a server.
+    """Opens the repository behind a server.
 
-    Without `extensions`, plain REST v2 is spoken to our servers too.
+    Without `extensions`, our servers are asked in plain REST v2, too.
     """
     transport = Transport(url, access, extensions=extensions)
     try:
-        return RemoteRepository(Session(transport, context))
+        return RemoteRepository(_server(Session(transport, context)))
     except BaseException:
         transport.close()
         raise
+
+
+def _server(session: Session) -> Server:
+    # A command loads only what its server needs.
+    if session.configuration.extensions:
+        from nessie_cli.repository.remote.extended.server import ExtendedServer
+
+        return ExtendedServer(session)
+    from nessie_cli.repository.remote.plain.server import PlainServer
+
+    return PlainServer(session)

@@ -1,9 +1,8 @@
 """The repository on a server that speaks REST v2, ours or another.
 
-Each method resolves its revisions here. The modules beside this one work on whole hashes. Our own
-servers announce the extensions of `wire.extensions`. For others, `plain` has the methods that
-differ, and `key_history` searches. Methods that write import the rules of the kernel when they are
-called, which saves every reading command 10 ms.
+Each method resolves its revisions here. The other modules of this package work on complete hashes.
+`Server` has the requests that depend on the extensions of a server. Methods that write import the
+rules of the kernel when they are called, which saves every reading command 10 ms.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
+
+from msgspec import structs
 
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.model import (
@@ -39,16 +40,9 @@ from nessie_cli.repository.changes import (
     Merge,
     Transplant,
 )
-from nessie_cli.repository.remote import (
-    contents,
-    history,
-    key_history,
-    references,
-    revisions,
-    settings,
-)
+from nessie_cli.repository.remote import contents, history, references, revisions
 from nessie_cli.repository.remote.ancestry import Ancestry
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.server import Server
 
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import Draft
@@ -58,9 +52,9 @@ if TYPE_CHECKING:
 class RemoteRepository(Repository):
     """A `Repository` behind a server."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
-        self._extensions = session.server.extensions
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._session = server.session
 
     @property
     def url(self) -> str:
@@ -70,13 +64,13 @@ class RemoteRepository(Repository):
     @property
     def default_branch(self) -> str:
         """The branch used when none is named."""
-        return self._session.server.default_branch
+        return self._session.configuration.default_branch
 
     # -- references -------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:
-        """See `Repository`; with settings on our servers only."""
-        return settings.config(self._session) if self._extensions else self._session.config
+        """See `Repository`; only `nessie serve` has settings."""
+        return structs.replace(self._session.repository_config, settings=self._server.settings())
 
     def resolve(self, revision: AnyRevision) -> Reference:
         """See `Repository`; a shortened hash is looked for in the newest commits."""
@@ -107,21 +101,15 @@ class RemoteRepository(Repository):
         if name is not None and not (name.isascii() or name.startswith(SETTING_PREFIX)):
             # No reference can ever have had such a name, and not every text can be sent.
             return
-        if self._extensions:
-            found = references.reflog(self._session, name)
-        else:
-            from nessie_cli.repository.remote import plain
-
-            found = plain.reflog(self._session, name)
-        yield from islice(found, limit)
+        yield from islice(self._server.reflog(name), limit)
 
     def caller(self) -> str | None:
         """See `Repository`."""
-        return references.caller(self._session) if self._extensions else None
+        return self._server.caller()
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
-        """See `Repository`; from our servers only."""
-        return references.messages(self._session, names) if self._extensions else {}
+        """See `Repository`."""
+        return self._server.messages(names)
 
     # -- history ----------------------------------------------------------------------------------
 
@@ -157,9 +145,7 @@ class RemoteRepository(Repository):
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
         """See `Repository`."""
-        yield from key_history.log_of_key(
-            self._session, self._hash(start), key, operations=operations
-        )
+        yield from self._server.log_of_key(self._hash(start), key, operations=operations)
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
         """See `Repository`."""
@@ -167,7 +153,7 @@ class RemoteRepository(Repository):
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
         """See `Repository`."""
-        return key_history.last_changes(self._session, self._hash(at), [key]).get(key)
+        return self._server.last_changes(self._hash(at), [key]).get(key)
 
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
         """See `Repository`; one request for each page of history since it."""
@@ -196,14 +182,14 @@ class RemoteRepository(Repository):
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """See `Repository`."""
         reference = self.resolve(at)
-        found = contents.contents(self._session, reference.hash, [key])
-        if key not in found:
+        content = contents.contents(self._session, reference.hash, [key]).get(key)
+        if content is None:
             raise ContentNotFound(
                 f"Could not find content for key '{key.plain}' in reference"
                 f" '{reference.name or reference.hash}'.",
                 key,
             )
-        return found[key]
+        return content
 
     def diff(
         self,
@@ -215,17 +201,13 @@ class RemoteRepository(Repository):
     ) -> Iterator[DiffEntry]:
         """See `Repository`. A server without extensions ignores `whole`."""
         hashes = self._hash(before), self._hash(after)
-        yield from contents.diff(self._session, *hashes, keys, whole=whole)
+        yield from self._server.diff(*hashes, keys, whole=whole)
 
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey]:
         """See `Repository`."""
-        if self._extensions:
-            return contents.divisions(self._session, self._hash(at), most, prefix)
-        from nessie_cli.repository.remote import plain
-
-        return plain.divisions(self._session, self._hash(at), most, prefix)
+        return self._server.divisions(self._hash(at), most, prefix)
 
     # -- writing ----------------------------------------------------------------------------------
 
@@ -236,7 +218,7 @@ class RemoteRepository(Repository):
         """
         from nessie_cli.repository.remote import drafts
 
-        drafted = drafts.draft(self._session, change)
+        drafted = drafts.draft(self._server, change)
         drafted.open_view = lambda _: self
         return drafted
 
@@ -256,17 +238,11 @@ class RemoteRepository(Repository):
                 change = drafted.change
             else:
                 drafted = None
-        return sending.send(self._session, change, request_id), drafted
+        return sending.send(self._server, change, request_id), drafted
 
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
         """See `Repository`."""
-        if self._extensions:
-            from nessie_cli.repository.remote import commit
-
-            return commit.find_request(self._session, request_id)
-        from nessie_cli.repository.remote import plain
-
-        return plain.find_request(self._session, request_id, branch)
+        return self._server.find_request(request_id, branch)
 
     # -- care -------------------------------------------------------------------------------------
 

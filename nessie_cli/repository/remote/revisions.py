@@ -22,7 +22,7 @@ _SEARCHED = 10_000
 
 
 def resolve(session: Session, revision: AnyRevision) -> Reference:
-    """The reference and hash that a revision names."""
+    """Returns the reference and hash that a revision names."""
     spec = parse(revision) if isinstance(revision, str) else revision
     found = _named(session, spec)
     for step in spec.steps:
@@ -32,7 +32,7 @@ def resolve(session: Session, revision: AnyRevision) -> Reference:
 
 
 def existing(session: Session, hash_: str) -> str:
-    """The whole hash of a commit that the server has.
+    """Returns the complete hash of a commit that the server has.
 
     Raises `CommitNotFound` or `AmbiguousHash`.
     """
@@ -49,7 +49,7 @@ def existing(session: Session, hash_: str) -> str:
 
 
 def is_hash(text: str) -> bool:
-    """Whether a text can be a commit hash, whole or shortened."""
+    """Returns whether a text can be a commit hash, whole or shortened."""
     return _SHORTEST <= len(text) <= _HASH_DIGITS and all(
         c in "0123456789abcdefABCDEF" for c in text
     )
@@ -108,7 +108,7 @@ def _complete(session: Session, short: str) -> str:
 
 
 def _ambiguous(short: str, found: dict[str, str]) -> AmbiguousHash:
-    """The error for a shortened hash that several commits share."""
+    """Returns the error for a shortened hash that several commits share."""
     pairs = list(found.items())[:_CANDIDATES]
     names = ", ".join(f"{hash_[: max(8, len(short) + 4)]} ({subject})" for hash_, subject in pairs)
     more = " and more" if len(found) > _CANDIDATES else ""

@@ -1,4 +1,4 @@
-"""Sends changes to a server: each by the request of its verb, to our servers with its id."""
+"""Sends changes to a server: each by the request of its verb."""
 
 from __future__ import annotations
 
@@ -21,101 +21,62 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.remote import commit, merge, plain, references, revisions, settings
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote import revisions
+from nessie_cli.repository.remote.server import Server
 
 
-def send(session: Session, change: Change, request_id: str | None = None) -> Any:
-    """Have the server make a change, or work it out if it is a dry run.
-
-    Returns the answer of the verb.
-    """
-    return _VERBS[type(change)](session, change, request_id)
+def send(server: Server, change: Change, request_id: str | None = None) -> Any:
+    """Returns the answer of the server to a change, or to its dry run."""
+    server.check_supported(change)
+    return _VERBS[type(change)](server, change, request_id)
 
 
-def _commit(session: Session, change: Commit, request_id: str | None) -> CommitResult:
+def _commit(server: Server, change: Commit, request_id: str | None) -> CommitResult:
     check_client_meta(change.meta)
-    words = (
-        change.branch,
-        list(change.operations),
-        change.meta,
-        change.expected_hash,
-        request_id,
-        change.dry_run,
-    )
-    request = commit.CommitRequest(*words)
-    return (
-        commit.commit(session, request)
-        if session.server.extensions
-        else plain.commit(session, request)
-    )
+    return server.commit(change, request_id)
 
 
-def _merge(session: Session, change: Merge, request_id: str | None) -> MergeResult:
-    options = structs.replace(change.options, request_id=request_id)
-    if options.meta is not None:
-        check_client_meta(options.meta)
-    combine = merge.merge if session.server.extensions else plain.merge
-    return combine(session, change.branch, revisions.resolve(session, change.source), options)
+def _merge(server: Server, change: Merge, request_id: str | None) -> MergeResult:
+    if change.options.meta is not None:
+        check_client_meta(change.options.meta)
+    source = revisions.resolve(server.session, change.source)
+    return server.merge(change, source, request_id)
 
 
-def _transplant(session: Session, change: Transplant, request_id: str | None) -> MergeResult:
-    options = structs.replace(change.options, request_id=request_id)
-    if options.meta is not None:
-        check_client_meta(options.meta)
+def _transplant(server: Server, change: Transplant, request_id: str | None) -> MergeResult:
+    if change.options.meta is not None:
+        check_client_meta(change.options.meta)
     if not change.commits:
         raise InvalidInput("No hashes given to transplant.")
-    combine = merge.transplant if session.server.extensions else plain.transplant
-    return combine(
-        session,
-        change.branch,
-        [revisions.existing(session, hash_) for hash_ in change.commits],
-        options,
-    )
+    commits = [revisions.existing(server.session, hash_) for hash_ in change.commits]
+    return server.transplant(structs.replace(change, commits=commits), request_id)
 
 
-def _create(session: Session, change: CreateReference, request_id: str | None) -> Reference:
-    target = revisions.existing(session, change.target)
-    words = (change.type, change.name, target)
-    return references.create(session, *words, message=change.message, request_id=request_id)
+def _create(server: Server, change: CreateReference, request_id: str | None) -> Reference:
+    target = revisions.existing(server.session, change.target)
+    return server.create_reference(structs.replace(change, target=target), request_id)
 
 
-def _assign(session: Session, change: AssignReference, request_id: str | None) -> Reference:
-    target = revisions.existing(session, change.target)
-    return references.assign(
-        session, change.name, target, expected_hash=change.expected_hash, request_id=request_id
-    )
+def _assign(server: Server, change: AssignReference, request_id: str | None) -> Reference:
+    target = revisions.existing(server.session, change.target)
+    return server.assign_reference(structs.replace(change, target=target), request_id)
 
 
-def _rename(session: Session, change: RenameReference, request_id: str | None) -> Reference:
-    if session.server.extensions:
-        return references.rename(
-            session,
-            change.old,
-            change.new,
-            expected_hash=change.expected_hash,
-            request_id=request_id,
-        )
-    return plain.rename_reference(
-        session, change.old, change.new, expected_hash=change.expected_hash
-    )
+def _rename(server: Server, change: RenameReference, request_id: str | None) -> Reference:
+    return server.rename_reference(change, request_id)
 
 
-def _delete(session: Session, change: DeleteReference, request_id: str | None) -> Reference:
-    return references.delete(
-        session, change.name, expected_hash=change.expected_hash, request_id=request_id
-    )
+def _delete(server: Server, change: DeleteReference, request_id: str | None) -> Reference:
+    return server.delete_reference(change, request_id)
 
 
 def _put_settings(
-    session: Session, change: PutSettings, request_id: str | None
+    server: Server, change: PutSettings, request_id: str | None
 ) -> Mapping[str, str | None]:
-    if session.server.extensions:
-        return settings.put(session, change.values, request_id)
-    return plain.put_settings(change.values)
+    return server.put_settings(change.values, request_id)
 
 
-_VERBS: Mapping[type[Change], Callable[[Session, Any, str | None], Any]] = {
+_VERBS: Mapping[type[Change], Callable[[Server, Any, str | None], Any]] = {
     Commit: _commit,
     Merge: _merge,
     Transplant: _transplant,

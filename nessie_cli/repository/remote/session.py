@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple, TypeVar
 
 from nessie_cli.errors import (
@@ -15,7 +15,7 @@ from nessie_cli.errors import (
 )
 from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry, Reference, RepositoryConfig
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.remote.known import Known
+from nessie_cli.repository.remote.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.transport import Query, Transport
 from nessie_cli.wire import answers, keys
 from nessie_cli.wire.extensions import ANNOUNCED
@@ -31,20 +31,24 @@ MOST_COMMITS = 20_000
 """Commits that a client remembers. A walk over more asks for some of them again."""
 MOST_HASHES = 100_000
 _ESCAPED_SINCE = (2, 2)
+_CLOCK_ERROR = timedelta(days=1)
+"""How much older than its parent a commit of another server may look. On ours it never does."""
 
 T = TypeVar("T")
 
 
-class Server(NamedTuple):
+class Configuration(NamedTuple):
     """The configuration of a server.
 
-    `extensions`: it is one of ours and announces the extensions.
+    `extensions` says whether it announces those of `wire.extensions`. `clock_error` is how much
+    older than its parent a commit may look.
     """
 
     default_branch: str
     created: datetime | None
     specification: str
     extensions: bool
+    clock_error: timedelta
 
 
 class Session:
@@ -59,32 +63,32 @@ class Session:
         self.transport = transport
         self.context = context
         self._most_pages = most_pages
-        self.server = _configuration(transport)
-        self.commits: Known[str, LogEntry] = Known(MOST_COMMITS)
+        self.configuration = _configuration(transport)
+        self.commits: BoundedCache[str, LogEntry] = BoundedCache(MOST_COMMITS)
         """Commits without their operations, by hash.
 
         A commit never changes, so an entry stays true.
         """
-        self.hashes: Known[str, bool] = Known(MOST_HASHES)
+        self.hashes: BoundedCache[str, bool] = BoundedCache(MOST_HASHES)
         """Hashes of commits that the server has named."""
-        self.steps: Known[str, str] = Known(MOST_COMMITS)
+        self.steps: BoundedCache[str, str] = BoundedCache(MOST_COMMITS)
         """Hashes by the revision that led to them, a whole hash and one step."""
         self.named(NO_ANCESTOR)
 
     @property
-    def config(self) -> RepositoryConfig:
-        """The configuration that every server gives: without settings."""
+    def repository_config(self) -> RepositoryConfig:
+        """The configuration of the repository, without settings."""
         return RepositoryConfig(
-            self.server.default_branch,
-            self.server.created,
-            f"REST {self.server.specification or 'unknown'}",
+            self.configuration.default_branch,
+            self.configuration.created,
+            f"REST {self.configuration.specification or 'unknown'}",
             {},
         )
 
     def key_text(self, key: ContentKey) -> str:
-        """A key in a URL, in the form that the server's specification version knows."""
+        """Returns a key in a URL, in the form that the server's specification version knows."""
         numbers = tuple(
-            int(part) for part in self.server.specification.split(".")[:2] if part.isdigit()
+            int(part) for part in self.configuration.specification.split(".")[:2] if part.isdigit()
         )
         return keys.encode_escaped(key) if numbers >= _ESCAPED_SINCE else keys.encode_legacy(key)
 
@@ -98,7 +102,7 @@ class Session:
         first: int = PAGE,
         most: int = PAGE,
     ) -> Iterator[T]:
-        """The records of a listing.
+        """Yields the records of a listing.
 
         Pages are fetched as they are consumed: `first` records, then up to `most`. Raises
         `StoreUnavailable` if the listing does not end: a page repeats a token, too many pages in a
@@ -133,17 +137,17 @@ class Session:
         )
 
     def reference(self, answer: Any, name: str = "reference") -> Reference:
-        """The reference of an answer; its hash is known from now on."""
+        """Returns the reference of an answer, and records its hash."""
         found = understood(answer, lambda answer: answers.decode_reference(answer[name]), name)
         self.named(found.hash)
         return found
 
     def named(self, hash_: str) -> None:
-        """Note a hash that the server has named."""
+        """Records a hash that the server has named."""
         self.hashes[hash_] = True
 
     def optional(self, ask: Callable[[], T], what: str) -> T:
-        """The answer to a request, or an error of one line if the server is too old for it."""
+        """Returns the answer to a request. Raises `NotAllowed` if the server is too old for it."""
         try:
             return ask()
         except NotFound as error:
@@ -153,19 +157,20 @@ class Session:
             raise self.too_old(what) from None
 
     def too_old(self, what: str) -> NotAllowed:
-        """The error for a verb or option that this server does not have."""
+        """Returns the error for a verb or option that this server does not have."""
+        specification = self.configuration.specification or "unknown"
         return NotAllowed(
-            f"server {self.transport.url} (specification {self.server.specification or 'unknown'})"
+            f"server {self.transport.url} (specification {specification})"
             f" cannot tell or do this: {what}"
         )
 
 
 def understood(answer: Any, decode: Callable[[Any], T], what: str) -> T:
-    """Decode an answer; a fault in it is the server's."""
+    """Decodes an answer. An error in it is reported as the server's."""
     return answers.understood(lambda: decode(answer), what)
 
 
-def _configuration(transport: Transport) -> Server:
+def _configuration(transport: Transport) -> Configuration:
     try:
         found = transport.get("config")
     except StoreNotFound:
@@ -185,7 +190,8 @@ def _configuration(transport: Transport) -> Server:
             " ends in /api/v2"
         )
     extra, created = found.get("additionalProperties"), found.get("repositoryCreationTimestamp")
-    return Server(
+    has_extensions = isinstance(extra, dict) and ANNOUNCED in extra
+    return Configuration(
         default_branch=str(found.get("defaultBranch") or "main"),
         created=understood(
             created, lambda text: decode_instant(text, "repositoryCreationTimestamp"), "config"
@@ -193,5 +199,6 @@ def _configuration(transport: Transport) -> Server:
         if created
         else None,
         specification=str(found.get("specVersion") or ""),
-        extensions=isinstance(extra, dict) and ANNOUNCED in extra,
+        extensions=has_extensions,
+        clock_error=timedelta() if has_extensions else _CLOCK_ERROR,
     )

@@ -54,7 +54,7 @@ Query = Mapping[str, str | list[str] | None]
 
 
 def segment(text: str) -> str:
-    """One segment of a path, percent-encoded, slashes too."""
+    """Returns a segment of a path, percent-encoded, slashes too."""
     return quote(text, safe="")
 
 
@@ -87,7 +87,7 @@ class Transport:
             self._headers[HEADER] = VERSION
 
     def get(self, path: str, query: Query | None = None) -> Any:
-        """The JSON of an answer; repeated if the server is busy or the connection broke."""
+        """Returns the JSON of an answer. Repeats the request if the server is busy."""
         return self._retried("GET", path, query, None)
 
     def send(
@@ -100,7 +100,7 @@ class Transport:
         request_id: str = "",
         safe: bool = False,
     ) -> Any:
-        """The JSON of the answer to a write.
+        """Returns the JSON of the answer to a write.
 
         It is repeated only if the server certainly did not begin it, or if repeating is `safe`.
         Raises `Lost` if it was sent and its outcome is unknown.
@@ -117,7 +117,7 @@ class Transport:
         raise fault
 
     def _fault_before_write(self, error: Exception, request_id: str) -> NessieError:
-        """The fault of a write that the server did not begin and may take later.
+        """Returns the fault of a write that the server did not begin and may take later.
 
         Raises `Lost` if it may have begun.
         """
@@ -141,7 +141,7 @@ class Transport:
         return self._unreachable(error)
 
     def close(self) -> None:
-        """Close the connections."""
+        """Closes the connections."""
         self._http.close()
         if self._authorization is not None:
             self._authorization.close()
@@ -211,7 +211,7 @@ class Transport:
     def _authorized(
         self, method: str, path: str, query: Query | None, body: Any, request_id: str
     ) -> Answer:
-        """The answer.
+        """Returns the answer.
 
         After a 401 the request is repeated with a new token: the server has not begun it.
         """
@@ -296,13 +296,13 @@ class _Authorization(Protocol):
     """The source of the `Authorization` header of each request."""
 
     def header(self) -> str:
-        """The header of the next request."""
+        """Returns the header of the next request."""
 
     def refused(self, header: str) -> bool:
-        """Whether there is another header after the server refused one."""
+        """Returns whether there is another header after the server refused one."""
 
     def close(self) -> None:
-        """Close connections."""
+        """Closes connections."""
 
 
 class _Configured:
@@ -316,7 +316,7 @@ class _Configured:
         return self.header() != header
 
     def close(self) -> None:
-        """Do nothing: no connection is open."""
+        """Does nothing: no connection is open."""
 
 
 def _authorization(access: Access) -> _Authorization | None:
@@ -360,7 +360,7 @@ def _encode(body: Any) -> bytes:
 
 
 def _json(answer: Answer) -> Any:
-    """The JSON of an answer, or None if it is empty or not JSON."""
+    """Returns the JSON of an answer, or None if it is empty or not JSON."""
     try:
         return answer.json() if answer.content else None
     except RecursionError:
@@ -373,7 +373,7 @@ def _json(answer: Answer) -> Any:
 
 
 def _is_nessie(document: Any) -> bool:
-    """Whether an error's body is a Nessie server's own."""
+    """Returns whether an error's body is a Nessie server's own."""
     return (
         isinstance(document, dict)
         and isinstance(document.get("errorCode"), str)
@@ -390,7 +390,7 @@ def _pause(fault: NessieError, number: int) -> float:
 
 
 def _seconds(retry_after: str) -> float | None:
-    """The seconds of `Retry-After`, a number or a date (RFC 9110, 10.2.3).
+    """Returns the seconds of `Retry-After`, a number or a date (RFC 9110, 10.2.3).
 
     None if it is neither.
     """

@@ -63,7 +63,7 @@ _CERTIFICATES = "a file of certificates cannot be read; see REQUESTS_CA_BUNDLE a
 
 
 def unreachable(url: str, error: OSError, *, timeout: float) -> StoreUnavailable:
-    """The error for a request that got no answer.
+    """Returns the error for a request that got no answer.
 
     It has the text of `error` only if that is our own: others can contain a secret.
     """
@@ -104,7 +104,7 @@ def _why(url: str, error: OSError, timeout: float) -> str:
 
 
 def never_sent(error: requests.RequestException) -> bool:
-    """Whether no connection was made, so that the server saw nothing."""
+    """Returns whether no connection was made, so that the server saw nothing."""
     if isinstance(
         error,
         exceptions.ConnectTimeout
@@ -117,7 +117,7 @@ def never_sent(error: requests.RequestException) -> bool:
 
 
 def for_good(error: OSError) -> bool:
-    """Whether another try would fail in the same way."""
+    """Returns whether another try would fail in the same way."""
     wrong = isinstance(error, exceptions.InvalidURL | exceptions.InvalidHeader) or not isinstance(
         error, requests.RequestException
     )
@@ -125,7 +125,7 @@ def for_good(error: OSError) -> bool:
 
 
 def _is_refused_tls(error: OSError) -> bool:
-    """Whether one side refused the other.
+    """Returns whether one side refused the other.
 
     TLS 1.3 refuses a client certificate only after the handshake, but before a request is read.
 
@@ -137,6 +137,6 @@ def _is_refused_tls(error: OSError) -> bool:
 
 
 def _reason(error: OSError) -> str:
-    """The name of the error of urllib3 inside one of requests."""
+    """Returns the name of the error of urllib3 inside one of requests."""
     inner = error.args[0] if error.args else None
     return type(getattr(inner, "reason", None)).__name__

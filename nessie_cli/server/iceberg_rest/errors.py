@@ -33,7 +33,7 @@ from nessie_cli.server.failures import (
     Unavailable,
     client_error,
 )
-from nessie_cli.server.http import JSON, Headers, Reply
+from nessie_cli.server.http import CLOSING, JSON, Headers, Reply
 from nessie_cli.server.table import NoRoute
 
 _READS = frozenset({"GET", "HEAD"})
@@ -41,8 +41,6 @@ _TOO_MANY = 429
 _UNAVAILABLE = 503
 REMEMBERED = frozenset({400, 403, 404, 406, 409, 422})
 """Statuses of refusals that are remembered for repetitions of the same request."""
-_CLOSING = frozenset({408, 413})
-"""Statuses after which the connection is closed: the client may still be sending."""
 _UNKNOWN_STATE = (
     "The connection to the store was lost while it was written; load the table to see whether the"
     " commit was carried out"
@@ -88,6 +86,19 @@ class NoSuchFile(Refused):
 
     def __init__(self, location: str) -> None:
         super().__init__(f"Failed to open input stream for file: {location} (it does not exist)")
+
+
+class NoWarehouse(Refused):
+    """The server has no warehouse, so it has no Iceberg REST catalog."""
+
+    status = 404
+    type = "NotFoundException"
+
+    def __init__(self) -> None:
+        super().__init__(
+            "this server has no warehouse for Iceberg tables. Hint: start it with"
+            " `nessie serve --warehouse URI`"
+        )
 
 
 class Exists(Refused):
@@ -159,7 +170,7 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
         headers.append((b"retry-after", RETRY_AFTER.encode()))
     if isinstance(error, Unauthenticated):
         headers.append((b"www-authenticate", error.challenge))
-    if status in _CLOSING:
+    if status in CLOSING:
         headers.append((b"connection", b"close"))
     # The frames of an error refer to large objects, such as a body.
     error.__traceback__ = error.__context__ = None

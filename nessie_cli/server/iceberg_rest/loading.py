@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.metadata import in_state
+from nessie_cli.iceberg.metadata import NO_SNAPSHOT, in_state
+from nessie_cli.iceberg.warehouses.metadata_text import Head, head_of, parsed
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView
 from nessie_cli.server.http import Reply
-from nessie_cli.server.iceberg_rest.answers import answer, answer_with, encoded
+from nessie_cli.server.iceberg_rest.answers import answer_with, encoded
 from nessie_cli.server.iceberg_rest.delegation import FileAccess
 from nessie_cli.server.iceberg_rest.etag import digest_of, etag
 from nessie_cli.server.iceberg_rest.session import Session
+from nessie_cli.wire.large_json import encode
 
 ALL, REFS = "all", "refs"
 
@@ -32,7 +36,9 @@ def table_answer(
     cache_key = digest, session.identity_of(content.metadata_location)
     body = bodies.find(cache_key)
     if body is None:
-        body = encoded(_loaded(session, content, snapshots, FileAccess()))
+        text = session.text(content.metadata_location)
+        metadata = _table_text(text, head_of(text, content.metadata_location), content, snapshots)
+        body = _loaded(metadata, content, for_client(session, FileAccess()))
         bodies.keep(cache_key, body)
     return answer_with(body, (b"etag", etag(digest, None)))
 
@@ -41,20 +47,51 @@ def _with_access(
     session: Session, key: ContentKey, content: IcebergTable, snapshots: str, digest: str
 ) -> Reply:
     """Returns the answer that loads a table, with access to its files."""
-    access = session.access_to(key, content, read_table(session, content))
-    body = _loaded(session, content, snapshots, access)
-    return answer(body, (b"etag", etag(digest, access.expires)))
+    text = session.text(content.metadata_location)
+    head = head_of(text, content.metadata_location)
+    access = session.access_to(key, content, _location_in(head))
+    metadata = _table_text(text, head, content, snapshots)
+    body = _loaded(metadata, content, for_client(session, access))
+    return answer_with(body, (b"etag", etag(digest, access.expires)))
 
 
-def _loaded(
-    session: Session, content: IcebergTable, snapshots: str, access: FileAccess
-) -> dict[str, Any]:
-    document = read_table(session, content)
-    return {
-        "metadata-location": content.metadata_location,
-        "metadata": _with_refs_only(document) if snapshots == REFS else document,
-        **for_client(session, access),
-    }
+def _table_text(text: bytes, head: Head, content: IcebergTable, snapshots: str) -> bytes:
+    """Returns the text of the metadata of a table in the state that its content names.
+
+    It is that of the file if the file has this state, which is not parsed then.
+    """
+    if snapshots == ALL and _is_in_state(head, content):
+        return text
+    document = dict(in_state(parsed(text, content.metadata_location), content))
+    return encode(_with_refs_only(document) if snapshots == REFS else document)
+
+
+def _loaded(metadata: bytes, content: IcebergTable | IcebergView, more: Mapping[str, Any]) -> bytes:
+    rest = encoded({"metadata-location": content.metadata_location, **more})
+    return b'{"metadata":%b,%b' % (metadata, rest[1:])
+
+
+def _is_in_state(head: Head, content: IcebergTable) -> bool:
+    """Returns whether `in_state` would certainly change nothing."""
+    snapshot_id = NO_SNAPSHOT if head.current_snapshot_id is None else head.current_snapshot_id
+    ids = head.current_schema_id, head.default_spec_id, head.default_sort_order_id, snapshot_id
+    return head.table_uuid is not None and ids == (
+        content.schema_id,
+        content.spec_id,
+        content.sort_order_id,
+        content.snapshot_id,
+    )
+
+
+def table_location(session: Session, content: IcebergTable) -> str:
+    """Returns the location of a table. Raises `InvalidInput` if its metadata has none."""
+    return _location_in(session.head(content.metadata_location))
+
+
+def _location_in(head: Head) -> str:
+    if not head.location:
+        raise InvalidInput("location must be a non-empty string")
+    return head.location
 
 
 def digest_for(session: Session, content: IcebergTable, snapshots: str) -> str:
@@ -81,13 +118,10 @@ def _with_refs_only(document: Document) -> Document:
 
 def view_answer(session: Session, content: IcebergView) -> Reply:
     """Returns the answer that loads a view."""
-    return answer(
-        {
-            "metadata-location": content.metadata_location,
-            "metadata": read_view(session, content),
-            "config": {},
-        }
-    )
+    text = session.text(content.metadata_location)
+    if head_of(text, content.metadata_location).current_version_id != content.version_id:
+        text = encode(read_view(session, content))
+    return answer_with(_loaded(text, content, {"config": {}}))
 
 
 def read_view(session: Session, content: IcebergView) -> Document:

@@ -15,6 +15,7 @@ from nessie_cli.iceberg.warehouses.tables import (
     namespace_location,
 )
 from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
+from nessie_cli.model.contents import MOST_PROPERTIES
 from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest.answers import NO_CONTENT, answer
 from nessie_cli.server.iceberg_rest.errors import (
@@ -32,8 +33,6 @@ from nessie_cli.server.iceberg_rest.names import (
 )
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
 
-MOST_PROPERTIES = 100_000
-"""The most properties that one request sets or removes."""
 _CREATE, _UPDATE = "CreateNamespaceRequest", "UpdateNamespacePropertiesRequest"
 
 

@@ -19,6 +19,7 @@ from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.auth.identity import Credentials, Unauthenticated
 from nessie_cli.server.auth.tokens import is_ours
 from nessie_cli.server.http import JSON, Headers, Reply, header
+from nessie_cli.server.iceberg_rest.session import IcebergCall
 
 LIFETIME = 3600
 """Seconds after which a client renews its token, if it does not expire before."""
@@ -27,21 +28,22 @@ _EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange"
 _PREFIX = "nessie_"
 _NOT_STORED = [(b"content-type", JSON), (b"cache-control", b"no-store")]
 _FORM = b"application/x-www-form-urlencoded"
-MOST_BYTES, MOST_FIELDS = 8 << 10, 20
-"""The largest form, which is read on the event loop before the caller is known."""
+MOST_FIELDS = 20
+"""The most fields of a form, which is read on the event loop before the caller is known."""
 
 
-async def token(gate: Gate | None, headers: Headers, body: bytes) -> Reply:
+async def token(call: IcebergCall) -> Reply:
     """`POST /v1/oauth/tokens`."""
+    headers = call.all_headers
     if header(headers, b"content-type").partition(b";")[0].strip().lower() != _FORM:
         return _error("invalid_request", f"the body must be {_FORM.decode()}")
     try:
         fields = parse_qsl(
-            body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
+            call.body.decode("utf-8", "replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS
         )
     except ValueError:
         return _error("invalid_request", f"the form has more than {MOST_FIELDS} fields")
-    return _granted(gate, headers, dict(fields))
+    return _granted(call.services.gate, headers, dict(fields))
 
 
 def _granted(gate: Gate | None, headers: Headers, form: Mapping[str, str]) -> Reply:

@@ -1,4 +1,4 @@
-"""The endpoint, reference and warehouse that a path names.
+"""The endpoint that a path names, and the reference and warehouse in it.
 
 Paths are matched raw, each segment decoded once, so an encoded slash stays inside a name. As Java's
 clients encode names as forms do, a `+` is a space.
@@ -8,38 +8,46 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.server.iceberg_rest import oauth
 from nessie_cli.server.iceberg_rest.config import configuration
-from nessie_cli.server.iceberg_rest.endpoints import ENDPOINTS, SIGN, Endpoint
-from nessie_cli.server.iceberg_rest.prefix import BELOW, Prefix, read
-from nessie_cli.server.table import NoRoute, check_escapes
+from nessie_cli.server.iceberg_rest.endpoints import ENDPOINTS, SIGN
+from nessie_cli.server.iceberg_rest.prefix import BELOW
+from nessie_cli.server.table import (
+    FORM,
+    Doc,
+    Endpoint,
+    Match,
+    NoRoute,
+    Param,
+    bind,
+    check_escapes,
+)
 
-CONFIG = Endpoint("GET", "/v1/config", configuration, lasts=True)
-_ALL = (CONFIG, Endpoint("POST", "/v1/oauth/tokens", None), *ENDPOINTS, SIGN)
+CONFIG = Endpoint(
+    "GET", f"{BELOW}/v1/config", configuration, cacheable=True, doc=Doc(query=(Param("warehouse"),))
+)
+TOKEN = Endpoint(
+    "POST", f"{BELOW}/v1/oauth/tokens", oauth.token, body=FORM, is_open=True, is_page=True
+)
 _CACHED, _LONGEST_CACHED = 1024, 512
 """The number of paths whose endpoints are cached, and their most characters."""
 _MOST_SEGMENTS = 40
 """The most segments of a path: the number of its readings grows with their square."""
 _PATTERNS: dict[int, list[tuple[Endpoint, tuple[str, ...]]]] = {}
 """The endpoints by their number of segments after `v1`."""
-for _one in _ALL:
-    _pattern = tuple(_one.path.split("/")[2:])
-    _PATTERNS.setdefault(len(_pattern), []).append((_one, _pattern))
-
-
-class Match(NamedTuple):
-    """The endpoint of a request, its reference and warehouse, and its path segments."""
-
-    endpoint: Endpoint
-    prefix: Prefix
-    segments: Mapping[str, str]
+for _endpoint in (CONFIG, TOKEN, *ENDPOINTS, SIGN):
+    _pattern = tuple(_endpoint.path.split("/")[3:])
+    _PATTERNS.setdefault(len(_pattern), []).append((_endpoint, _pattern))
 
 
 def match(method: str, raw_path: str) -> Match:
-    """Returns the endpoint of a request. Raises `NoRoute`, and `InvalidInput` for a wrong path."""
+    """Returns the endpoint of a request, with the reference before `v1` as the segment `ref`.
+
+    Raises `NoRoute`, and `InvalidInput` for a wrong path.
+    """
     find = _find_cached if len(raw_path) <= _LONGEST_CACHED else _find
     return find(method, raw_path)
 
@@ -51,7 +59,7 @@ def _find(method: str, raw_path: str) -> Match:
         raise NoRoute(allowed)
     for front, rest in _splits(segments):
         for endpoint, pattern in _PATTERNS.get(len(rest), ()):
-            bound = _bind(pattern, rest)
+            bound = bind(pattern, rest, empty=True)
             if bound is not None:
                 if endpoint.method == method:
                     return _matched(endpoint, front, bound)
@@ -80,26 +88,17 @@ def _splits(segments: Sequence[str]) -> Iterator[tuple[str | None, list[str]]]:
             yield front, ["/".join(rest[:end]), *rest[end:]]
 
 
-def _bind(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
-    bound = {}
-    for wanted, segment in zip(pattern, segments, strict=True):
-        if wanted[:1] == "{":
-            bound[wanted[1:-1]] = segment
-        elif wanted != segment:
-            return None
-    return bound
-
-
 def _matched(endpoint: Endpoint, front: str | None, bound: Mapping[str, str]) -> Match:
     segments = {name: _decoded(text) for name, text in bound.items()}
-    prefix = read(front and _decoded(front), segments.pop("prefix", None))
     for name, text in segments.items():
-        if not text:
+        if not text and name != "prefix":
             raise InvalidInput(
                 f"{name}: is empty. Tables and views at the root have no namespace; Iceberg REST"
                 " cannot address them"
             )
-    return Match(endpoint, prefix, segments)
+    if front:
+        segments["ref"] = _decoded(front)
+    return Match(endpoint, segments)
 
 
 def _decoded(segment: str) -> str:

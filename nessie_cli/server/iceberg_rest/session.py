@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple, NoReturn
 from urllib.parse import quote
 
@@ -29,8 +29,9 @@ from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.locations import LocationRefused
-from nessie_cli.iceberg.warehouses.metadata_files import LocalFile, MetadataFiles
-from nessie_cli.iceberg.warehouses.tables import LOCATION, check_own_metadata
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES, Head, head_of, parsed
+from nessie_cli.iceberg.warehouses.tables import check_own_metadata
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (
     CommitMeta,
@@ -48,8 +49,11 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.requests import Submission
 from nessie_cli.server import targets
+from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.call import Call, CallerAccess, Catalog
 from nessie_cli.server.commit_meta import merged_with_headers
+from nessie_cli.server.exchange import Exchange
+from nessie_cli.server.http import Reply
 from nessie_cli.server.iceberg_rest import idempotency
 from nessie_cli.server.iceberg_rest.delegation import Delegation, FileAccess, Table
 from nessie_cli.server.iceberg_rest.errors import NoSuchFile
@@ -57,12 +61,16 @@ from nessie_cli.server.iceberg_rest.prefix import (
     Prefix,
     announced,
     client_uri,
+    read,
     with_parameter,
 )
 from nessie_cli.server.runtime.writer import Write, Writer
+from nessie_cli.server.table import WRITES_FILES, Match
 
 MOST_TRIES = 20
 """How often a change is computed again after lost races."""
+MOST_METADATA = 2 * MAX_BYTES
+"""The most bytes of all metadata files that a request reads to make a change."""
 _APPLICATION = {"application-type": ("iceberg",)}
 """A property of each commit, as Iceberg's own catalogs for Nessie write it."""
 _DIGEST = 16
@@ -81,17 +89,18 @@ class Services(NamedTuple):
     idempotency: idempotency.Idempotency
     bodies: ByteCache
     """Encoded answers that load tables, by all that they depend on."""
+    gate: Gate | None = None
 
 
 class Proposal(NamedTuple):
     """A change of the branch: nothing if there are no operations.
 
-    `files` are new metadata files, `content_ids` are those of new contents, by key.
+    `files` are new metadata files as text, `content_ids` are those of new contents, by key.
     """
 
     message: str = ""
     operations: Sequence[Operation] = ()
-    files: Sequence[tuple[str, Document]] = ()
+    files: Sequence[tuple[str, bytes]] = ()
     content_ids: Mapping[ContentKey, str] = {}
 
 
@@ -105,16 +114,38 @@ class Changed(NamedTuple):
 class IcebergCall(Call):
     """A request to the catalog. Its idempotency key is the request id of its write."""
 
-    who = ""
-    """The caller."""
-    scheme = "http"
-    """`http` or `https`, of the connection."""
+    most_values = 500_000
+    """A table or view with a hundred thousand columns has as many."""
     checks_locations = False
     """The handlers check locations in metadata that they have read."""
-    target = ""
-    """The method, path and query as the client sent them."""
-    sent = b""
-    """The body as the client sent it."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        match: Match,
+        catalog: Catalog,
+        body: bytes,
+        services: Services,
+    ) -> None:
+        scope = exchange.scope
+        query = scope["query_string"]
+        super().__init__(catalog, match.segments, query.decode("latin-1"), exchange.headers, body)
+        self.services = services
+        self.all_headers = exchange.headers
+        self.who = exchange.principal
+        """The caller."""
+        self.scheme: str = scope["scheme"]
+        """`http` or `https`, of the connection."""
+        self.target = f"{exchange.method} {scope['raw_path']!r} {query!r}"
+        """The method, path and query as the client sent them."""
+        self.sent = body
+        """The body as the client sent it."""
+        self.writes = match.endpoint.effect is WRITES_FILES
+
+    def answer(self, handler: Callable[[Session], Reply]) -> Reply:
+        """Returns the answer of a handler. A write under an idempotency key happens once."""
+        session = Session(self, self._catalog, self.services)
+        return session.once(partial(handler, session)) if self.writes else handler(session)
 
     @cached_property
     def request_id(self) -> str | None:
@@ -140,23 +171,21 @@ class IcebergCall(Call):
 class Session:
     """One request: reads with the rights of its caller, and changes of the branch."""
 
-    def __init__(
-        self, call: IcebergCall, catalog: Catalog, prefix: Prefix, services: Services
-    ) -> None:
+    def __init__(self, call: IcebergCall, catalog: Catalog, services: Services) -> None:
         self.call = call
         self.services = services
         self._catalog = catalog
-        self._in_path = prefix
-        self._written: dict[str, Document] = {}
-        self.local_file: LocalFile | None = None
-        """The local file on which the answer depends, and which another program may delete."""
+        self._written: dict[str, bytes] = {}
+        self._read_bytes = 0
 
     # -- the names in the request ------------------------------------------------------------------
 
     @cached_property
     def _prefix(self) -> Prefix:
         """The reference and warehouse in the path, and in the parameter of the configuration."""
-        return with_parameter(self._in_path, self.call.text("warehouse"))
+        segments = self.call.segments
+        in_path = read(segments.get("ref"), segments.get("prefix"))
+        return with_parameter(in_path, self.call.text("warehouse"))
 
     @cached_property
     def warehouse(self) -> Warehouse:
@@ -227,27 +256,38 @@ class Session:
         Raises `NoSuchFile` if a local file is missing. Does not look for a remote one.
         """
         try:
-            self.local_file = self.files.local_file(location)
+            file = self.call.local_file = self.files.local_file(location)
         except MissingFile:
             raise NoSuchFile(location) from None
-        return self.local_file or self.warehouse.name
+        return file or self.warehouse.name
 
-    def read(self, location: str) -> Document:
-        """Returns the document of a metadata file that a commit names.
+    def text(self, location: str, *, committed: bool = True) -> bytes:
+        """Returns the text of a metadata file.
 
-        It may come from memory. Raises what `MetadataFiles.read` raises, and `NoSuchFile`.
+        One that a commit names (`committed`) may come from memory. Raises what `MetadataFiles.read`
+        raises, `NoSuchFile`, and `InvalidInput` if the files of a change are too large together.
         """
+        if (written := self._written.get(location)) is not None:
+            return written
         try:
-            return self._written.get(location) or self.files.read(location, committed=True)
+            text = self.files.read(location, committed=committed)
         except MissingFile:
             raise NoSuchFile(location) from None
+        self._read_bytes += len(text)
+        if self._read_bytes > MOST_METADATA:
+            raise InvalidInput(
+                "the metadata files that this request needs have more than"
+                f" {MOST_METADATA // 2**20} MiB together. Hint: change fewer tables at once"
+            )
+        return text
 
-    def read_foreign(self, location: str) -> Document:
-        """Returns the document of a metadata file that no commit names yet; see `read`."""
-        try:
-            return self.files.read(location)
-        except MissingFile:
-            raise NoSuchFile(location) from None
+    def head(self, location: str) -> Head:
+        """Returns the head of a metadata file that a commit names; see `text`."""
+        return head_of(self.text(location), location)
+
+    def read(self, location: str, *, committed: bool = True) -> Document:
+        """Returns the document of a metadata file; see `text`."""
+        return parsed(self.text(location, committed=committed), location)
 
     # -- access to files ---------------------------------------------------------------------------
 
@@ -260,17 +300,18 @@ class Session:
         self,
         key: ContentKey,
         content: IcebergTable | None,
-        document: Document,
+        location: str,
         mode: str | None = None,
     ) -> FileAccess:
         """Returns how the client accesses the files of a table.
 
         There is none if the metadata file lies outside of the table's location, unless the caller
-        may choose locations. `content` is None if the server has just issued the location.
+        may choose locations. `location` is that of the table. `content` is None if the server has
+        just issued it.
         """
         mode = self.delegation_mode if mode is None else mode
         try:
-            self.check_own_metadata(key, content, document)
+            self.check_own_metadata(key, content, location)
         except LocationRefused:
             return FileAccess()
         if not mode:
@@ -280,7 +321,7 @@ class Session:
             ref=self.reference_text,
             key=key,
             content_id=content_id,
-            location=document[LOCATION],
+            location=location,
             resource=self._resource(key),
             catalog=client_uri(self.call.scheme, self.header),
             caller=self.call.who,
@@ -311,14 +352,14 @@ class Session:
         return policy is not None and policy.may_choose_location(self._branch, key, type_)
 
     def check_own_metadata(
-        self, key: ContentKey, content: IcebergTable | IcebergView | None, document: Document
+        self, key: ContentKey, content: IcebergTable | IcebergView | None, location: str
     ) -> None:
         """Raises `LocationRefused` if metadata names a location that does not contain its file.
 
         Callers who may choose locations are not checked, nor what the server has just made.
         """
         if content is not None and not self.may_choose_location(key, content.type):
-            check_own_metadata(document, content.metadata_location)
+            check_own_metadata(location, content.metadata_location)
 
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""
@@ -344,6 +385,7 @@ class Session:
         for number in range(1, MOST_TRIES + 1):
             state = self.state()
             self._check_writable(state.reference)
+            self._read_bytes = 0
             proposal = make(state)
             if not proposal.operations:
                 return Changed(state, state)
@@ -387,13 +429,13 @@ class Session:
             policy.before(change)
 
     @contextmanager
-    def _writing(self, files: Sequence[tuple[str, Document]]) -> Iterator[None]:
+    def _writing(self, files: Sequence[tuple[str, bytes]]) -> Iterator[None]:
         """Writes metadata files, and removes them if certainly no commit needs them."""
         self._written = {}
         try:
-            for location, document in files:
-                self._written[location] = document
-                self.files.write(location, document)
+            for location, text in files:
+                self._written[location] = text
+                self.files.write(location, text)
         except BaseException:
             self._remove_written()
             raise
@@ -431,7 +473,7 @@ class Session:
 
     # -- repetitions -------------------------------------------------------------------------------
 
-    def once(self, run: Callable[[], Any]) -> Any:
+    def once(self, run: Callable[[], Reply]) -> Reply:
         """Runs a request that writes. Under an idempotency key it happens once."""
         key, digest = self.call.request_id, self.call.digest
         if key is None or digest is None:

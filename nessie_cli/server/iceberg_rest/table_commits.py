@@ -18,6 +18,7 @@ from nessie_cli.iceberg.warehouses.locations import (
     PATH_PROPERTIES,
     LocationRefused,
     next_metadata_file,
+    text_of,
 )
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import ContentKey, Delete, IcebergTable, Namespace, Operation, Put
@@ -28,6 +29,7 @@ from nessie_cli.server.iceberg_rest.loading import for_client, read_table, table
 from nessie_cli.server.iceberg_rest.names import TABLE, child, namespace_in, need_free, need_table
 from nessie_cli.server.iceberg_rest.session import Proposal, Session
 from nessie_cli.server.iceberg_rest.tables import key_in_path
+from nessie_cli.wire.large_json import encode
 
 GC_ENABLED = "gc.enabled"
 """The property that allows engines to delete files.
@@ -61,9 +63,8 @@ def create_table(session: Session) -> Reply:
         document = _new_document(session, state, key, body, table_uuid)
         file = next_metadata_file(document["location"], document["properties"], None)
         content = content_of(document, file)
-        return Proposal(
-            messages.created(key), [Put(key, content)], [(file, document)], {key: table_uuid}
-        )
+        files = [(file, encode(document))]
+        return Proposal(messages.created(key), [Put(key, content)], files, {key: table_uuid})
 
     after = session.change(make).after
     return table_answer(session, key, need_table(after, key))
@@ -78,7 +79,7 @@ def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) 
     session.check_may_put(state, key, IcebergTable(metadata_location="staged"))
     document = _new_document(session, state, key, body, table_uuid)
     session.files.make_folders(document[LOCATION])
-    access = session.access_to(key, None, document)
+    access = session.access_to(key, None, document[LOCATION])
     return answer({"metadata": document, **for_client(session, access)})
 
 
@@ -148,7 +149,7 @@ def registered(
             f"metadata file {location}: the caller may not choose locations, so it cannot register"
             " tables or views. Hint: create the table without a location"
         )
-    document = session.read_foreign(location)
+    document = session.read(location, committed=False)
     try:
         content = content_of(document, location)
         check_table_locations(session.files, document, None, may_choose=True)
@@ -164,7 +165,7 @@ def registered(
 def _uuid_of(session: Session, content: IcebergTable) -> object:
     """Returns the UUID of a table. Without one, the result never equals another UUID."""
     try:
-        return session.read(content.metadata_location).get("table-uuid") or object()
+        return session.head(content.metadata_location).table_uuid or object()
     except (InvalidInput, NoSuchFile):
         return object()
 
@@ -173,22 +174,15 @@ def _uuid_of(session: Session, content: IcebergTable) -> object:
 
 
 class Made(NamedTuple):
-    """A table in a commit: content and metadata before, metadata after, and the message.
+    """A change of a table: its new content, metadata file and message. None changes nothing.
 
     A new table has a content id that the server has chosen.
     """
 
-    key: ContentKey
-    there: IcebergTable | None
-    base: Document | None
-    document: Document
+    put: Put
+    file: tuple[str, bytes]
     message: str
     new_id: str | None = None
-
-    @property
-    def changes(self) -> bool:
-        """Whether the commit changes anything."""
-        return self.document is not self.base
 
 
 class Changes(NamedTuple):
@@ -222,16 +216,18 @@ def commit_table(session: Session) -> Reply:
 
     def make(state: State) -> Proposal:
         made = made_by(session, state, key, [changes])
-        return proposal_of([made], made.message)
+        return proposal_of([made], made.message) if made else Proposal()
 
     after = session.change(make).after
     return table_answer(session, key, need_table(after, key))
 
 
-def made_by(session: Session, state: State, key: ContentKey, several: Sequence[Changes]) -> Made:
+def made_by(
+    session: Session, state: State, key: ContentKey, several: Sequence[Changes]
+) -> Made | None:
     """Returns a table with changes made in order; each requirement is checked on their result.
 
-    Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
+    Returns None if they change nothing. Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
     """
     try:
         if requirements.creates(several[0].requirements):
@@ -268,21 +264,37 @@ def _created_by(
     ]
     updates, document = _applied(None, several, defaults)
     _check_locations(session, key, document, issued)
-    return Made(key, None, None, document, messages.created(key, updates), own_uuid)
+    return _made(key, None, document, messages.created(key, updates), own_uuid)
 
 
 def _updated_by(
     session: Session, state: State, key: ContentKey, several: Sequence[Changes]
-) -> Made:
-    """Returns a table that exists with the changes."""
+) -> Made | None:
+    """Returns a table that exists with the changes, None if they change nothing."""
     there = need_table(state, key)
     base = read_table(session, there)
     updates, document = _applied(base, several, [], there.metadata_location)
-    if document is not base:
-        session.check_own_metadata(key, there, base)
-    if document is not base and paths_of(document) != paths_of(base):
+    if document is base:
+        return None
+    session.check_own_metadata(key, there, text_of(base, LOCATION))
+    if paths_of(document) != paths_of(base):
         _check_locations(session, key, document, base[LOCATION])
-    return Made(key, there, base, document, messages.changed(key, updates))
+    return _made(key, there, document, messages.changed(key, updates))
+
+
+def _made(
+    key: ContentKey,
+    there: IcebergTable | None,
+    document: Document,
+    message: str,
+    new_id: str | None = None,
+) -> Made:
+    """Returns a change of a table, with its metadata as text, which takes the least memory."""
+    current = there.metadata_location if there else None
+    file = next_metadata_file(document["location"], document["properties"], current)
+    content = content_of(document, file)
+    put = Put(key, content.with_id(there.id if there else None), there)
+    return Made(put, (file, encode(document)), message, new_id)
 
 
 def _applied(
@@ -314,18 +326,7 @@ def paths_of(document: Mapping[str, Any]) -> list[Any]:
 
 def proposal_of(several: Sequence[Made], message: str) -> Proposal:
     """Returns the commit of several tables: one metadata file and one Put per changed table."""
-    puts, files, new_ids = [], [], {}
-    for made in several:
-        if not made.changes:
-            continue
-        current = made.there.metadata_location if made.there else None
-        document = made.document
-        file = next_metadata_file(document["location"], document["properties"], current)
-        content = content_of(document, file)
-        puts.append(
-            Put(made.key, content.with_id(made.there.id if made.there else None), made.there)
-        )
-        files.append((file, document))
-        if made.new_id is not None:
-            new_ids[made.key] = made.new_id
-    return Proposal(message, puts, files, new_ids)
+    new_ids = {made.put.key: made.new_id for made in several if made.new_id is not None}
+    return Proposal(
+        message, [made.put for made in several], [made.file for made in several], new_ids
+    )

@@ -14,8 +14,8 @@ from nessie_cli.server.iceberg_rest.loading import (
     ALL,
     REFS,
     digest_for,
-    read_table,
     table_answer,
+    table_location,
 )
 from nessie_cli.server.iceberg_rest.names import (
     child,
@@ -62,7 +62,7 @@ def load_credentials(session: Session) -> Reply:
     key = key_in_path(session)
     content = need_table(session.state(), key)
     mode = session.services.delegation.mode(VENDED_CREDENTIALS, session.warehouse)
-    access = session.access_to(key, content, read_table(session, content), mode)
+    access = session.access_to(key, content, table_location(session, content), mode)
     return answer({"storage-credentials": access.credentials})
 
 

@@ -38,10 +38,14 @@ def commit(session: Session) -> Reply:
         raise InvalidInput(f"{_REQUEST}: table-changes is empty")
 
     def make(state: State) -> Proposal:
-        several = [made_by(session, state, key, changes) for key, changes in by_key.items()]
-        changed = [made.message for made in several if made.changes]
-        message = f"change {len(changed)} tables\n\n" + "\n".join(changed)
-        return proposal_of(several, changed[0] if len(changed) == 1 else message)
+        several = [
+            made
+            for key, changes in by_key.items()
+            if (made := made_by(session, state, key, changes))
+        ]
+        messages = [made.message for made in several]
+        message = f"change {len(several)} tables\n\n" + "\n".join(messages)
+        return proposal_of(several, messages[0] if len(several) == 1 else message)
 
     session.change(make)
     return NO_CONTENT

@@ -7,7 +7,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.warehouses.locations import next_metadata_file
+from nessie_cli.iceberg.warehouses.locations import next_metadata_file, text_of
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations
 from nessie_cli.model import ContentKey, IcebergView, Put
 from nessie_cli.server.http import Reply
@@ -31,6 +31,7 @@ from nessie_cli.server.iceberg_rest.table_commits import (
     paths_of,
     registered,
 )
+from nessie_cli.wire.large_json import encode
 
 _CREATE, _REGISTER = "CreateViewRequest", "RegisterViewRequest"
 _COMMIT = "CommitViewRequest"
@@ -68,7 +69,7 @@ def create_view(session: Session) -> Reply:
         _check_locations(session, key, document, issued)
         file = next_metadata_file(location, properties, None)
         put = Put(key, content_of(document, file))
-        return Proposal(f"create view {key}", [put], [(file, document)], {key: view_uuid})
+        return Proposal(f"create view {key}", [put], [(file, encode(document))], {key: view_uuid})
 
     return view_answer(session, need_view(session.change(make).after, key))
 
@@ -120,13 +121,13 @@ def replace_view(session: Session) -> Reply:
             document = updated(base, changes.updates, now())
         if document is base:
             return Proposal()
-        session.check_own_metadata(key, there, base)
+        session.check_own_metadata(key, there, text_of(base, LOCATION))
         if paths_of(document) != paths_of(base):
             _check_locations(session, key, document, base[LOCATION])
         properties = document["properties"]
         file = next_metadata_file(document[LOCATION], properties, there.metadata_location)
         put = Put(key, content_of(document, file).with_id(there.id), there)
-        return Proposal(f"replace view {key}", [put], [(file, document)])
+        return Proposal(f"replace view {key}", [put], [(file, encode(document))])
 
     return view_answer(session, need_view(session.change(make).after, key))
 

@@ -68,18 +68,13 @@ A = TypeVar("A", bound=Cacheable)
 
 
 class Answers(Generic[A]):
-    """Answers by request. Only for one thread. Reading the version takes microseconds."""
+    """Answers by request. Only for one thread."""
 
-    def __init__(self, repository: Repository, most_bytes: int = MOST_BYTES) -> None:
-        self._repository = repository
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
         self._version: Hashable | None = None
         self._bytes = 0
         self._kept: dict[Hashable, A] = {}
-
-    def version(self) -> Hashable | None:
-        """Returns a value that changes with every write, or None if it is unavailable."""
-        return self._repository.version()
 
     def find(self, request: Hashable, version: Hashable | None) -> A | None:
         """Returns the cached answer to a request at this version of the store."""

@@ -21,7 +21,8 @@ class Batches(Generic[T, R]):
     """Runs `run` on a thread for all arguments that wait; it returns one result for each.
 
     A run begins after its arguments have arrived, so a result is never older than the request. One
-    run takes place at a time. At most `most_waiting` arguments wait, if it is given.
+    run takes place at a time. Its error is for all arguments that wait when it ends: each of them
+    would wait as long for its own. At most `most_waiting` arguments wait, if it is given.
     """
 
     def __init__(
@@ -66,10 +67,13 @@ class Batches(Generic[T, R]):
     def _deliver(
         self, asked: Sequence[asyncio.Future[R]], done: asyncio.Future[Sequence[R]]
     ) -> None:
+        error = done.exception()
+        if error is not None:
+            asked = [*asked, *(future for _, future in self._waiting)]
+            self._waiting = []
         self._is_running = bool(self._waiting)
         if self._is_running:
             self._start()
-        error = done.exception()
         results = done.result() if error is None else ()
         for number, future in enumerate(asked):
             if future.done():

@@ -11,7 +11,7 @@ discards for a limited time, and disconnects when the client has done so or fall
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import partial
 from typing import Any
 from weakref import ref
@@ -21,15 +21,11 @@ import uvicorn
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
-from nessie_cli.server.app import Server
+from nessie_cli.server.app import Pipeline
 from nessie_cli.server.http import ARRIVED, AT_ONCE, DRAIN_SECONDS, LOST, SILENCE, Limits
 from nessie_cli.server.runtime.replies import TOO_MANY, refusal, refusing, send_at_once
+from nessie_cli.server.runtime.workers import GRACE
 
-GRACE = 20
-"""Seconds that requests have to finish when the server is stopped.
-
-Closing takes up to ten more seconds. Most supervisors kill a process after 30.
-"""
 PROBE_EVERY = 0.5
 """Seconds between checks whether a silent waiting client is still connected."""
 PARSED_AT_ONCE = 4096
@@ -40,13 +36,9 @@ _TOO_SLOW = 408
 _MALFORMED = 400
 
 
-def configuration(app: Server | Callable[[], Server], **named: Any) -> uvicorn.Config:
-    """Returns the configuration of uvicorn, with our connections and without its logs.
-
-    With `factory=True`, the application is created in the process that runs it.
-    """
-    if isinstance(app, Server) and app.tls is not None:
-        named["ssl_context_factory"] = lambda *_: app.tls
+def configuration(app: Pipeline) -> uvicorn.Config:
+    """Returns the configuration of uvicorn, with our connections and without its logs."""
+    tls = app.tls
     return uvicorn.Config(
         app,
         http=Connection,
@@ -57,7 +49,7 @@ def configuration(app: Server | Callable[[], Server], **named: Any) -> uvicorn.C
         server_header=False,
         proxy_headers=False,
         timeout_graceful_shutdown=GRACE,
-        **named,
+        ssl_context_factory=None if tls is None else lambda *_: tls,
     )
 
 
@@ -95,7 +87,7 @@ class _Flow(FlowControl):
 
 
 class Connection(HttpToolsProtocol):
-    """A client of a `Server`, within its limits."""
+    """A client of a `Pipeline`, within its limits."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)

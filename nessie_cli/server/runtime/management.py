@@ -7,36 +7,38 @@ from __future__ import annotations
 
 import socket
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
-from nessie_cli.server.app import Application
+from nessie_cli.server.app import Pipeline
 
 _CLOSES_WITHIN = 5.0
 """Seconds that running checks have when the server stops."""
 
 
-class Management:
-    """Answers with an application on a listening socket, until it is closed."""
-
-    def __init__(self, application: Application, listener: socket.socket) -> None:
-        config = uvicorn.Config(
-            application,
-            ws="none",
-            lifespan="off",
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            proxy_headers=False,
-            timeout_graceful_shutdown=1,
-        )
-        self._server = uvicorn.Server(config)
-        self._thread = threading.Thread(
-            target=self._server.run, args=([listener],), name="management", daemon=True
-        )
-        self._thread.start()
-
-    def close(self) -> None:
-        """Stops listening."""
-        self._server.should_exit = True
-        self._thread.join(_CLOSES_WITHIN)
+@contextmanager
+def managed(application: Pipeline, listeners: list[socket.socket]) -> Iterator[None]:
+    """Answers with an application on listening sockets within the block, if there are any."""
+    if not listeners:
+        yield
+        return
+    config = uvicorn.Config(
+        application,
+        ws="none",
+        lifespan="off",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, args=(listeners,), name="management", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(_CLOSES_WITHIN)

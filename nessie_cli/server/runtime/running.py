@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import ipaddress
 import os
 import shutil
-import signal
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,24 +18,35 @@ from msgspec import Struct
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.app import Parts, Server
+from nessie_cli.server.app import Parts, Pipeline
 from nessie_cli.server.auth.browsers import Hosts
 from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.call import Catalog
 from nessie_cli.server.extensions import EXTENSIONS
 from nessie_cli.server.http import Limits
-from nessie_cli.server.pages import management_pages, pages
+from nessie_cli.server.iceberg_rest.errors import NoWarehouse
+from nessie_cli.server.iceberg_rest.errors import failure as iceberg_failure
+from nessie_cli.server.nessie import nessie_dialect
+from nessie_cli.server.pages import Health, checks, pages
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.connections import configuration
-from nessie_cli.server.runtime.management import Management
+from nessie_cli.server.runtime.management import managed
 from nessie_cli.server.runtime.memory import collect_rarely
 from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.threads import Threads
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
-from nessie_cli.server.runtime.workers import HEALTHCHECK, SharedLog, Workers, listen, set_ready
-from nessie_cli.server.table import RouteTable
+from nessie_cli.server.runtime.workers import (
+    STOPPING,
+    SharedLog,
+    Workers,
+    handled,
+    listen,
+    set_ready,
+)
+from nessie_cli.server.table import Match, RouteTable
 
 
 class Settings(NamedTuple):
@@ -103,17 +111,45 @@ def is_loopback(host: str) -> bool:
     )
 
 
-def application(repository: Repository, parts: Parts | None = None) -> Server:
+class Applications(NamedTuple):
+    """The application of the server, and that of its management port."""
+
+    main: Pipeline
+    management: Pipeline
+
+
+def application(repository: Repository, parts: Parts | None = None) -> Pipeline:
     """Returns the ASGI application over a repository."""
-    server = Server(*_content(repository), parts)
-    server.beside = pages(server)
-    return server
+    return applications(repository, parts or Parts()).main
 
 
-def _content(repository: Repository) -> tuple[Catalog, RouteTable]:
-    return Catalog(repository, repository.config().default_branch, Pieces()), RouteTable(
-        (*ROUTES, *EXTENSIONS)
+def applications(repository: Repository, parts: Parts) -> Applications:
+    """Returns the ASGI applications over a repository, which share their threads."""
+    parts = parts._replace(metrics=parts.metrics or Metrics())
+    limits, default_branch = parts.limits, repository.config().default_branch
+    threads = Threads(repository, limits)
+    probes = checks(parts, Health(repository, default_branch, threads.checker))
+    nessie = nessie_dialect((*ROUTES, *EXTENSIONS, *pages(parts), *probes), limits.reads)
+    catalog = Catalog(repository, default_branch, Pieces(), filter_seconds=limits.filter_seconds)
+    if parts.warehouses is None:
+        iceberg = nessie._replace(match=_no_warehouse, failure=iceberg_failure)
+    else:
+        # Loading these modules takes up to a second.
+        from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
+        from nessie_cli.server.iceberg_rest.api import iceberg_dialect
+
+        catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
+        iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads.writer, limits.reads)
+    health = nessie._replace(match=RouteTable(probes).match)
+    management = parts._replace(log=None, hosts=Hosts(every=True))
+    return Applications(
+        Pipeline(catalog, {"": nessie, "iceberg": iceberg}, threads, parts),
+        Pipeline(catalog, {"": health}, threads, management),
     )
+
+
+def _no_warehouse(*_: str) -> Match:
+    raise NoWarehouse
 
 
 def check_address(settings: Settings) -> None:
@@ -162,44 +198,34 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
         return
-    with opened() as repository, _management_listener(settings) as management:
-        app = application(repository, _parts(settings, listeners, repository))
-        server = Uvicorn(
-            configuration(app, host=settings.host, port=settings.port), listeners.started
-        )
-        collect_rarely()
-        # uvicorn exits if it cannot listen.
-        with _managed(app, management), suppress(SystemExit):
-            server.run()
-    if not server.started:
-        raise cannot_listen(settings)
+    with opened() as repository, _sockets(settings) as sockets, handled(STOPPING):
+        work = Work(opened, settings, listeners, sockets)
+        work.run(repository, _parts(settings, listeners, repository))
+
+
+class Sockets(NamedTuple):
+    """The listening sockets of the server, and of its management port."""
+
+    main: list[socket.socket]
+    management: list[socket.socket]
 
 
 @contextmanager
-def _management_listener(settings: Settings) -> Iterator[socket.socket | None]:
-    """Yields the listening socket of the management port, if there is one."""
-    if settings.management_port is None:
-        yield None
-        return
-    try:
-        listener = listen(settings.host, settings.management_port)
-    except OSError:
-        raise cannot_listen(settings._replace(port=settings.management_port)) from None
-    with listener:
-        yield listener
+def _sockets(settings: Settings) -> Iterator[Sockets]:
+    """Yields listening sockets. Raises `StoreUnavailable`."""
+    with ExitStack() as closing:
 
+        def listening(port: int) -> list[socket.socket]:
+            try:
+                sockets = listen(settings.host, port)
+            except OSError:
+                raise cannot_listen(settings._replace(port=port)) from None
+            for listener in sockets:
+                closing.enter_context(listener)
+            return sockets
 
-@contextmanager
-def _managed(server: Server, listener: socket.socket | None) -> Iterator[None]:
-    """Answers health checks and metrics on a listening socket within the block."""
-    if listener is None:
-        yield
-        return
-    management = Management(management_pages(server), listener)
-    try:
-        yield
-    finally:
-        management.close()
+        management = settings.management_port
+        yield Sockets(listening(settings.port), [] if management is None else listening(management))
 
 
 def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> Parts:
@@ -221,102 +247,66 @@ def _serve_together(
             raise InvalidInput("a store in memory exists in one process only. Hint: use one worker")
         # Unusable files are reported here, once, and not by each worker.
         _parts(settings, listeners._replace(log=None), repository)
-    try:
-        listener = listen(settings.host, settings.port)
-    except OSError:
-        raise cannot_listen(settings) from None
-    url = url_of(listener.getsockname(), tls=settings.tls is not None)
     # Each worker gets its share of the connections and of the waiting writes.
     each = settings._replace(limits=settings.limits.shared_by(settings.workers))
     with (
+        _sockets(settings) as sockets,
         tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name,
-        listener,
-        _management_listener(settings) as management,
     ):
         folder = Path(name)
-        config = configuration(
-            Work(opened, each, listeners, folder, os.getpid(), management),
-            factory=True,
-            workers=settings.workers,
-            ssl_context_factory=partial(_tls_context, settings.tls) if settings.tls else None,
-            timeout_worker_healthcheck=HEALTHCHECK,
-        )
         log = listeners.log and SharedLog(listeners.log, folder)
-        Workers(config, listener, folder, started=lambda: listeners.started(url), log=log).run()
-
-
-def _tls_context(tls: Tls, *_: Any) -> RenewedContext:
-    return RenewedContext(tls)
+        work = Work(opened, each, listeners._replace(log=log), sockets, folder)
+        Workers(
+            work,
+            settings.workers,
+            folder,
+            started=lambda: listeners.started(work.url),
+            log=log,
+        ).run([*sockets.main, *sockets.management])
 
 
 class Work(Struct, frozen=True):
-    """The work of a worker. uvicorn calls it in the worker's process, on the event loop."""
+    """The work of a process that answers requests.
+
+    `folder` is shared by all of them, if there are several.
+    """
 
     opened: Callable[[], Repository]
     settings: Settings
     listeners: Listeners
-    folder: Path
-    parent: int
-    management: socket.socket | None = None
+    sockets: Sockets
+    folder: Path | None = None
 
-    def __call__(self) -> Server:
-        """Opens the repository and returns the application."""
+    def __call__(self) -> None:
+        """Opens the repository, and answers requests until a signal."""
+        assert self.folder is not None
+        parent = os.getppid()
         try:
             repository = self.opened()
         except NessieError as error:
             report_on_stderr(error.message)
             raise SystemExit(1) from None
-        log = self.listeners.log and SharedLog(self.listeners.log, self.folder)
-        parts = _parts(self.settings, self.listeners._replace(log=log), repository)
-        server = _WorkerServer(repository, parts._replace(metrics=Metrics(self.folder)), self)
+        with repository:
+            parts = _parts(self.settings, self.listeners, repository)
+            self.run(repository, parts._replace(metrics=Metrics(self.folder)))
+        if os.getppid() != parent:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, repository: Repository, parts: Parts) -> None:
+        """Answers requests until a signal."""
+        apps = applications(repository, parts._replace(started=self._started))
         collect_rarely()
-        set_ready(self.folder)
-        return server
+        with managed(apps.management, self.sockets.management):
+            uvicorn.Server(configuration(apps.main)).run(self.sockets.main)
 
+    def _started(self) -> None:
+        if self.folder is None:
+            self.listeners.started(self.url)
+        else:
+            set_ready(self.folder)
 
-class _WorkerServer(Server):
-    """The application of a worker, which owns the repository and ends with its parent."""
-
-    def __init__(self, repository: Repository, parts: Parts, work: Work) -> None:
-        super().__init__(*_content(repository), parts)
-        self.beside = pages(self)
-        self._work = work
-        self._managed = ExitStack()
-        self._managed.enter_context(_managed(self, work.management))
-        self._watch = asyncio.get_running_loop().create_task(self._end_with_parent())
-
-    async def _end_with_parent(self) -> None:
-        while os.getppid() == self._work.parent:  # noqa: ASYNC110 - nobody announces a kill
-            await asyncio.sleep(1)
-        signal.raise_signal(signal.SIGTERM)
-
-    def close(self) -> None:
-        """See the base class; if the parent has died, this removes its files."""
-        self._managed.close()
-        super().close()
-        self._watch.cancel()
-        self.catalog.repository.close()
-        if os.getppid() != self._work.parent:
-            shutil.rmtree(self._work.folder, ignore_errors=True)
-
-
-class Uvicorn(uvicorn.Server):
-    """uvicorn that reports when it listens, and only stops at a signal."""
-
-    def __init__(self, config: uvicorn.Config, on_listening: Callable[[str], None]) -> None:
-        super().__init__(config)
-        self._on_listening = on_listening
-
-    def handle_exit(self, sig: int, frame: Any) -> None:  # noqa: ARG002 - the interface of signal handlers
-        """Stops when all requests are answered; at a second signal at once."""
-        # The base class would raise the signal again at the end, which kills the process.
-        self.force_exit = self.should_exit
-        self.should_exit = True
-
-    async def startup(self, sockets: Any = None) -> None:
-        """See the base class."""
-        await super().startup(sockets)
-        if self.started:
-            self._on_listening(
-                url_of(self.servers[0].sockets[0].getsockname(), tls=self.config.ssl is not None)
-            )
+    @property
+    def url(self) -> str:
+        """The URL of the server."""
+        address = self.sockets.main[0].getsockname()
+        return url_of(address, tls=self.settings.tls is not None)

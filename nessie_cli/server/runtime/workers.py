@@ -1,116 +1,196 @@
-"""Several processes over one store: uvicorn's supervisor with additions.
+"""Several processes over one store, and the parent that supervises them.
 
-The parent listens and answers nothing; the workers accept from its socket. One that dies is
+The parent listens and answers nothing; the workers accept from its sockets. One that dies is
 replaced. SIGHUP replaces all of them, one after the other.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import multiprocessing
 import os
 import signal
 import socket
+import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
+from typing import Any
 
-import uvicorn
-import uvicorn._subprocess
 from msgspec import json
 from prometheus_client.multiprocess import mark_process_dead
-from uvicorn.supervisors import Multiprocess
 
-from nessie_cli.server.runtime.connections import GRACE
+GRACE = 20
+"""Seconds that requests have to finish when the server is stopped.
 
+Closing takes up to ten more seconds. Most supervisors kill a process after 30.
+"""
 PATIENCE = 5.0
 """Seconds after the grace period of workers until they are killed."""
-HEALTHCHECK = 30
-"""Seconds in which a worker must answer the supervisor. A large body may keep it busy."""
 _POLL = 0.1
 _BACKLOG = 2048
-
+STOPPING = (signal.SIGTERM, signal.SIGINT)
+"""The signals that stop a server."""
 # Forked workers answer a fifth more reads of 8 clients on 2 busy processors than spawned ones,
 # which have their own copies of all code.
-uvicorn._subprocess.spawn = multiprocessing.get_context("fork")  # type: ignore[assignment]  # noqa: SLF001
+_CONTEXT = multiprocessing.get_context("fork")
 
 
-class Workers(Multiprocess):
-    """The supervisor of the processes that answer requests. `folder` is shared by all of them.
+class Workers:
+    """The supervisor of `number` processes that call `work`. `folder` is shared by all of them.
 
     `started` is called once all workers are ready, `log` with a line when one has ended.
     """
 
     def __init__(
         self,
-        config: uvicorn.Config,
-        listener: socket.socket,
+        work: Callable[[], None],
+        number: int,
         folder: Path,
         *,
         started: Callable[[], None],
         log: Callable[[bytes], object] | None,
     ) -> None:
-        super().__init__(config, [listener])
+        self._work = work
+        self._number = number
         self._folder = folder
-        self._started = started
+        self._started: Callable[[], None] | None = started
         self._log = log
-        self._pids: set[int | None] = set()
-        self._announced = False
+        self._signals: list[int] = []
+        self._workers: list[BaseProcess] = []
 
-    def keep_subprocess_alive(self) -> None:
-        """See the base class; logs ended workers, and reports once that all are ready."""
-        self._pids |= {process.pid for process in self.processes}
-        super().keep_subprocess_alive()
-        running = {process.pid for process in self.processes}
-        for pid in self._pids - running:
-            mark_process_dead(pid, str(self._folder))  # type: ignore[no-untyped-call]
-            if self._log is not None:
-                message = f"worker {pid} has ended; another one takes its place"
-                self._log(json.encode({"message": message}) + b"\n")
-        self._pids = running
-        if not self._announced and are_ready(self._folder, running):
-            self._announced = True
-            self._started()
+    def run(self, listeners: Sequence[socket.socket]) -> None:
+        """Supervises until a signal; then closes the listeners and waits for the workers."""
+        with handled((*STOPPING, signal.SIGHUP), lambda number, _: self._signals.append(number)):
+            self._workers = [self._start() for _ in range(self._number)]
+            while not self._is_stopping():
+                if signal.SIGHUP in self._signals:
+                    self._signals.remove(signal.SIGHUP)
+                    self._replace_all()
+                wait([worker.sentinel for worker in self._workers], _POLL)
+                self._replace_dead()
+                if self._started is not None and all(map(self._is_ready, self._workers)):
+                    self._started()
+                    self._started = None
+            for listener in listeners:
+                listener.close()
+            self._signals.clear()
+            self._end(self._workers, is_last=True)
 
-    def terminate_all(self) -> None:
-        """See the base class; refuses connections from now on."""
-        for listener in self.sockets:
-            listener.close()
-        super().terminate_all()
+    def _is_stopping(self) -> bool:
+        return any(number in self._signals for number in STOPPING)
 
-    def join_all(self) -> None:
-        """See the base class; kills workers that take too long, and all at a second signal."""
+    def _start(self) -> BaseProcess:
+        worker = _CONTEXT.Process(target=_run, args=(self._work,))
+        worker.start()
+        return worker
+
+    def _is_ready(self, worker: BaseProcess) -> bool:
+        return _ready_file(self._folder, worker.pid).exists()
+
+    def _replace_dead(self) -> None:
+        for place, worker in enumerate(self._workers):
+            if not worker.is_alive():
+                self._bury(worker)
+                self._workers[place] = self._start()
+
+    def _replace_all(self) -> None:
+        """Replaces the workers one after the other, each when its successor is ready."""
+        for place, old in enumerate(self._workers):
+            new = self._workers[place] = self._start()
+            while not self._is_ready(new) and new.is_alive() and not self._is_stopping():
+                time.sleep(_POLL)
+            self._end([old])
+            self._bury(old)
+
+    def _end(self, workers: Sequence[BaseProcess], *, is_last: bool = False) -> None:
+        """Stops workers; kills those that take too long. The last ones also die at a signal."""
         deadline = time.monotonic() + GRACE + PATIENCE
-        while any(process.process.is_alive() for process in self.processes):
-            late = time.monotonic() > deadline or {signal.SIGTERM, signal.SIGINT} & set(
-                self.signal_queue
-            )
-            for process in self.processes:
-                if late:
-                    process.process.kill()
+        while any(worker.is_alive() for worker in workers):
+            is_late = time.monotonic() > deadline or (is_last and self._is_stopping())
+            for worker in workers:
+                if is_late:
+                    worker.kill()
                 else:
-                    # Again: a worker that had just started would have missed it.
-                    process.process.terminate()
-            time.sleep(_POLL)
+                    # Again: a worker that has just started would have missed it.
+                    worker.terminate()
+            wait([worker.sentinel for worker in workers if worker.is_alive()], _POLL)
+
+    def _bury(self, worker: BaseProcess) -> None:
+        mark_process_dead(worker.pid, str(self._folder))  # type: ignore[no-untyped-call]
+        if self._log is not None:
+            message = f"worker {worker.pid} has ended; another one takes its place"
+            self._log(json.encode({"message": message}) + b"\n")
+
+
+def _run(work: Callable[[], None]) -> None:
+    """Runs a worker, which ends with its parent."""
+    parent = os.getppid()
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    def end_with_parent() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    with handled(STOPPING):
+        threading.Thread(target=end_with_parent, name="parent", daemon=True).start()
+        work()
+
+
+@contextmanager
+def handled(
+    signals: Sequence[signal.Signals], handler: Callable[[int, Any], object] = lambda *_: None
+) -> Iterator[None]:
+    """Handles signals within the block, if it runs on the main thread.
+
+    uvicorn raises the signals that have stopped it again at its end. A handler that does nothing
+    lets the process end in its own way.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    previous = {number: signal.signal(number, handler) for number in signals}
+    try:
+        yield
+    finally:
+        for number, before in previous.items():
+            signal.signal(number, before)
 
 
 def set_ready(folder: Path) -> None:
     """Reports that this process is ready for requests."""
-    # uvicorn's own answer may stay "no": two threads of a worker can each create a server (0.54).
-    (folder / f"ready-{os.getpid()}").touch()
+    _ready_file(folder, os.getpid()).touch()
 
 
-def are_ready(folder: Path, pids: Iterable[int | None]) -> bool:
-    """Returns whether all these processes have reported that they are ready."""
-    return all((folder / f"ready-{pid}").exists() for pid in pids)
+def _ready_file(folder: Path, pid: int | None) -> Path:
+    return folder / f"ready-{pid}"
 
 
-def listen(host: str, port: int) -> socket.socket:
-    """Returns a listening socket. Raises `OSError`."""
-    family, _, _, _, address = socket.getaddrinfo(
-        host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-    )[0]
-    return socket.create_server(address[:2], family=family, backlog=_BACKLOG)
+def listen(host: str, port: int) -> list[socket.socket]:
+    """Returns a listening socket for each address of a host that this machine has.
+
+    Raises `OSError`.
+    """
+    listeners: list[socket.socket] = []
+    missing: OSError | None = None
+    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, address in dict.fromkeys((info[0], info[4][:2]) for info in found):
+        try:
+            listeners.append(socket.create_server(address, family=family, backlog=_BACKLOG))
+        except OSError as error:
+            missing = error
+            if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+                break
+    if missing is not None and (not listeners or missing.errno == errno.EADDRINUSE):
+        for listener in listeners:
+            listener.close()
+        raise missing
+    return listeners
 
 
 class SharedLog:

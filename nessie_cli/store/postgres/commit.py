@@ -262,7 +262,9 @@ class _State:
         if requests := sorted(
             (one.request for one in done if one.records_request), key=lambda one: one.id
         ):
-            rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+            rows = [
+                with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests
+            ]
             yield _RECORD, columns(_REQUEST_TYPES, rows)
         if moves := [move for write in done for move in write.moves]:
             yield _LOG, columns(_LOG_TYPES, log_rows(self._numbers, moves, self._newest))
@@ -272,13 +274,13 @@ class _State:
             # An anchor shows that a setting without entries exists.
             chains = [chain_of_setting(name) for name, *_, entry, _ in settings if not entry]
             if chains:
-                anchors = [with_check(name, b"") for name in chains]
+                anchors = [with_check("anchors", name, b"") for name in chains]
                 yield ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors)
 
     def _moved(self, names: set[str]) -> Iterator[Statement]:
         after = {name: self.decision.references[name] for name in sorted(names)}
         rows = {
-            name: with_check(name, one.kind, one.target, self._newest[name])
+            name: with_check("refs", name, one.kind, one.target, self._newest[name])
             for name, one in after.items()
             if one is not None
         }
@@ -297,7 +299,7 @@ class _State:
         ):
             for name, value in settings.items():
                 entry = self._newest.get(chain_of_setting(name), b"")
-                rows[name] = with_check(name, value, version, entry)
+                rows[name] = with_check("settings", name, value, version, entry)
         return list(rows.values())
 
 

@@ -80,13 +80,18 @@ def _write(
         tally.add(len(moves))
     _write_settings(connection, dump.settings(), version, newest)
     for references in batches(dump.references()):
-        rows = [with_check(r.name, r.kind, r.target, newest.get(r.name, b"")) for r in references]
+        rows = [
+            with_check("refs", r.name, r.kind, r.target, newest.get(r.name, b""))
+            for r in references
+        ]
         _copy(connection, _REFERENCES, _REFERENCE_TYPES, rows)
         # The entries of these have expired. An anchor shows that they exist.
         _add_anchors(connection, [r.name for r in references if r.name not in newest])
         tally.add(len(references))
     for requests in batches(dump.requests()):
-        rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+        rows = [
+            with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests
+        ]
         _copy(connection, _REQUESTS, _REQUEST_TYPES, rows)
         tally.add(len(requests))
     _write_objects(connection, dump, now, tally)
@@ -103,7 +108,11 @@ def _write_settings(
     logged = [name.removeprefix(SETTING_PREFIX) for name in newest if is_setting(name)]
     rows = [
         with_check(
-            name, settings.values.get(name), version, newest.get(chain_of_setting(name), b"")
+            "settings",
+            name,
+            settings.values.get(name),
+            version,
+            newest.get(chain_of_setting(name), b""),
         )
         for name in sorted({*names, *settings.values, *logged})
     ]
@@ -113,7 +122,7 @@ def _write_settings(
 
 def _add_anchors(connection: Connection, names: Sequence[str]) -> None:
     if names:
-        anchors = [with_check(name, b"") for name in names]
+        anchors = [with_check("anchors", name, b"") for name in names]
         connection.execute(ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors))
 
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import apsw
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.store.chain import chain_of_setting, log_rows
 from nessie_cli.store.codec import pack
 from nessie_cli.store.decision import Decision, Needs
@@ -26,6 +27,9 @@ REFRESH_AFTER = 3600
 
 So most writes of existing objects change no page. The grace period of a sweep must be longer.
 """
+
+LONGEST_OBJECT = 64 << 20
+"""The most bytes of a packed object."""
 
 ObjectRow = tuple[bytes, int, int, bytes]
 """Id, kind, time of the last write in seconds since 1970, packed bytes."""
@@ -68,11 +72,19 @@ SET = (
 
 
 def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
-    """Returns the rows to insert. Called before taking the write lock, to keep it short."""
-    return [
+    """Returns the rows to insert. Called before taking the write lock, to keep it short.
+
+    Raises `InvalidInput` for an object that is too large for a store.
+    """
+    rows = [
         (one.id, one.kind, now, pack(one.id, one.kind, one.data, plain=one.plain))
         for one in objects
     ]
+    if any(len(blob) > LONGEST_OBJECT for *_, blob in rows):
+        raise InvalidInput(
+            f"a content or commit takes more than {LONGEST_OBJECT >> 20} MiB, the limit of a store"
+        )
+    return rows
 
 
 def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[StoredObject]) -> None:
@@ -132,17 +144,18 @@ def apply(
             _move(cursor, name, before[name], decided.references[name], newest[name])
     if requests := [one.request for one in done if one.records_request]:
         cursor.executemany(
-            RECORD, [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+            RECORD,
+            [with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests],
         )
     changes = [write.settings for write in done if write.settings]
     for version, settings in enumerate(changes, decided.settings_version - len(changes) + 1):
         for name, value in settings.items():
             chain = chain_of_setting(name)
             newest_entry = _newest(cursor, chain)
-            cursor.execute(SET, with_check(name, value, version, newest_entry))
+            cursor.execute(SET, with_check("settings", name, value, version, newest_entry))
             if not newest_entry:
                 # An anchor shows that the setting exists.
-                cursor.execute(ADD_ANCHOR, with_check(chain, b""))
+                cursor.execute(ADD_ANCHOR, with_check("anchors", chain, b""))
 
 
 def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:
@@ -166,7 +179,7 @@ def _move(
     if after is None:
         cursor.execute(_DELETE, (name,))
         return
-    row = with_check(name, after.kind, after.target, newest)
+    row = with_check("refs", name, after.kind, after.target, newest)
     if before is not None and before.kind == after.kind:
         cursor.execute(_MOVE, (name, *row[2:]))
     else:

@@ -80,8 +80,6 @@ def open_dump(path: str, patience: float) -> Iterator[SQLiteDump]:
 class SQLiteDump:
     """A `Dump` of a SQLite store: one read transaction."""
 
-    settings_query = SETTINGS
-
     def __init__(self, path: str, connection: apsw.Connection) -> None:
         self._path = path
         self._connection = connection
@@ -116,7 +114,7 @@ class SQLiteDump:
 
     def settings(self) -> Settings:
         """See `Dump`."""
-        rows = list(self._rows(self.settings_query))
+        rows = list(self._rows(SETTINGS))
         try:
             return settings_of(rows)
         except DamagedRow as error:
@@ -189,14 +187,19 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
         tally.add(len(moves))
     _load_settings(cursor, settings, version, newest)
     for references in batches(dump.references()):
-        rows = [with_check(r.name, r.kind, r.target, newest.get(r.name, b"")) for r in references]
+        rows = [
+            with_check("refs", r.name, r.kind, r.target, newest.get(r.name, b""))
+            for r in references
+        ]
         cursor.executemany(CREATE, rows)
         # The entries of these have expired. An anchor shows that they exist.
-        expired = [with_check(r.name, b"") for r in references if r.name not in newest]
+        expired = [with_check("anchors", r.name, b"") for r in references if r.name not in newest]
         cursor.executemany(ADD_ANCHOR, expired)
         tally.add(len(references))
     for requests in batches(dump.requests()):
-        rows = [with_check(r.id, r.caller, r.digest, r.result, r.time) for r in requests]
+        rows = [
+            with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests
+        ]
         cursor.executemany(RECORD, rows)
         tally.add(len(requests))
     number = 1
@@ -219,9 +222,9 @@ def _load_settings(
     for name in {*names, *settings.values, *logged}:
         chain = chain_of_setting(name)
         entry = newest.get(chain, b"")
-        cursor.execute(SET, with_check(name, settings.values.get(name), version, entry))
+        cursor.execute(SET, with_check("settings", name, settings.values.get(name), version, entry))
         if not entry:
-            cursor.execute(ADD_ANCHOR, with_check(chain, b""))
+            cursor.execute(ADD_ANCHOR, with_check("anchors", chain, b""))
 
 
 def _one_row(cursor: apsw.Cursor, sql: str) -> tuple[Any, ...]:

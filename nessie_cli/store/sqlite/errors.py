@@ -31,7 +31,14 @@ _MEANING: tuple[tuple[tuple[type[apsw.Error], ...], str], ...] = (
     ((apsw.CantOpenError,), "it cannot be opened; check that the file exists, and its permissions"),
     ((apsw.ConnectionClosedError, apsw.CursorClosedError), "it has been closed; open it again"),
 )
-_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError, DamagedRow)
+_DAMAGE = (
+    apsw.CorruptError,
+    apsw.NotADBError,
+    apsw.SQLError,
+    apsw.TooBigError,
+    UnicodeDecodeError,
+    DamagedRow,
+)
 
 
 class CommitFailed(StoreUnavailable):

@@ -12,14 +12,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import quote
+from zlib import crc32
 
 import apsw
+from msgspec import msgpack
 
-from nessie_cli.store.records import Move, StoredReference
-from nessie_cli.store.rows import Row, checked_row
+from nessie_cli.store.records import Move, Request, Settings, StoredReference
+from nessie_cli.store.rows import REQUEST, DamagedRow, Row, check_fields, settings_of_fields
 from nessie_cli.store.sqlite.dump import SQLiteDump
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.schema import APPLICATION_ID, LOADED_FORMAT
+from nessie_cli.store.sqlite.session import LONGEST_ROW
 
 _SETTINGS = "SELECT name, value, version, check_sum FROM settings"
 _REFERENCES = "SELECT name, kind, target, check_sum FROM refs ORDER BY name"
@@ -58,14 +61,18 @@ def _open(path: str) -> apsw.Connection:
     url = f"file:{quote(os.path.abspath(path))}{'?immutable=1' if idle else ''}"
     connection = apsw.Connection(url, flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI)
     connection.set_busy_timeout(10_000)
+    connection.limit(apsw.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
     return connection
 
 
 class _Format3Dump(SQLiteDump):
-    settings_query = _SETTINGS
-
     def _broken_chains(self) -> Iterator[str]:
         return iter(())
+
+    def settings(self) -> Settings:
+        """See `Dump`."""
+        rows = self._read(lambda row: _checked_row("settings", row), _SETTINGS)
+        return settings_of_fields(rows)
 
     def references(self) -> Iterator[StoredReference]:
         """See `Dump`."""
@@ -75,10 +82,26 @@ class _Format3Dump(SQLiteDump):
         """See `Dump`."""
         return self._read(_move_of, _MOVES)
 
+    def requests(self) -> Iterator[Request]:
+        """See `Dump`."""
+        return self._read(_request_of, f"{REQUEST} ORDER BY id")
+
 
 def _reference_of(row: Row) -> StoredReference:
-    return StoredReference(*checked_row("refs", row))
+    return StoredReference(*_checked_row("refs", row))
 
 
 def _move_of(row: Row) -> Move:
-    return Move(*checked_row("reflog", row)[1:])
+    return Move(*_checked_row("reflog", row)[1:])
+
+
+def _request_of(row: Row) -> Request:
+    return Request(*_checked_row("requests", row))
+
+
+def _checked_row(table: str, row: Row) -> Row:
+    """Returns the fields of a row without its checksum, which does not cover the table's name."""
+    *fields, check_sum = row
+    if crc32(msgpack.encode(fields)) != check_sum:
+        raise DamagedRow(f"table {table}, row {row[0]!r}: its checksum is wrong")
+    return check_fields(table, tuple(fields))

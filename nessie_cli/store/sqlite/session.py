@@ -24,6 +24,11 @@ from nessie_cli.store.sqlite.errors import failure
 PATIENCE = 30.0
 """The default for the seconds that a writer waits for other writers."""
 
+LONGEST_ROW = 65 << 20
+"""The most bytes of a row, of which an object takes 64 MiB at most.
+
+SQLite refuses to read a longer one, which another program has written.
+"""
 _LONGEST_NAP = 0.008
 _CACHE_KIB = 16_000
 _LOG_KEPT = 64 << 20  # bytes; after a large load SQLite's log file is cut back to this
@@ -145,6 +150,7 @@ def _set_up(connection: apsw.Connection, file: tuple[int, int], patience: float)
     try:
         waiting = _Patience(patience)
         connection.set_busy_handler(waiting)
+        connection.limit(apsw.SQLITE_LIMIT_LENGTH, LONGEST_ROW)
         connection.execute(_SETUP).fetchall()
         # The first statement that reads the file fails if it cannot be opened.
         connection.execute("PRAGMA schema_version").fetchall()

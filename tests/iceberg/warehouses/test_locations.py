@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import socket
 import threading
@@ -32,6 +33,7 @@ from nessie_cli.model import ContentKey, Namespace
 OWN, OTHER = "01234567-89ab-4cde-8f01-23456789abcd", "99999999-89ab-4cde-8f01-23456789abcd"
 KEY = ContentKey(("db", "orders"))
 DOCUMENT = {"format-version": 2, "table-uuid": OWN}
+TEXT = json.dumps(DOCUMENT).encode()
 
 
 @pytest.fixture
@@ -91,7 +93,7 @@ WAYS_OUT = (
 def test_every_way_out_is_refused(files: MetadataFiles, folder: Path, location: str) -> None:
     location = location.replace("{lake}", str(folder))
     before = everything_below(folder.parent)
-    for act in (files.check, files.read, lambda it: files.write(it, DOCUMENT)):
+    for act in (files.check, files.read, lambda it: files.write(it, TEXT)):
         with pytest.raises(LocationRefused) as refused:
             act(location)
         assert "root:" not in str(refused.value)
@@ -145,7 +147,7 @@ def test_a_symbolic_link_out_is_refused(files: MetadataFiles, folder: Path) -> N
         with pytest.raises(LocationRefused):
             files.read(f"file://{folder}/{name}")
         with pytest.raises(LocationRefused):
-            files.write(f"file://{folder}/chain/new/{name}", DOCUMENT)
+            files.write(f"file://{folder}/chain/new/{name}", TEXT)
     files.remove(f"file://{folder}/up/secret.metadata.json")
     assert secret.exists()
     assert not (folder.parent / "new").exists()
@@ -160,9 +162,9 @@ def test_a_link_behind_dots_is_refused_in_both_readings(files: MetadataFiles, fo
 
 
 def test_a_symbolic_link_inside_is_followed(files: MetadataFiles, folder: Path) -> None:
-    files.write(f"file://{folder}/real/a.metadata.json", DOCUMENT)
+    files.write(f"file://{folder}/real/a.metadata.json", TEXT)
     (folder / "alias").symlink_to("real")
-    assert files.read(f"file://{folder}/alias/a.metadata.json") == DOCUMENT
+    assert files.read(f"file://{folder}/alias/a.metadata.json") == TEXT
     assert files.check(f"file://{folder}/alias/a.metadata.json") == f"{folder}/real/a.metadata.json"
 
 
@@ -170,8 +172,8 @@ def test_a_warehouse_behind_a_symbolic_link_works_by_both_names(tmp_path: Path) 
     (tmp_path / "disk").mkdir()
     (tmp_path / "lake").symlink_to("disk")
     files = MetadataFiles(from_options([f"file://{tmp_path}/lake"]).named(None))
-    files.write(f"file://{tmp_path}/lake/t/a.metadata.json", DOCUMENT)
-    assert files.read(f"{tmp_path}/disk/t/a.metadata.json") == DOCUMENT
+    files.write(f"file://{tmp_path}/lake/t/a.metadata.json", TEXT)
+    assert files.read(f"{tmp_path}/disk/t/a.metadata.json") == TEXT
     with pytest.raises(LocationRefused):
         files.read(f"{tmp_path}/lake/../secret")
 
@@ -183,7 +185,7 @@ def test_a_link_that_replaces_a_checked_folder_is_not_followed(
     (folder.parent / "outside").mkdir()
     (folder.parent / "outside" / "a.metadata.json").write_text('{"format-version": 2, "out": 1}')
     place, link, kept = folder / "t", folder / "link", folder / "kept"
-    files.write(f"file://{place}/a.metadata.json", DOCUMENT)
+    files.write(f"file://{place}/a.metadata.json", TEXT)
     link.symlink_to(folder.parent / "outside")
     done = threading.Event()
 
@@ -204,7 +206,7 @@ def test_a_link_that_replaces_a_checked_folder_is_not_followed(
         for number in range(400):
             try:
                 assert "out" not in files.read(f"file://{place}/a.metadata.json")
-                files.write(f"file://{place}/b{number}.metadata.json", DOCUMENT)
+                files.write(f"file://{place}/b{number}.metadata.json", TEXT)
             except (LocationRefused, InvalidInput, StoreUnavailable):
                 continue
     finally:
@@ -226,9 +228,9 @@ def test_locations_inside_are_allowed_in_each_spelling(files: MetadataFiles, fol
 
 
 def test_a_percent_sign_is_part_of_the_name(files: MetadataFiles, folder: Path) -> None:
-    files.write(f"file://{folder}/a%20b/x.metadata.json", DOCUMENT)
+    files.write(f"file://{folder}/a%20b/x.metadata.json", TEXT)
     assert (folder / "a%20b" / "x.metadata.json").exists()
-    assert files.read(f"file://{folder}/a%20b/x.metadata.json") == DOCUMENT
+    assert files.read(f"file://{folder}/a%20b/x.metadata.json") == TEXT
 
 
 @pytest.mark.parametrize(

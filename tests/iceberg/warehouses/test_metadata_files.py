@@ -12,13 +12,13 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
-from nessie_cli.iceberg.warehouses import metadata_files
 from nessie_cli.iceberg.warehouses.locations import LocationRefused
-from nessie_cli.iceberg.warehouses.metadata_files import MAX_BYTES, MAX_DEPTH, MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, from_options
 from tests.gc.s3 import Store, s3
 
-DOCUMENT = {"format-version": 2, "unknown": {"é": [1, 2**63 - 1, 0.1, None, True]}}
+DOCUMENT = b'{"format-version": 2, "unknown": {"\xc3\xa9": [1, 9223372036854775807, 0.1]}}'
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +59,13 @@ def put(files: MetadataFiles, location: str, data: bytes, store: Store | None = 
 def test_a_file_is_read_as_it_was_written(files: MetadataFiles) -> None:
     files.write(place(files), DOCUMENT)
     assert files.read(place(files)) == DOCUMENT
-    assert files.read(place(files))["unknown"]["é"][1] == 2**63 - 1
 
 
 def test_a_local_file_is_never_overwritten(tmp_path: Path) -> None:
     files = MetadataFiles(from_options([str(tmp_path)]).named(None))
     files.write(place(files), DOCUMENT)
     with pytest.raises(StoreUnavailable):
-        files.write(place(files), {"format-version": 1})
+        files.write(place(files), b"{}")
     assert files.read(place(files)) == DOCUMENT
 
 
@@ -129,7 +128,7 @@ def test_compressed_files_are_read(files: MetadataFiles) -> None:
     put(
         files,
         place(files, "a.gz.metadata.json"),
-        gzip.compress(json.dumps(DOCUMENT).encode(), mtime=0),
+        gzip.compress(DOCUMENT, mtime=0),
     )
     assert files.read(place(files, "a.gz.metadata.json")) == DOCUMENT
 
@@ -146,33 +145,15 @@ def test_a_table_with_a_first_metadata_file_is_seen(files: MetadataFiles) -> Non
         files.has_any("file:///")
 
 
-def nested(depth: int) -> bytes:
-    return b'{"format-version": 2, "a": ' + b"[" * depth + b"]" * depth + b"}"
-
-
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"root:x:0:0:root:/root:/bin/bash\n", "is not an Iceberg metadata file"),
-        (b"", "is not an Iceberg metadata file"),
-        (b"\xff\xfe{}", "is not an Iceberg metadata file"),
-        (b'{"s3cret": "root:x"}', "is not an Iceberg metadata file"),
-        (b'["root:x"]', "is not an Iceberg metadata file"),
-        (b'{"format-version": 2, "a": root:x}', "is not an Iceberg metadata file"),
-        (b"PAR1 root:x", "is not an Iceberg metadata file"),
-        (nested(MAX_DEPTH + 1), "levels"),
-        (nested(100_000), "levels"),
-        (b"[" * 1_000_000, "levels"),
         (gzip.compress(b"root:x" * 100, mtime=0)[:-20], "is cut off"),
         (b"\x1f\x8bxxxx root:x", "is damaged"),
-        (
-            gzip.compress(gzip.compress(json.dumps(DOCUMENT).encode(), mtime=0), mtime=0),
-            "is not an Iceberg metadata",
-        ),
         (gzip.compress(b" " * (MAX_BYTES + 1), mtime=0), "is larger than 64 MiB"),
     ],
 )
-def test_invalid_metadata_is_refused_and_not_quoted(
+def test_a_damaged_file_is_refused_and_not_quoted(
     tmp_path: Path, data: bytes, message: str
 ) -> None:
     files = MetadataFiles(from_options([str(tmp_path)]).named(None))
@@ -185,21 +166,15 @@ def test_invalid_metadata_is_refused_and_not_quoted(
     assert error.value.__cause__ is None
 
 
-def test_nesting_up_to_the_limit_is_read(tmp_path: Path) -> None:
-    files = MetadataFiles(from_options([str(tmp_path)]).named(None))
-    put(files, place(files), nested(MAX_DEPTH - 1))
-    assert files.read(place(files))["format-version"] == 2
-
-
-def test_a_file_that_is_too_large_is_not_read(
-    files: MetadataFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    files.write(place(files), DOCUMENT)
-    monkeypatch.setattr(metadata_files, "MAX_BYTES", 20)
-    with pytest.raises(InvalidInput, match="larger than"):
-        files.read(place(files))
-    with pytest.raises(InvalidInput, match="larger than"):
-        files.write(place(files, "b.metadata.json"), DOCUMENT)
+def test_a_file_of_the_largest_size_is_read(files: MetadataFiles) -> None:
+    data = b" " * MAX_BYTES
+    files.write(place(files), data)
+    assert files.read(place(files)) == data
+    with pytest.raises(InvalidInput, match="is larger than 64 MiB"):
+        files.write(place(files, "b.metadata.json"), data + b" ")
+    put(files, place(files, "c.metadata.json"), data + b" ")
+    with pytest.raises(InvalidInput, match="is larger than 64 MiB"):
+        files.read(place(files, "c.metadata.json"))
 
 
 def test_special_files_are_refused_without_waiting(tmp_path: Path) -> None:
@@ -226,15 +201,13 @@ def test_nothing_that_a_document_says_configures_the_file_system(store: Store) -
     """The settings of the server are the only ones, whatever tables say."""
     files = in_s3(store, "s3://lake/settings")
     location = place(files)
-    poisoned = {
-        "format-version": 2,
-        "location": "s3://lake/settings",
-        "properties": {
-            "py-io-impl": "os.system",
-            "write.py-location-provider.impl": "os.system",
-            "s3.endpoint": "http://169.254.169.254",
-        },
+    properties = {
+        "py-io-impl": "os.system",
+        "write.py-location-provider.impl": "os.system",
+        "s3.endpoint": "http://169.254.169.254",
     }
+    document = {"format-version": 2, "location": "s3://lake/settings", "properties": properties}
+    poisoned = json.dumps(document).encode()
     files.write(location, poisoned)
     assert files.read(location) == poisoned
     assert files._file_io("s3", location).properties == store.properties

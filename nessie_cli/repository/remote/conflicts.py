@@ -1,8 +1,7 @@
-"""The details of conflicts, which the wire does not carry, and the commit rules.
+"""The details of conflicts, which are not on the wire, and the commit rules.
 
-A conflict on the wire is a type, a key and a sentence. The contents that were expected, are there
-and were proposed, and the commit that changed the key, are read from the server afterwards. So a
-conflict looks the same from every source.
+A conflict on the wire is a type, a key and a message. The expected, current and proposed contents,
+and the commit that changed the key, are read from the server afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
-    NO_ANCESTOR,
     CommitMeta,
     Conflict,
     ConflictType,
@@ -32,9 +30,10 @@ from nessie_cli.model import (
     Operation,
     Put,
 )
+from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.contents import contents, entries
-from nessie_cli.repository.remote.key_history import last_changes
+from nessie_cli.repository.remote.server import Server
 from nessie_cli.repository.remote.session import Session
 
 State = Mapping[ContentKey, Content]
@@ -48,19 +47,19 @@ def with_details(
     proposed: State,
     changed_by: Changes,
 ) -> tuple[Conflict, ...]:
-    """The conflicts with their contents and changes.
+    """Returns the conflicts with their contents and changes.
 
     Renamed contents are under the keys that they have now.
     """
 
     def completed(conflict: Conflict, key: ContentKey) -> Conflict:
         here = conflict.target_rename.new if conflict.target_rename else key
-        wanted = conflict.source_rename.new if conflict.source_rename else key
+        there = conflict.source_rename.new if conflict.source_rename else key
         return structs.replace(
             conflict,
             expected=expected.get(key),
             actual=actual.get(here),
-            proposed=proposed.get(wanted),
+            proposed=proposed.get(there),
             changed_by=changed_by.get(key),
         )
 
@@ -73,7 +72,7 @@ def with_details(
 def with_namespaces(
     conflicts: Iterable[Conflict], actual: State, changed_by: Changes
 ) -> tuple[Conflict, ...]:
-    """Adds the current contents to conflicts of namespaces, which have no proposed content."""
+    """Returns conflicts of namespaces with the current contents. They have no proposed content."""
 
     def completed(conflict: Conflict, key: ContentKey) -> Conflict:
         current = actual.get(key)
@@ -89,77 +88,53 @@ def with_namespaces(
 
 
 def keys_of(conflicts: Iterable[Conflict]) -> list[ContentKey]:
-    """The keys of conflicts, and those that contents were renamed to."""
-    found: dict[ContentKey, None] = {}
+    """Returns the keys of conflicts, and those that contents were renamed to."""
+    keys: dict[ContentKey, None] = {}
     for conflict in conflicts:
         renames = (conflict.source_rename, conflict.target_rename)
-        found |= dict.fromkeys(
+        keys |= dict.fromkeys(
             key
             for key in (conflict.key, *(rename.new for rename in renames if rename))
             if key is not None
         )
-    return list(found)
+    return list(keys)
 
 
-def changes_since(
-    session: Session, keys: Iterable[ContentKey], since: str | None, head: str, now: State
-) -> Changes:
-    """The newest commit that changed each key.
-
-    A search begins with the commits since `since`, where most conflicts come from.
-    """
-    wanted = set(keys)
-    if session.server.extensions or since in (None, NO_ANCESTOR):
-        return last_changes(session, head, wanted)
-    found = last_changes(session, head, wanted, since=since)
-    older = [key for key in wanted if key not in found and key in now]
-    return found | last_changes(session, head, older)
-
-
-def diagnosed(
-    session: Session,
-    conflict: ReferenceConflict,
-    branch: str,
-    operations: Sequence[Operation],
-    expected: str | None,
-) -> ReferenceConflict:
-    """The conflict of a commit with its details, which a check against the current HEAD gives."""
+def diagnosed(server: Server, conflict: ReferenceConflict, change: Commit) -> ReferenceConflict:
+    """Returns the conflict of a commit with its details, by a check against the current HEAD."""
     if not conflict.conflicts:
         return conflict
-    head = references.get(session, branch).hash
-    expected = expected or head
-    _, conflicts, message = check_commit(session, operations, expected, head)
+    head = references.get(server.session, change.branch).hash
+    operations, expected = list(change.operations), change.expected_hash or head
+    _, conflicts, message = check_commit(server, operations, expected, head)
     if not conflicts:
-        message, conflicts = (
-            conflict.message,
-            _with_states(session, conflict, operations, expected, head),
-        )
+        message = conflict.message
+        conflicts = _with_states(server, conflict, operations, expected, head)
     return ReferenceConflict(
-        message, conflicts, reference=branch, head=head, expected_hash=expected
+        message, conflicts, reference=change.branch, head=head, expected_hash=expected
     )
 
 
 def _with_states(
-    session: Session,
+    server: Server,
     conflict: ReferenceConflict,
     operations: Sequence[Operation],
     expected: str,
     head: str,
 ) -> tuple[Conflict, ...]:
-    keys = [found.key for found in conflict.conflicts if found.key is not None]
-    before, now = contents(session, expected, keys), contents(session, head, keys)
+    keys = [each.key for each in conflict.conflicts if each.key is not None]
+    before, state = contents(server.session, expected, keys), contents(server.session, head, keys)
     proposed = {
         operation.key: operation.content for operation in operations if isinstance(operation, Put)
     }
-    return with_details(
-        conflict.conflicts, before, now, proposed, changes_since(session, keys, expected, head, now)
-    )
+    changed_by = server.changes_since(keys, expected, head, state)
+    return with_details(conflict.conflicts, before, state, proposed, changed_by)
 
 
 # -- the commit rules ----------------------------------------------------------------------------
 
 
-class Checked(NamedTuple):
+class CommitCheck(NamedTuple):
     """The outcome of the commit rules: the changes, or the conflicts with their details."""
 
     applied: Applied
@@ -168,10 +143,10 @@ class Checked(NamedTuple):
 
 
 def check_commit(
-    session: Session, operations: Sequence[Operation], expected: str, head: str
-) -> Checked:
-    """Apply the kernel's commit rules to those keys of the server's states that matter."""
-    objects = Objects(lambda _: {})
+    server: Server, operations: Sequence[Operation], expected: str, head: str
+) -> CommitCheck:
+    """Applies the kernel's commit rules to those keys of the server's states that matter."""
+    session, objects = server.session, Objects(lambda _: {})
     keys = {key for operation in operations for key in _with_ancestors(operation.key)}
     at_head = contents(session, head, keys)
     at_expected = at_head if expected == head else contents(session, expected, keys)
@@ -183,31 +158,27 @@ def check_commit(
         head_root,
         lambda _: session.context.new_content_id(),
     )
-    changes = changes_since(
-        session,
-        [decode_key(conflict.key) for conflict in applied.conflicts],
-        expected,
-        head,
-        at_head,
+    changes = server.changes_since(
+        [decode_key(conflict.key) for conflict in applied.conflicts], expected, head, at_head
     )
 
     def changed_by(key: bytes) -> CommitMeta | None:
         return changes.get(decode_key(key))
 
     conflicts = describe(objects, applied.conflicts, changed_by, changed_by)
-    return Checked(applied, conflicts, commit_message(conflicts) if conflicts else "")
+    return CommitCheck(applied, conflicts, commit_message(conflicts) if conflicts else "")
 
 
 def _children(
     session: Session, operations: Sequence[Operation], at_head: State, head: str
 ) -> dict[ContentKey, Content]:
-    """The contents below the namespaces that are deleted: there must be none."""
-    found: dict[ContentKey, Content] = {}
+    """Returns the contents below the namespaces that are deleted."""
+    children: dict[ContentKey, Content] = {}
     for operation in operations:
         if isinstance(operation, Delete) and isinstance(at_head.get(operation.key), Namespace):
             below = entries(session, head, KeyRange(prefix=operation.key), content=True)
-            found |= {entry.key: entry.content for entry in below if entry.content is not None}
-    return found
+            children |= {entry.key: entry.content for entry in below if entry.content is not None}
+    return children
 
 
 def _root(objects: Objects, state: State) -> Id:

@@ -45,9 +45,8 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.contents import diff
-from nessie_cli.repository.remote.diagnosis import changes_since
 from nessie_cli.repository.remote.history import commit_at, entries_of
-from nessie_cli.repository.remote.key_history import last_changes
+from nessie_cli.repository.remote.server import Server
 from nessie_cli.repository.remote.session import Session
 
 NORMAL, FORCE, DROP = MergeBehavior.NORMAL, MergeBehavior.FORCE, MergeBehavior.DROP
@@ -75,14 +74,14 @@ class KeyPlan(NamedTuple):
     details: tuple[MergeDetail, ...]
 
 
-def plan(session: Session, combination: Combination, *, is_refused: bool = False) -> KeyPlan | None:
+def plan(server: Server, combination: Combination, *, is_refused: bool = False) -> KeyPlan | None:
     """Returns how to send a merge per content; None if the server needs no other options.
 
     Costs one diff, unless contents moved, decisions are given, or the server refused the merge
     already (`is_refused`). Raises `MergeConflict` for conflicts of moved contents, and
     `ReferenceConflict` if the server cannot merge them.
     """
-    options, sources = combination.options, combination.sources
+    session, options, sources = server.session, combination.options, combination.sources
     if options.per_key or sources[-1] == NO_ANCESTOR:
         return None
     has_decisions = bool(options.behaviors) or options.default_behavior is not NORMAL
@@ -94,7 +93,7 @@ def plan(session: Session, combination: Combination, *, is_refused: bool = False
         base = Ancestry(session).merge_base(combination.target.hash, sources[-1])
         if base in (NO_ANCESTOR, sources[-1]):
             return None
-    replay = _Replay(session, combination, base)
+    replay = KeyMergeReplay(server, combination, base)
     has_other_names = any(given.content_id or given.commit for given in options.behaviors)
     if not replay.has_moved and not has_other_names:
         return None
@@ -137,11 +136,12 @@ class _Step(NamedTuple):
         return _edited(self.ours, self.outcome.edits_if_source_wins())
 
 
-class _Replay:
+class KeyMergeReplay:
     """Merges the sources on those keys that differ, by the rules per content."""
 
-    def __init__(self, session: Session, combination: Combination, base: str) -> None:
-        self._session = session
+    def __init__(self, server: Server, combination: Combination, base: str) -> None:
+        self._server = server
+        self._session = server.session
         self._combination = combination
         self._base = base
         self._objects = Objects(lambda _: {})
@@ -222,8 +222,8 @@ class _Replay:
         now = {
             key: content for key in keys if (content := self._content(ours.get(encode_key(key))))
         }
-        on_ours = changes_since(self._session, keys, self._base, head, now)
-        on_theirs = last_changes(self._session, source, keys, since=self._base)
+        on_ours = self._server.changes_since(keys, self._base, head, now)
+        on_theirs = self._server.last_changes(source, keys, since=self._base)
 
         def changed_on(side: Mapping[ContentKey, CommitMeta], key: bytes) -> CommitMeta | None:
             return side.get(decode_key(key))
@@ -255,7 +255,7 @@ class _Replay:
         return structs.replace(conflict, options=tuple(options))
 
     def details(self, conflicts: Iterable[Conflict]) -> tuple[MergeDetail, ...]:
-        """The keys that change, those that a decision keeps, and those in conflict."""
+        """Returns the keys that change, those that a decision keeps, and those in conflict."""
         by_key = {conflict.key: conflict for conflict in conflicts}
         before, after = self._steps[0].ours, self._steps[-1].after
         last: dict[bytes, Detail] = {}
@@ -283,7 +283,7 @@ class _Replay:
     # -- decisions per key -----------------------------------------------------------------------
 
     def behaviors(self) -> list[KeyBehavior]:
-        """The decisions per key with the same result.
+        """Returns the decisions per key with the same result.
 
         Raises `ReferenceConflict` if there are none.
         """
@@ -314,7 +314,7 @@ class _Replay:
         result: bytes | None,
         at_base: Mapping[bytes, tuple[bytes, bytes]],
     ) -> list[KeyBehavior]:
-        """The decisions about a changed key with a result.
+        """Returns the decisions about a changed key with a result.
 
         `at_base` are the keys and records of contents at the base, by content id.
         """
@@ -352,7 +352,7 @@ class _Replay:
                 raise self._refusal(step, key)
 
     def _refusal(self, step: _Step, key: bytes) -> ReferenceConflict:
-        """The error for a content at a key, with the rename to make first."""
+        """Returns the error for a content at a key, with the rename to make first."""
         sides = [step.after, step.ours, {change.key: change.after for change in step.changes}]
         ids = [content_id_of(r) for side in sides if (r := side.get(key)) is not None]
         for content_id in dict.fromkeys(ids):
@@ -374,7 +374,7 @@ class _Replay:
         ours: bytes,
         theirs: bytes | None,
     ) -> str | None:
-        """The command that gives a content the same key on both sides, unless the key is taken."""
+        """Returns the command that renames a content to one key on both sides, or None."""
         target, _, _, is_transplant, source = self._combination
         _, on_ours, on_theirs = sides
         if result is not None and ours != result:

@@ -1,0 +1,1 @@
+"""The requests to `nessie serve`, with the extensions of `wire.extensions`."""

@@ -1,0 +1,177 @@
+"""Merges and transplants by `nessie serve`, which merges per content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import structs
+
+from nessie_cli.errors import ReferenceConflict
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    Conflict,
+    ConflictType,
+    Content,
+    ContentKey,
+    ContentPlace,
+    MergeDetail,
+    MergeResult,
+    Reference,
+)
+from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
+from nessie_cli.repository.remote import references
+from nessie_cli.repository.remote.bodies import client_meta, merge_body
+from nessie_cli.repository.remote.conflicts import State, keys_of, with_namespaces
+from nessie_cli.repository.remote.contents import ContentReader, contents
+from nessie_cli.repository.remote.extended.commit import path_expecting
+from nessie_cli.repository.remote.extended.idempotent import send_idempotent
+from nessie_cli.repository.remote.history import commit_at
+from nessie_cli.repository.remote.merge_answers import (
+    AnswerByKey,
+    DetailedAnswer,
+    with_current_namespaces,
+)
+from nessie_cli.repository.remote.server import Server
+from nessie_cli.repository.remote.write_request import WriteRequest
+from nessie_cli.wire import answers
+from nessie_cli.wire.extensions import ANY_ORDER
+
+
+def merge(server: Server, change: Merge, source: Reference, request_id: str | None) -> MergeResult:
+    """Merges `source`. Raises conflicts with their details."""
+    body = {"fromRefName": source.name or "DETACHED", "fromHash": source.hash}
+    return _combine(server, "merge", change, body, sources=[source.hash], request_id=request_id)
+
+
+def transplant(server: Server, change: Transplant, request_id: str | None) -> MergeResult:
+    """Transplants commits. Raises conflicts with their details."""
+    body = {
+        "fromRefName": "DETACHED",
+        "hashesToTransplant": change.commits,
+        ANY_ORDER: change.options.any_order,
+    }
+    return _combine(
+        server, "transplant", change, body, sources=change.commits, request_id=request_id
+    )
+
+
+def _combine(
+    server: Server,
+    verb: str,
+    change: Merge | Transplant,
+    source_body: Mapping[str, Any],
+    *,
+    sources: Sequence[str],
+    request_id: str | None,
+) -> MergeResult:
+    session, options = server.session, change.options
+    body = {
+        **source_body,
+        **merge_body(options),
+        "perContent": not options.per_key,
+        "allowUnrelatedHistories": options.unrelated,
+    }
+    if options.meta is not None:
+        body["commitMeta"] = client_meta(options.meta)
+    path = f"{path_expecting(session, change.branch, options.expected_hash)}/history/{verb}"
+    try:
+        answer = send_idempotent(
+            session,
+            WriteRequest("POST", path, body),
+            request_id,
+            answers.decode_merge,
+            safe=options.dry_run,
+        )
+    except ReferenceConflict as conflict:
+        branch = references.full_name(session, change.branch)
+        raise with_current_namespaces(server, conflict, verb, branch, sources[-1]) from None
+    detailed = AnswerByKey if options.per_key else AnswerByContent
+    return detailed(server, answer, sources, options).result()
+
+
+class AnswerByContent(DetailedAnswer):
+    """An answer to a merge per content. It names the places of contents that moved."""
+
+    def __init__(
+        self,
+        server: Server,
+        answer: answers.MergeAnswer,
+        sources: Sequence[str],
+        options: MergeOptions,
+    ) -> None:
+        super().__init__(server, answer, sources, options)
+        self._reader = ContentReader(server.session)
+
+    def explained(self, conflicts: Sequence[Conflict]) -> list[Conflict]:
+        """Returns conflicts with the contents in the three states."""
+        head, reader = self.head, self._reader
+        reader.add_keys(head, [conflict.key for conflict in conflicts])
+        for conflict in conflicts:
+            reader.add_keys(self._base_of(conflict), [conflict.base_key])
+            reader.add_keys(conflict.commit or self.sources[-1], [conflict.theirs_key])
+        changed_by = self.server.changes_since(
+            keys_of(conflicts), self.answer.common_ancestor, head, reader.state(head)
+        )
+
+        def completed(conflict: Conflict) -> Conflict:
+            if conflict.content_id is None:
+                (with_current,) = with_namespaces([conflict], reader.state(head), changed_by)
+                return with_current
+            return structs.replace(
+                conflict,
+                expected=reader.content(self._base_of(conflict), conflict.base_key),
+                actual=_on_ours(conflict, reader.content(head, conflict.key)),
+                proposed=reader.content(conflict.commit or self.sources[-1], conflict.theirs_key),
+                changed_by=changed_by.get(conflict.key) if conflict.key else None,
+            )
+
+        return list(map(completed, conflicts))
+
+    def details(self, conflicts: Mapping[ContentKey | None, Conflict]) -> tuple[MergeDetail, ...]:
+        """Returns the keys with their contents, read from the places that the server names."""
+        keys = [detail.key for detail in self.answer.details]
+        at_target: State = contents(self.server.session, self.head, keys) if keys else {}
+        reader = ContentReader(self.server.session)
+        for detail in self.answer.details:
+            for place in (detail.source_at, detail.result_at):
+                if place is not None:
+                    reader.add_keys(place.hash, [place.key])
+        behaviors = self.options.behaviors
+        resolved = {given.resolved.id: given.resolved for given in behaviors if given.resolved}
+
+        def at(place: ContentPlace | None) -> Content | None:
+            return reader.content(place.hash, place.key) if place else None
+
+        def completed(detail: MergeDetail) -> MergeDetail:
+            target, conflict = at_target.get(detail.key), conflicts.get(detail.key)
+            source = conflict.proposed if conflict else at(detail.source_at)
+            result = at(detail.result_at)
+            if detail.is_resolved and (content := source or target) is not None:
+                result = resolved.get(content.id)
+            return structs.replace(
+                detail,
+                conflict=conflict,
+                source=source,
+                target=target,
+                result=None if conflict else result,
+            )
+
+        return tuple(map(completed, self.answer.details))
+
+    def _base_of(self, conflict: Conflict) -> str:
+        """Returns the merge base, or the parent of the transplanted commit of a conflict."""
+        if conflict.commit is not None:
+            return commit_at(self.server.session, conflict.commit).parent
+        return self.answer.common_ancestor or NO_ANCESTOR
+
+
+def _on_ours(conflict: Conflict, present: Content | None) -> Content | None:
+    """Returns the content of ours in a conflict: the one that is present at its key, or None.
+
+    If ours does not have the content in conflict, another one may be present there. It counts only
+    if both claim the key.
+    """
+    is_claim = conflict.type is ConflictType.KEY_EXISTS
+    is_same = present is not None and present.id == conflict.content_id
+    return present if is_claim or is_same else None

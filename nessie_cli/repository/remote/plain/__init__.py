@@ -1,0 +1,1 @@
+"""The requests to servers without our extensions: plain REST v2, and what replaces them."""

@@ -1,0 +1,158 @@
+"""The structs of content keys and contents, which `encode` and `values` convert.
+
+Requests, answers, files of the command line and schemas all use these structs. An attribute with a
+plain default is left out if it has that value. One with a factory is always written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import NoneType
+from typing import Annotated, Any, ClassVar, Self
+
+from msgspec import Meta, Struct, field
+
+from nessie_cli import model
+
+ContentId = Annotated[str, Meta(title="ContentId")]
+"""The title names the definition in `shapes.SCALARS`."""
+Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
+Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+def _empty() -> list[str]:
+    # msgspec leaves out an empty list of the factory `list`, but not one of any other factory.
+    return []
+
+
+class Key(Struct):
+    """A content key."""
+
+    elements: list[str] = field(default_factory=list)
+
+
+class _Content(Struct, rename="camel", tag_field="type", omit_defaults=True):
+    """The base of the known types. Fields have the names of those in the model."""
+
+    id: ContentId | None = field(default_factory=NoneType)
+
+
+class IcebergTable(_Content, kw_only=True, tag="ICEBERG_TABLE"):
+    """An Iceberg table at one snapshot."""
+
+    metadata_location: str
+    snapshot_id: Int64
+    schema_id: Int32
+    spec_id: Int32
+    sort_order_id: Int32
+
+    @classmethod
+    def of(cls, table: model.IcebergTable) -> Self:
+        """Returns the struct of a table."""
+        return cls(
+            id=table.id,
+            metadata_location=table.metadata_location,
+            snapshot_id=table.snapshot_id,
+            schema_id=table.schema_id,
+            spec_id=table.spec_id,
+            sort_order_id=table.sort_order_id,
+        )
+
+
+class IcebergView(_Content, kw_only=True, tag="ICEBERG_VIEW"):
+    """An Iceberg view at one version."""
+
+    metadata_location: str
+    version_id: Int64
+    schema_id: Int32
+    sql_text: str | None = None
+    dialect: str | None = None
+
+    @classmethod
+    def of(cls, view: model.IcebergView) -> Self:
+        """Returns the struct of a view."""
+        return cls(
+            id=view.id,
+            metadata_location=view.metadata_location,
+            version_id=view.version_id,
+            schema_id=view.schema_id,
+            sql_text=view.sql_text,
+            dialect=view.dialect,
+        )
+
+
+class DeltaLakeTable(_Content, kw_only=True, tag="DELTA_LAKE_TABLE"):
+    """A Delta Lake table."""
+
+    metadata_location_history: list[str] = field(default_factory=_empty)
+    checkpoint_location_history: list[str] = field(default_factory=_empty)
+    last_checkpoint: str | None = field(default_factory=NoneType)
+
+    @classmethod
+    def of(cls, table: model.DeltaLakeTable) -> Self:
+        """Returns the struct of a table."""
+        return cls(
+            id=table.id,
+            metadata_location_history=list(table.metadata_location_history),
+            checkpoint_location_history=list(table.checkpoint_location_history),
+            last_checkpoint=table.last_checkpoint,
+        )
+
+
+class Namespace(_Content, kw_only=True, tag="NAMESPACE"):
+    """A namespace; `properties` is left out if there are none."""
+
+    elements: list[str] = field(default_factory=_empty)
+    properties: dict[str, str] = {}
+
+    @classmethod
+    def of(cls, namespace: model.Namespace) -> Self:
+        """Returns the struct of a namespace."""
+        return cls(
+            id=namespace.id,
+            elements=list(namespace.elements),
+            properties=dict(namespace.properties),
+        )
+
+
+class Udf(_Content, kw_only=True, tag="UDF"):
+    """A user-defined function."""
+
+    sql_text: str | None = None
+    dialect: str | None = None
+    version_id: str | None = None
+    signature_id: str | None = None
+    metadata_location: str | None = None
+
+    @classmethod
+    def of(cls, function: model.UDF) -> Self:
+        """Returns the struct of a function."""
+        return cls(
+            id=function.id,
+            sql_text=function.sql_text,
+            dialect=function.dialect,
+            version_id=function.version_id,
+            signature_id=function.signature_id,
+            metadata_location=function.metadata_location,
+        )
+
+
+ForeignType = Annotated[str, Meta(extra_json_schema={"not": {"enum": sorted(model.CONTENT_TYPES)}})]
+
+
+class ForeignContent(Struct):
+    """A content of a type unknown to this version, with all of its attributes."""
+
+    is_open: ClassVar[bool] = True
+    type: ForeignType
+    id: ContentId | None = field(default_factory=NoneType)
+
+
+CONTENTS: Mapping[str, Any] = {
+    "ICEBERG_TABLE": IcebergTable,
+    "ICEBERG_VIEW": IcebergView,
+    "DELTA_LAKE_TABLE": DeltaLakeTable,
+    "NAMESPACE": Namespace,
+    "UDF": Udf,
+}
+"""The struct of each known content type."""

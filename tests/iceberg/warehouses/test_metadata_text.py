@@ -1,0 +1,94 @@
+"""The JSON of metadata files: read within limits, whole and at its head, never quoted."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.warehouses.metadata_text import (
+    MAX_DEPTH,
+    MOST_VALUES_OF_ITEM,
+    head_of,
+    parsed,
+)
+from nessie_cli.wire.large_json import MOST_VALUES
+
+LOCATION = "file:///lake/db/t_1/metadata/a.metadata.json"
+DOCUMENT = {
+    "format-version": 2,
+    "location": "file:///lake/db/t_1",
+    "current-schema-id": 3,
+    "unknown": {"é": [1, 2**63 - 1, 0.1, None, True]},
+}
+TEXT = json.dumps(DOCUMENT, ensure_ascii=False).encode()
+BOTH = [parsed, head_of]
+
+
+def nested(depth: int) -> bytes:
+    return b'{"format-version": 2, "a": ' + b"[" * depth + b"]" * depth + b"}"
+
+
+def test_a_text_is_read_as_a_whole_and_at_its_head() -> None:
+    assert parsed(TEXT, LOCATION) == DOCUMENT
+    head = head_of(TEXT, LOCATION)
+    assert (head.format_version, head.location) == (2, "file:///lake/db/t_1")
+    assert (head.current_schema_id, head.current_snapshot_id) == (3, None)
+
+
+@pytest.mark.parametrize("read", BOTH)
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"root:x:0:0:root:/root:/bin/bash\n",
+        b"",
+        b"\xff\xfe{}",
+        b'{"s3cret": "root:x"}',
+        b'["root:x"]',
+        b'{"format-version": 2, "a": root:x}',
+        b'{"format-version": 2, "a": "root:x\xff"}',
+        b'{"format-version": 2, "a": "root:x"',
+        b"PAR1 root:x",
+        gzip.compress(TEXT, mtime=0),
+        b'{"format-version": 2, "a": "' + b"x" * 2**20 + b'\xff"}',
+        b" " * 2**20,
+    ],
+)
+def test_what_is_no_metadata_is_refused_and_not_quoted(
+    read: Callable[[bytes, str], Any], text: bytes
+) -> None:
+    with pytest.raises(InvalidInput) as error:
+        read(text, LOCATION)
+    assert error.value.message == f"{LOCATION} is not an Iceberg metadata file"
+    assert error.value.__cause__ is None
+
+
+@pytest.mark.parametrize("text", [nested(100_000), nested(1_000_000)])
+@pytest.mark.parametrize("read", BOTH)
+def test_deep_json_is_refused(read: Callable[[bytes, str], Any], text: bytes) -> None:
+    with pytest.raises(InvalidInput, match="has more than 200 levels"):
+        read(text, LOCATION)
+
+
+def test_nesting_up_to_the_limit_is_read() -> None:
+    assert parsed(nested(MAX_DEPTH - 1), LOCATION)["format-version"] == 2
+    with pytest.raises(InvalidInput, match="has more than 200 levels"):
+        parsed(nested(MAX_DEPTH + 1), LOCATION)
+
+
+def test_the_number_of_values_of_a_file_is_bounded() -> None:
+    items = b"0," * (MOST_VALUES + 1)
+    with pytest.raises(InvalidInput, match="4,000,000 JSON values"):
+        parsed(b'{"format-version": 2, "a": [%b0]}' % items, LOCATION)
+
+
+@pytest.mark.parametrize("member", [b'[{"fields": [%b0]}]', b'{"x": [[[%b0]]]}'])
+def test_the_number_of_values_of_an_item_is_bounded(member: bytes) -> None:
+    form = b'{"format-version": 2, "schemas": %b}' % member
+    assert parsed(form % (b"0," * (MOST_VALUES_OF_ITEM - 10)), LOCATION)["schemas"]
+    with pytest.raises(InvalidInput, match="500,000 JSON values"):
+        parsed(form % (b"0," * MOST_VALUES_OF_ITEM), LOCATION)
