@@ -91,6 +91,9 @@ class Repository(ABC):
     that it can do faster.
     """
 
+    is_remote: ClassVar[bool] = False
+    """Whether the repository is behind a server."""
+
     @property
     @abstractmethod
     def url(self) -> str:

@@ -14,6 +14,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
+from nessie_cli.repository.urls import is_server
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
@@ -55,7 +56,7 @@ def connect(
     '2e1cfa82'
     """
     context = Context(who, clock, random, progress=progress)
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote
 
@@ -78,7 +79,7 @@ def create(
     The folder of a file must exist. Raises `InvalidInput` for an invalid name of the default
     branch, for an existing repository with another default branch, and for a server.
     """
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         raise InvalidInput(
             "a server creates its own repository; create() needs the URL of a store."
             " Hint: use connect(url)"

@@ -10,6 +10,7 @@ from msgspec import Struct
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 from nessie_cli.repository.access import checked_url
+from nessie_cli.repository.urls import is_server
 
 ALL_REFERENCES = "*"
 ROWS_PER_PARTITION = 25_000
@@ -166,7 +167,7 @@ def _url(given: Mapping[str, str]) -> str:
             "option 'url' is missing. Hint: set .option('url', ...) to a server "
             "(http://host/api/v2) or a store (sqlite:////path)"
         )
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         return checked_url(url)
     if url.startswith("memory:"):
         raise InvalidInput("option 'url': memory is a store of one process, and Spark has several")

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
+from nessie_cli.repository.urls import is_server
 from nessie_cli.workspace import environment as env
 from nessie_cli.workspace.folder import find_workspace, store_name, working_folder
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
@@ -134,7 +135,7 @@ class StoreChoice:
 
         They belong to the profile or workspace that names the URL.
         """
-        if not url.startswith(("http://", "https://")):
+        if not is_server(url):
             return None
         from nessie_cli.cli.app.access import access_of
 

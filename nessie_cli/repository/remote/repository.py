@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 class RemoteRepository(Repository):
     """A `Repository` behind a server."""
 
+    is_remote = True
+
     def __init__(self, server: Server) -> None:
         self._server = server
         self._session = server.session
