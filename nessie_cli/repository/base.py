@@ -91,9 +91,6 @@ class Repository(ABC):
     that it can do faster.
     """
 
-    is_remote: ClassVar[bool] = False
-    """Whether the repository is behind a server."""
-
     @property
     @abstractmethod
     def url(self) -> str:
@@ -102,6 +99,8 @@ class Repository(ABC):
     guard: Guard | None = None
     """The guard that decides on every change except dry runs and those of `commit_all`, or None."""
 
+    is_remote: ClassVar[bool] = False
+    """Whether the repository is behind a server."""
     knows_callers: ClassVar[bool] = False
     """Whether `as_caller` works: not on a server, which determines the committer itself."""
 
@@ -385,9 +384,7 @@ class Repository(ABC):
         collects plans for `commit_all` under the lease, so that plans that arrive while it waits
         share one commit. A remote repository raises `InvalidInput`.
         """
-        raise InvalidInput(
-            f"{self.url}: a server groups the writes of its clients by itself: {name}"
-        )
+        raise InvalidInput(f"{self.url}: a server groups writes by itself, those of {name} too")
 
     def before_request(self, request_id: str) -> Self:  # noqa: ARG002 - for implementations
         """Returns this repository, but the references that a request moved are where they were.

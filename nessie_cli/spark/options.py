@@ -95,7 +95,7 @@ def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]
                 f"Hint: its options are {_spelt(allowed)}"
             )
     if "ref" in given and "to" in given:
-        raise InvalidInput("options 'ref' and 'to' cannot be combined. Hint: set one of them")
+        raise InvalidInput("options 'ref' and 'to' cannot be combined", hint="set one of them")
     text = given.get("ref") or given.get("to")
     result = ReadOptions(
         url=_url(given),
@@ -132,7 +132,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
             )
     if not given.get("message", "").strip():
         raise InvalidInput(
-            "option 'message' is missing. Hint: set the commit message by .option('message', ...)"
+            "option 'message' is missing", hint="set the commit message by .option('message', ...)"
         )
     return WriteOptions(
         url=_url(given),
@@ -164,8 +164,9 @@ def _url(given: Mapping[str, str]) -> str:
     url = given.get("url", "").strip()
     if not url:
         raise InvalidInput(
-            "option 'url' is missing. Hint: set .option('url', ...) to a server "
-            "(http://host/api/v2) or a store (sqlite:////path)"
+            "option 'url' is missing",
+            hint="set .option('url', ...) to a server "
+            "(http://host/api/v2) or a store (sqlite:////path)",
         )
     if is_server(url):
         return checked_url(url)

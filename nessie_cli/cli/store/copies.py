@@ -52,7 +52,7 @@ def local_store_url(app: Invocation) -> str:
     url = app.store_url()
     if is_server(url):
         raise InvalidInput(
-            f"{url} is a server, but this command needs direct access to the store. Hint: run it"
-            " where the store is, with --store"
+            f"{url} is a server, but this command needs direct access to the store",
+            hint="run it where the store is, with --store",
         )
     return url
