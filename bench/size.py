@@ -12,7 +12,7 @@ from nessie_cli.repository.local import LocalRepository
 
 TABLES = 500
 COMMITS = 20_000
-GOAL = 6.0
+GOAL = 4.0
 SEED = 20_260_103
 
 

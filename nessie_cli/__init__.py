@@ -22,6 +22,7 @@ __version__ = "1.0.0rc1"
 
 _PACKAGE = {
     "connect": "nessie_cli.repository.opening",
+    "connect_store": "nessie_cli.repository.opening",
     "create": "nessie_cli.repository.opening",
     "Access": "nessie_cli.repository.access",
     "AheadBehind": "nessie_cli.repository.base",
@@ -37,20 +38,21 @@ _PACKAGE = {
     "MergeOptions": "nessie_cli.repository.changes",
     "AnyRevision": "nessie_cli.repository.changes",
     "Change": "nessie_cli.repository.changes",
-    "Check": "nessie_cli.repository.base",
-    "Lease": "nessie_cli.repository.writing",
+    "Check": "nessie_cli.repository.checks",
+    "Lease": "nessie_cli.repository.group_commit",
     "LogFilter": "nessie_cli.repository.log_filter",
-    "Plan": "nessie_cli.repository.writing",
-    "Planned": "nessie_cli.repository.writing",
+    "Plan": "nessie_cli.repository.group_commit",
+    "Planned": "nessie_cli.repository.group_commit",
     "Revision": "nessie_cli.revisions",
     "Walk": "nessie_cli.repository.log_filter",
     "PutSettings": "nessie_cli.repository.changes",
     "RenameReference": "nessie_cli.repository.changes",
     "Submission": "nessie_cli.repository.requests",
     "Transplant": "nessie_cli.repository.changes",
-    "planned": "nessie_cli.repository.writing",
+    "planned": "nessie_cli.repository.group_commit",
     "OAuth2": "nessie_cli.repository.access",
     "Repository": "nessie_cli.repository.base",
+    "StoreRepository": "nessie_cli.repository.store_repository",
 }
 
 

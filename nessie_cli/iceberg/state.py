@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator, Sequence
 
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Entry, KeyRange, Reference
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.reader import ReadableRepository
 
 _PATIENCE = 100
 """A listing reads past this many deeper keys before it jumps over the rest."""
@@ -21,7 +21,7 @@ class State:
     `reference` is the branch or tag through which it is seen, and its hash.
     """
 
-    def __init__(self, repository: Repository, reference: Reference) -> None:
+    def __init__(self, repository: ReadableRepository, reference: Reference) -> None:
         self.reference = reference
         self._repository = repository
         self._at = f"{reference.name}@{reference.hash}"

@@ -44,25 +44,25 @@ class _Line:
 
     def at(self, objects: Objects, height: int) -> Id:
         """Returns the commit at a height. O(log distance) to the next cached commit above."""
-        known = self._known
-        place = bisect_left(known, (height, b""))
-        above, id_ = known[place]
+        cached = self._known
+        place = bisect_left(cached, (height, b""))
+        above, id_ = cached[place]
         if above == height:
             return id_
-        found = history.ancestor_at(objects, id_, height)
-        if len(known) < _REMEMBERED:
-            self._known = [*known[:place], (height, found), *known[place:]]
-        return found
+        commit = history.ancestor_at(objects, id_, height)
+        if len(cached) < _REMEMBERED:
+            self._known = [*cached[:place], (height, commit), *cached[place:]]
+        return commit
 
     def learn(self, objects: Objects, heights: Iterable[int]) -> None:
         """Caches the commits at many heights, in few round trips."""
-        known = self._known
+        cached = self._known
         new = sorted(
             {height for height in heights if self.bottom < height < self.top}
-            - {height for height, _ in known}
+            - {height for height, _ in cached}
         )
-        found = history.ancestors_at(objects, self.tip, new[: max(0, _REMEMBERED - len(known))])
-        self._known = sorted([*known, *found.items()])
+        commits = history.ancestors_at(objects, self.tip, new[: max(0, _REMEMBERED - len(cached))])
+        self._known = sorted([*cached, *commits.items()])
 
     def holds(self, objects: Objects, id_: Id, height: int) -> bool:
         """Returns whether a commit with this height is on the line."""
@@ -144,7 +144,7 @@ class AncestryIndex:
         try:
             lines = self._known_lines(commit)
             lines.first.learn(
-                self._objects, [found.height for found in self._objects.commits(others)]
+                self._objects, [other.height for other in self._objects.commits(others)]
             )
             return trivial.union(filter(lines.hold, others))
         except DamagedObject:
@@ -159,8 +159,8 @@ class AncestryIndex:
         if ancestor == NO_COMMIT:
             return set(ids)
         rest = set(ids) - {NO_COMMIT}
-        found = history.descendants_on_first_parents(self._objects, rest, ancestor)
-        rest -= found
+        descendants = history.descendants_on_first_parents(self._objects, rest, ancestor)
+        rest -= descendants
         oldest = self._objects.commit(ancestor).generation
         for id_ in list(rest):
             # With so few commits between them, a walk is short.
@@ -168,13 +168,15 @@ class AncestryIndex:
                 near = history.is_near_ancestor(self._objects, ancestor, id_, self._near)
                 if near is not None:
                     rest.remove(id_)
-                    found.update([id_] if near else [])
+                    descendants.update([id_] if near else [])
         for entry in self._entries(ancestor) if rest else ():
-            found |= (reached := history.descendants_on_first_parents(self._objects, rest, entry))
+            descendants |= (
+                reached := history.descendants_on_first_parents(self._objects, rest, entry)
+            )
             rest -= reached
             if not rest:
                 break
-        return found
+        return descendants
 
     def _entries(self, ancestor: Id) -> Iterator[Id]:
         """Yields the merges that brought a commit into other lines.
@@ -209,13 +211,13 @@ class AncestryIndex:
             yield entry
 
     def _known_lines(self, commit: Id) -> _Lines:
-        found = self._lines.get(commit)
-        if found is None:
-            found = self._lines_of(commit)
+        lines = self._lines.get(commit)
+        if lines is None:
+            lines = self._lines_of(commit)
             if len(self._lines) >= _KEPT:
                 self._lines = {}
-            self._lines[commit] = found
-        return found
+            self._lines[commit] = lines
+        return lines
 
     def _lines_of(self, tip: Id) -> _Lines:
         objects = self._objects
@@ -237,8 +239,12 @@ class AncestryIndex:
         """Returns the commits at which the parents of merges on a line left that line."""
         objects = self._objects
         heights = {id_: objects.commit(id_).height for id_, _ in merges}
-        beside = objects.find_commits([parent for _, parents in merges for parent in parents])
-        line.learn(objects, [*heights.values(), *(commit.height for commit in beside.values())])
+        merge_parents = objects.find_commits(
+            [parent for _, parents in merges for parent in parents]
+        )
+        line.learn(
+            objects, [*heights.values(), *(commit.height for commit in merge_parents.values())]
+        )
         on_line = [
             (id_, parents) for id_, parents in merges if line.holds(objects, id_, heights[id_])
         ]
@@ -246,18 +252,19 @@ class AncestryIndex:
             (id_, parent)
             for id_, parents in on_line
             for parent in parents
-            if parent in beside and beside[parent].height <= heights[id_]
+            if parent in merge_parents and merge_parents[parent].height <= heights[id_]
         ]
         forks = history.common_first_parents(
-            objects, [(parent, line.at(objects, beside[parent].height)) for _, parent in pairs]
+            objects,
+            [(parent, line.at(objects, merge_parents[parent].height)) for _, parent in pairs],
         )
         objects.find_commits(list(set(forks)))
         return dict(zip(pairs, forks, strict=True))
 
     def _merges_newest_first(self) -> Iterator[Merges]:
         """Yields the merge commits of the store with their merge parents, in batches."""
-        self._merges = found = self._refreshed()
-        ids = [id_ for _, id_ in reversed(found)]
+        self._merges = merges = self._refreshed()
+        ids = [id_ for _, id_ in reversed(merges)]
         for first in range(0, len(ids), _BATCH):
             batch = ids[first : first + _BATCH]
             commits = self._objects.find_commits(batch)
@@ -268,11 +275,11 @@ class AncestryIndex:
 
         Compares the known ones from the end, because numbers of a failed write are used again.
         """
-        known, new = list(self._merges), []
+        cached, new = list(self._merges), []
         for pair in indexed(self._lookup, MERGE_COMMIT):
-            while known and known[-1][0] > pair[0]:
-                known.pop()
-            if known and known[-1] == pair:
+            while cached and cached[-1][0] > pair[0]:
+                cached.pop()
+            if cached and cached[-1] == pair:
                 break
             new.append(pair)
-        return known + new[::-1]
+        return cached + new[::-1]

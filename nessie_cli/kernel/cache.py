@@ -40,12 +40,12 @@ class Cache(Generic[T]):
 
     def get(self, id_: bytes) -> T | None:
         """Returns a cached object, or None."""
-        found = self._young.get(id_)
-        if found is None:
-            found = self._old.get(id_)
-            if found is not None:
-                self.put(id_, found)
-        return found
+        value = self._young.get(id_)
+        if value is None:
+            value = self._old.get(id_)
+            if value is not None:
+                self.put(id_, value)
+        return value
 
     def put(self, id_: bytes, decoded: T) -> None:
         """Caches an object."""
@@ -56,16 +56,16 @@ class Cache(Generic[T]):
             self._room = self._limit
         self._young[id_] = decoded
 
-    def put_all(self, found: Mapping[bytes, T]) -> None:
+    def put_all(self, values: Mapping[bytes, T]) -> None:
         """Caches objects that belong together, unless they would replace most others."""
-        weight = sum(map(_weight, found.values()))
+        weight = sum(map(_weight, values.values()))
         if weight > self._limit // _LARGE:
             return
         self._room -= weight
         if self._room < 0:
             self._old, self._young = self._young, {}
             self._room = self._limit
-        self._young.update(found)
+        self._young.update(values)
 
     def clear(self) -> None:
         """Forgets everything."""
@@ -92,9 +92,9 @@ class Layered(Cache[T]):
         """See `Cache`."""
         self._below.put(id_, decoded)
 
-    def put_all(self, found: Mapping[bytes, T]) -> None:
+    def put_all(self, values: Mapping[bytes, T]) -> None:
         """See `Cache`."""
-        self._below.put_all(found)
+        self._below.put_all(values)
 
     def clear(self) -> None:
         """See `Cache`."""

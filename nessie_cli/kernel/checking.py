@@ -64,7 +64,7 @@ class _NodeFacts(Struct):
     count: int
 
 
-class _Known:
+class _ScannedFacts:
     """The objects that the first pass over the store finds."""
 
     def __init__(self) -> None:
@@ -96,36 +96,36 @@ def check(
     keys) for each operation in history. Visits each of the `count` objects twice, and calls
     `progress` with the number of visits.
     """
-    known = _Known()
+    facts = _ScannedFacts()
     cache = Decoded()
     for id_, kind, data in with_progress(scan(), progress, 2 * count):
-        if problem := _register(known, id_, kind, data):
-            known.bad.add(id_)
+        if problem := _register(facts, id_, kind, data):
+            facts.bad.add(id_)
             yield problem
     for id_, kind, data in with_progress(scan(), progress, 2 * count, count):
-        if id_ in known.bad or isinstance(data, str):
+        if id_ in facts.bad or isinstance(data, str):
             continue
         if kind == Kind.NODE:
-            yield from _check_node(known, id_, decode_node(data))
+            yield from _check_node(facts, id_, decode_node(data))
         elif kind == Kind.COMMIT:
             commit = decode_commit(data)
-            problems = list(_check_commit(known, id_, commit))
+            problems = list(_check_commit(facts, id_, commit))
             yield from problems or _check_state(Objects(fetch, cache), id_, commit, indexed)
-    yield from _check_heads(known, references, positions)
+    yield from _check_heads(facts, references, positions)
 
 
 def _check_heads(
-    known: _Known, references: Sequence[tuple[str, Id]], positions: Mapping[Id, Entry]
+    facts: _ScannedFacts, references: Sequence[tuple[str, Id]], positions: Mapping[Id, Entry]
 ) -> Iterator[Problem]:
     for name, target in references:
-        if target not in known.commits:
+        if target not in facts.commits:
             yield Problem(
                 ProblemKind.BAD_REFERENCE,
                 name,
                 f"reference '{name}' points at {_short(target)}, which is not a commit here",
             )
     for position, entry in positions.items():
-        if position not in known.commits:
+        if position not in facts.commits:
             yield Problem(
                 ProblemKind.MISSING,
                 entry.name,
@@ -138,7 +138,7 @@ def _short(id_: Id) -> str:
     return id_.hex()[:16]
 
 
-def _register(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem | None:
+def _register(facts: _ScannedFacts, id_: Id, kind: int, data: bytes | str) -> Problem | None:
     """Records an object for the checks of others, or returns what is wrong with it alone."""
     try:
         name = Kind(kind).name.lower()
@@ -157,7 +157,7 @@ def _register(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem |
             f"{name} {_short(id_)} is damaged: its bytes do not have this id",
         )
     try:
-        _remember(known, id_, Kind(kind), data)
+        _remember(facts, id_, Kind(kind), data)
     except UNDECODABLE as fault:
         return Problem(
             ProblemKind.WRONG_SHAPE,
@@ -167,23 +167,23 @@ def _register(known: _Known, id_: Id, kind: int, data: bytes | str) -> Problem |
     return None
 
 
-def _remember(known: _Known, id_: Id, kind: Kind, data: bytes) -> None:
+def _remember(facts: _ScannedFacts, id_: Id, kind: Kind, data: bytes) -> None:
     if kind is Kind.VALUE:
         decode_value(data, None)
-        known.values.add(id_)
+        facts.values.add(id_)
     elif kind is Kind.NODE:
         node = decode_node(data)
         if len(node.payload) != (CHILD_SIZE if node.level else RECORD_SIZE) * len(node.keys):
             raise ValueError("keys and payload disagree")
-        known.nodes[id_] = _NodeFacts(node.level, node.keys[-1], node.count())
+        facts.nodes[id_] = _NodeFacts(node.level, node.keys[-1], node.count())
     else:
         commit = decode_commit(data)
-        known.commits[id_] = _CommitFacts(
+        facts.commits[id_] = _CommitFacts(
             commit.height, commit.generation, commit.time, commit.jump, commit.parents[0]
         )
 
 
-def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
+def _check_node(facts: _ScannedFacts, id_: Id, node: Node) -> Iterator[Problem]:
     def wrong(text: str, kind: ProblemKind = ProblemKind.WRONG_SHAPE) -> Problem:
         return Problem(kind, id_.hex(), f"node {_short(id_)}: {text}")
 
@@ -191,14 +191,14 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
         yield wrong("the keys are not in order")
     if node.level == 0:
         for index, key in enumerate(node.keys):
-            if value_id_of(node.slice(index)) not in known.values:
+            if value_id_of(node.slice(index)) not in facts.values:
                 yield wrong(f"the value of key {key!r} is missing", ProblemKind.MISSING)
         return
     for index, child in enumerate(node.children()):
-        facts = known.nodes.get(child)
-        if facts is None:
+        child_facts = facts.nodes.get(child)
+        if child_facts is None:
             yield wrong(f"child {_short(child)} is missing", ProblemKind.MISSING)
-        elif (facts.level, facts.last, facts.count) != (
+        elif (child_facts.level, child_facts.last, child_facts.count) != (
             node.level - 1,
             node.keys[index],
             node.count_of(index),
@@ -209,26 +209,26 @@ def _check_node(known: _Known, id_: Id, node: Node) -> Iterator[Problem]:
             )
 
 
-def _check_commit(known: _Known, id_: Id, commit: Commit) -> Iterator[Problem]:
+def _check_commit(facts: _ScannedFacts, id_: Id, commit: Commit) -> Iterator[Problem]:
     def wrong(text: str, kind: ProblemKind = ProblemKind.BROKEN_LINK) -> Problem:
         return Problem(kind, id_.hex(), f"commit {_short(id_)}: {text}")
 
-    missing = [link for link in (*commit.parents, commit.jump) if link not in known.commits]
+    missing = [link for link in (*commit.parents, commit.jump) if link not in facts.commits]
     for link in missing:
         yield wrong(f"ancestor {_short(link)} is missing", ProblemKind.MISSING)
-    if commit.root not in known.nodes:
+    if commit.root not in facts.nodes:
         yield wrong(f"root {_short(commit.root)} is missing", ProblemKind.MISSING)
-    yield from _check_operations(known, commit, wrong)
+    yield from _check_operations(facts, commit, wrong)
     if missing:
         return
-    parents = [known.commits[parent] for parent in commit.parents]
+    parents = [facts.commits[parent] for parent in commit.parents]
     if commit.height != parents[0].height + 1 or commit.generation != 1 + max(
         p.generation for p in parents
     ):
         yield wrong("height or generation do not match the parents")
     if commit.time <= max(p.time for p in parents):
         yield wrong("the commit time is not later than those of its parents")
-    if commit.jump != _expected_jump(known, commit):
+    if commit.jump != _expected_jump(facts, commit):
         yield wrong("the jump pointer leads to the wrong ancestor")
 
 
@@ -264,13 +264,13 @@ def _check_state(
 
 
 def _check_operations(
-    known: _Known, commit: Commit, wrong: Callable[[str, ProblemKind], Problem]
+    facts: _ScannedFacts, commit: Commit, wrong: Callable[[str, ProblemKind], Problem]
 ) -> Iterator[Problem]:
     stored = commit.operations
     if len(stored) == len(NO_COMMIT):
-        if stored not in known.nodes:
+        if stored not in facts.nodes:
             yield wrong(f"list of operations {_short(stored)} is missing", ProblemKind.MISSING)
-        elif known.nodes[stored].count != commit.operation_count:
+        elif facts.nodes[stored].count != commit.operation_count:
             yield wrong("the number of operations is wrong", ProblemKind.BROKEN_LINK)
     elif stored:
         try:
@@ -281,17 +281,17 @@ def _check_operations(
         if len(node.keys) != commit.operation_count:
             yield wrong("the number of operations is wrong", ProblemKind.BROKEN_LINK)
         for index in range(len(node.keys)):
-            if value_id_of(node.slice(index)) not in known.values:
+            if value_id_of(node.slice(index)) not in facts.values:
                 yield wrong(
                     f"the value of the operation on {node.keys[index]!r} is missing",
                     ProblemKind.MISSING,
                 )
 
 
-def _expected_jump(known: _Known, commit: Commit) -> Id | None:
+def _expected_jump(facts: _ScannedFacts, commit: Commit) -> Id | None:
     """Returns the correct jump pointer of a commit, given those of its ancestors."""
-    parent = known.commits[commit.parents[0]]
+    parent = facts.commits[commit.parents[0]]
     if jump_height(commit.height) == parent.height:
         return commit.parents[0]
-    over = known.commits.get(parent.jump)
+    over = facts.commits.get(parent.jump)
     return over.jump if over else None

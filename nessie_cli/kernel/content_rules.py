@@ -41,7 +41,6 @@ class ContentRules:
     ) -> None:
         self._default = default
         self._choices = [choice_of(objects, behavior) for behavior in behaviors]
-        self._unused = [choice for _, choice in self._choices]
 
     def apply(self, objects: Objects, sides: Sides, *, validate_namespaces: bool) -> Outcome:
         """Merges the contents that the source changed, then checks the namespaces.
@@ -78,7 +77,11 @@ class ContentRules:
             merge = merged(changes.states, choices, blocked)
             missing, doubles = checked(merge)
         unused = set(map(id, merge.unused))
-        self._unused = [c for c in self._unused if c not in choices or id(c) in unused]
+        used = (
+            position
+            for position, (commit, choice) in enumerate(self._choices)
+            if commit in (None, sides.source) and id(choice) not in unused
+        )
         _check_resolved(objects, merge)
         again = partial(merged, blocked=blocked)
         conflicts = [
@@ -90,14 +93,15 @@ class ContentRules:
             edits=merge.edits(),
             details=dict(sorted(dict(_details(merge, changes, conflicts, sides)).items())),
             if_source_wins=merge.edits_if_theirs_win(),
+            used=frozenset(used),
         )
 
     def check_used(self, outcome: Outcome, *, is_transplant: bool) -> None:
         """Raises `InvalidInput` for a decision about a content that the source did not change."""
-        del outcome
-        if self._unused:
-            names = ", ".join(sorted(str(choice) for choice in self._unused))
-            is_named_twice = is_transplant and any(choice.content_id for choice in self._unused)
+        unused = [choice for n, (_, choice) in enumerate(self._choices) if n not in outcome.used]
+        if unused:
+            names = ", ".join(sorted(map(str, unused)))
+            is_named_twice = is_transplant and any(choice.content_id for choice in unused)
             other = ", or another decision names the same content" if is_named_twice else ""
             raise InvalidInput(f"the source does not change {names}{other}")
 

@@ -64,7 +64,8 @@ class Outcome(Struct):
 
     `removed` contains the records of the merge base for keys that the source deleted.
     `if_source_wins` are the edits if the source wins every conflict; None if they follow from the
-    details.
+    details. `used` are the positions of those decisions of the caller that had a change to decide,
+    and `resolved` of those whose content is written.
     """
 
     edits: dict[bytes, bytes | None] = {}
@@ -72,6 +73,8 @@ class Outcome(Struct):
     namespace_conflicts: list[KeyConflict] = []
     removed: dict[bytes, bytes] = {}
     if_source_wins: Mapping[bytes, bytes | None] | None = None
+    used: frozenset[int] = frozenset()
+    resolved: frozenset[int] = frozenset()
 
     @property
     def conflicts(self) -> list[KeyConflict]:

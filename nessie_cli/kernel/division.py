@@ -17,17 +17,17 @@ def divide(
     Pieces have at least half as many keys if nodes are small in comparison. Only nodes with more
     than `most` keys are read: O(pieces + log N), one round trip per level.
     """
-    pieces = _pieces(tree.root_node(objects, root), start, stop)
-    while large := [piece.node for piece in pieces if piece.node and piece.held > most]:
+    parts = _pieces(tree.root_node(objects, root), start, stop)
+    while large := [piece.node for piece in parts if piece.node and piece.held > most]:
         read = dict(zip(large, objects.nodes(large), strict=True))
-        pieces = [
+        parts = [
             part
-            for piece in pieces
+            for piece in parts
             for part in (_pieces(read[piece.node], start, stop) if piece.node in read else [piece])
         ]
     cuts: list[bytes] = []
     size, last = 0, b""
-    for piece in pieces:
+    for piece in parts:
         if size and size + piece.held > most:
             cuts.append(last)
             size = 0

@@ -80,10 +80,10 @@ def draft_commit(
 
     Its time is later than the times of all its parents.
     """
-    known = [objects.commit(parent) for parent in parents if parent != NO_COMMIT]
-    first = known[0] if parents[0] != NO_COMMIT else None
+    existing = [objects.commit(parent) for parent in parents if parent != NO_COMMIT]
+    first = existing[0] if parents[0] != NO_COMMIT else None
     time, generation = stamp.time, 1
-    for parent in known:
+    for parent in existing:
         time = max(time, parent.time + 1)
         generation = max(generation, parent.generation + 1)
     id_ = objects.add_commit(

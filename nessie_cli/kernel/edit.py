@@ -254,10 +254,10 @@ class _LevelEdit:
         index = 0
         for key, payload in edits:
             at = bisect_left(node.keys, key, index)
-            for kept in range(index, at):
-                add(node.keys[kept], node.slice(kept))
+            for unchanged in range(index, at):
+                add(node.keys[unchanged], node.slice(unchanged))
             index = at + (at < len(node.keys) and node.keys[at] == key)
             if payload is not None:
                 add(key, payload)
-        for kept in range(index, len(node.keys)):
-            add(node.keys[kept], node.slice(kept))
+        for unchanged in range(index, len(node.keys)):
+            add(node.keys[unchanged], node.slice(unchanged))

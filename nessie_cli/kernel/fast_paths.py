@@ -26,9 +26,9 @@ SHORT = 512
 _BATCH = 32
 
 
-def newest_first(found: Found) -> tuple[int, Id]:
+def newest_first(pair: Found) -> tuple[int, Id]:
     """Returns the sort key of a walk: time, then id."""
-    return -found[1].time, found[0]
+    return -pair[1].time, pair[0]
 
 
 def merges_of_store(objects: Objects, lookup: IndexLookup, height: int) -> list[Found] | None:
@@ -43,26 +43,26 @@ def merges_of_store(objects: Objects, lookup: IndexLookup, height: int) -> list[
         if len(ids) ** 2 > _PAGE * height:
             return None
     try:
-        found = objects.find_commits(ids)
+        commits = objects.find_commits(ids)
     except DamagedObject:
         return None
     return sorted(
-        ((id_, commit) for id_, commit in found.items() if len(commit.parents) > 1),
+        ((id_, commit) for id_, commit in commits.items() if len(commit.parents) > 1),
         key=newest_first,
     )
 
 
 def reachable_among(
-    objects: Objects, is_ancestor: IsAncestor, start: Id, found: Sequence[Found]
+    objects: Objects, is_ancestor: IsAncestor, start: Id, candidates: Sequence[Found]
 ) -> Iterator[Found]:
-    """Yields those commits of `found` that `start` reaches over all parents, in order.
+    """Yields those commits of `candidates` that `start` reaches over all parents, in order.
 
     O(log commits) for each commit on first parents.
     """
     line = start
     top = history.height_of(objects, start)
-    for first in range(0, len(found), _BATCH):
-        batch = found[first : first + _BATCH]
+    for first in range(0, len(candidates), _BATCH):
+        batch = candidates[first : first + _BATCH]
         at = history.ancestors_at(
             objects, line, {commit.height for _, commit in batch if commit.height <= top}
         )
@@ -80,13 +80,13 @@ def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, 
 
     Their paths soon join, so this costs few round trips.
     """
-    found: dict[Id, Id] = {}
+    ancestors: dict[Id, Id] = {}
     ways = {id_: [id_] for id_ in commits}
     while ways:
         further: dict[Id, list[Id]] = {}
         for at, commit in zip(ways, objects.commits(list(ways)), strict=True):
             if commit.height <= height:
-                found.update(dict.fromkeys(ways[at], at))
+                ancestors.update(dict.fromkeys(ways[at], at))
             else:
                 after = (
                     commit.jump
@@ -95,7 +95,7 @@ def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, 
                 )
                 further.setdefault(after, []).extend(ways[at])
         ways = further
-    return found
+    return ancestors
 
 
 def heads_at(
@@ -118,9 +118,9 @@ def heads_at(
         for parent in commit.parents[1:]
         if parent != NO_COMMIT
     ]
-    beside = objects.find_commits(list({parent for _, parent in later}))
+    merge_parents = objects.find_commits(list({parent for _, parent in later}))
     through = at_height(
-        objects, (id_ for id_, commit in beside.items() if commit.height >= fork), fork
+        objects, (id_ for id_, commit in merge_parents.items() if commit.height >= fork), fork
     )
     heads = {first}
     for id_, parent in later:

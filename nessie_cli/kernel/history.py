@@ -68,26 +68,26 @@ def ancestor_at(objects: Objects, commit: Id, height: int) -> Id:
 def ancestors_at(objects: Objects, commit: Id, heights: Iterable[int]) -> dict[int, Id]:
     """Returns `ancestor_at` for each of many heights, in O(log commits) round trips."""
     top = height_of(objects, commit)
-    found = {height: NO_COMMIT if height <= 0 else commit for height in heights}
-    waiting = {commit: sorted(height for height in found if 0 < height < top)}
-    waiting = {id_: wanted for id_, wanted in waiting.items() if wanted}
+    ancestors = {height: NO_COMMIT if height <= 0 else commit for height in heights}
+    waiting = {commit: sorted(height for height in ancestors if 0 < height < top)}
+    waiting = {id_: asked for id_, asked in waiting.items() if asked}
     while waiting:
         ways: list[tuple[Id, int, list[int]]] = []
-        for here, wanted in zip(objects.commits(list(waiting)), waiting.values(), strict=True):
+        for here, asked in zip(objects.commits(list(waiting)), waiting.values(), strict=True):
             reached = jump_height(here.height)
-            near = bisect_right(wanted, reached)
+            near = bisect_right(asked, reached)
             ways += (
-                (here.jump, reached, wanted[:near]),
-                (here.parents[0], here.height - 1, wanted[near:]),
+                (here.jump, reached, asked[:near]),
+                (here.parents[0], here.height - 1, asked[near:]),
             )
         waiting = {}
-        for id_, reached, wanted in ways:
-            if wanted and wanted[-1] == reached:
-                found[wanted.pop()] = id_
-            if wanted:
+        for id_, reached, asked in ways:
+            if asked and asked[-1] == reached:
+                ancestors[asked.pop()] = id_
+            if asked:
                 # Two paths may meet at one commit.
-                waiting[id_] = sorted([*waiting[id_], *wanted]) if id_ in waiting else wanted
-    return found
+                waiting[id_] = sorted([*waiting[id_], *asked]) if id_ in waiting else asked
+    return ancestors
 
 
 def at_time(objects: Objects, commit: Id, time: int) -> Id:
@@ -153,18 +153,18 @@ def ancestors_despite_damage(objects: Objects, ids: Collection[Id], commit: Id) 
     Visits every ancestor younger than they are. Raises `DamagedObject` only if one that was not
     found may be an ancestor of a commit that cannot be read.
     """
-    limit = min((found.generation for found in objects.commits(list(ids))), default=0)
-    found: set[Id] = set()
+    limit = min((target.generation for target in objects.commits(list(ids))), default=0)
+    ancestors: set[Id] = set()
     damage: DamagedObject | None = None
     seen = {commit}
     waiting = [commit]
-    while waiting and len(found) < len(ids):
+    while waiting and len(ancestors) < len(ids):
         try:
             here = objects.commit(waiting.pop())
         except DamagedObject as error:
             damage = damage or error
             continue
-        found.update(parent for parent in here.parents if parent in ids)
+        ancestors.update(parent for parent in here.parents if parent in ids)
         new = (
             [parent for parent in here.parents if parent not in seen and parent != NO_COMMIT]
             if here.generation > limit
@@ -172,9 +172,9 @@ def ancestors_despite_damage(objects: Objects, ids: Collection[Id], commit: Id) 
         )
         seen.update(new)
         waiting += new
-    if damage and len(found) < len(ids):
+    if damage and len(ancestors) < len(ids):
         raise damage
-    return found
+    return ancestors
 
 
 def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:
@@ -194,30 +194,30 @@ def common_first_parent(objects: Objects, a: Id, b: Id) -> Id:
 
 def common_first_parents(objects: Objects, pairs: Iterable[tuple[Id, Id]]) -> list[Id]:
     """Returns `common_first_parent` for pairs of equal height, in O(log commits) round trips."""
-    found = list(pairs)
-    apart = [place for place, (a, b) in enumerate(found) if a != b]
+    lines = list(pairs)
+    apart = [place for place, (a, b) in enumerate(lines) if a != b]
     while apart:
-        ids = list({id_ for place in apart for id_ in found[place]})
+        ids = list({id_ for place in apart for id_ in lines[place]})
         commits = dict(zip(ids, objects.commits(ids), strict=True))
         for place in apart:
-            left, right = (commits[id_] for id_ in found[place])
-            found[place] = (
+            left, right = (commits[id_] for id_ in lines[place])
+            lines[place] = (
                 (left.jump, right.jump)
                 if left.jump != right.jump
                 else (left.parents[0], right.parents[0])
             )
-        apart = [place for place in apart if found[place][0] != found[place][1]]
-    return [a for a, _ in found]
+        apart = [place for place in apart if lines[place][0] != lines[place][1]]
+    return [a for a, _ in lines]
 
 
 def descendants_on_first_parents(objects: Objects, ids: Iterable[Id], ancestor: Id) -> set[Id]:
     """Returns the commits that have `ancestor` on first parents, in O(log commits) round trips."""
     height = height_of(objects, ancestor)
-    found: set[Id] = set()
+    descendants: set[Id] = set()
     # Maps each reached commit to the commits whose first parents led there.
     waiting: dict[Id, list[Id]] = {id_: [id_] for id_ in ids}
     while waiting:
-        found.update(waiting.pop(ancestor, ()))
+        descendants.update(waiting.pop(ancestor, ()))
         further: dict[Id, list[Id]] = {}
         for here, asked in zip(objects.commits(list(waiting)), waiting.values(), strict=True):
             if here.height > height:
@@ -225,7 +225,7 @@ def descendants_on_first_parents(objects: Objects, ids: Iterable[Id], ancestor: 
                 further[next_] = further[next_] + asked if next_ in further else asked
         further.pop(NO_COMMIT, None)
         waiting = further
-    return found
+    return descendants
 
 
 def merge_base(objects: Objects, a: Id, b: Id) -> Id:
@@ -273,16 +273,16 @@ class ReadAhead:
     def commit(self, id_: Id) -> Commit:
         """Returns a commit."""
         self._asked += 1
-        found = self._known(id_)
-        if found is None:
+        cached = self._known(id_)
+        if cached is None:
             useful = self._neighbours and self._read < _WASTED_READS + 3 * self._asked
             self._neighbours = useful and self._objects.read_commits_before(id_, self._size - 1)
             if not self._neighbours:
                 read_ahead(self._objects, id_, self._size - 1)
             self._read += self._size
             self._size = min(2 * self._size, _LARGEST_BATCH)
-            found = self._objects.commit(id_)
-        return found
+            cached = self._objects.commit(id_)
+        return cached
 
 
 _FIRST_BATCH, _LARGEST_BATCH, _WASTED_READS = 8, 128, 300
@@ -330,32 +330,32 @@ def reachable(
     read = ReadAhead(objects).commit
     excluded = set(exclude) - {NO_COMMIT}
     seen = (set(starts) | excluded) - {NO_COMMIT}
-    known = {id_: times[id_] for id_ in seen if id_ in times} if times else {}
-    first = [id_ for id_ in seen if id_ not in known]
-    queue: list[tuple[int, Id, Commit | None]] = [(-time, id_, None) for id_, time in known.items()]
+    timed = {id_: times[id_] for id_ in seen if id_ in times} if times else {}
+    first = [id_ for id_ in seen if id_ not in timed]
+    queue: list[tuple[int, Id, Commit | None]] = [(-time, id_, None) for id_, time in timed.items()]
     queue += [
         (-here.time, id_, here) for id_, here in zip(first, objects.commits(first), strict=True)
     ]
     heapify(queue)
-    wanted = len(seen - excluded)
-    while queue and wanted:
-        _, commit, found = heappop(queue)
-        here = found or read(commit)
+    visible = len(seen - excluded)
+    while queue and visible:
+        _, commit, decoded = heappop(queue)
+        here = decoded or read(commit)
         hidden = commit in excluded
         if not hidden:
-            wanted -= 1
+            visible -= 1
             yield commit, here
         for parent in here.parents[:most]:
             if parent == NO_COMMIT:
                 continue
             if hidden and parent not in excluded:
                 excluded.add(parent)
-                wanted -= parent in seen
+                visible -= parent in seen
             if parent not in seen:
                 seen.add(parent)
-                wanted += not hidden
-                found = read(parent)
-                heappush(queue, (-found.time, parent, found))
+                visible += not hidden
+                decoded = read(parent)
+                heappush(queue, (-decoded.time, parent, decoded))
 
 
 def symmetric_difference(objects: Objects, a: Id, b: Id) -> Iterator[tuple[Id, Commit]]:
@@ -372,19 +372,19 @@ def symmetric_difference(objects: Objects, a: Id, b: Id) -> Iterator[tuple[Id, C
         for id_, here in zip(sides, objects.commits(list(sides)), strict=True)
     ]
     heapify(queue)
-    wanted = sum(side != _BOTH for side in sides.values())
-    while queue and wanted:
+    unshared = sum(side != _BOTH for side in sides.values())
+    while queue and unshared:
         _, commit, here = heappop(queue)
         side = sides[commit]
         if side != _BOTH:
-            wanted -= 1
+            unshared -= 1
             yield commit, here
         for parent in here.parents:
             if parent == NO_COMMIT:
                 continue
-            known = sides.get(parent, 0)
-            sides[parent] = known | side
-            wanted += (known | side != _BOTH) - (known not in (0, _BOTH))
-            if not known:
-                found = read(parent)
-                heappush(queue, (-found.time, parent, found))
+            side_before = sides.get(parent, 0)
+            sides[parent] = side_before | side
+            unshared += (side_before | side != _BOTH) - (side_before not in (0, _BOTH))
+            if not side_before:
+                entry = read(parent)
+                heappush(queue, (-entry.time, parent, entry))

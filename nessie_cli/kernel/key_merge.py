@@ -79,15 +79,9 @@ class KeyRules:
             if key in self._by_key:
                 raise InvalidInput(f"Merge behavior for key {behavior.key.plain} is given twice")
             self._by_key[key] = read_choice(objects, behavior)
-        # DROP of a key that did not change is harmless.
-        self.unused = {
-            key for key, choice in self._by_key.items() if choice.behavior is not MergeBehavior.DROP
-        }
-        self.unresolved = {key for key, choice in self._by_key.items() if choice.resolved}
 
     def of(self, key: bytes) -> KeyChoice:
         """Returns the choice for a key, or the default."""
-        self.unused.discard(key)
         return self._by_key.get(key, self._default)
 
     def check_used(self, outcome: Outcome, *, is_transplant: bool) -> None:
@@ -97,20 +91,31 @@ class KeyRules:
         for a key that is not written.
         """
         if not is_transplant:
-            self._check_all_used()
+            self._check_all_used(outcome)
         if not outcome.conflicts:
-            self._check_resolutions_used()
+            self._check_resolutions_used(outcome)
 
-    def _check_all_used(self) -> None:
-        if self.unused:
-            keys = ", ".join(sorted(decode_key(key).plain for key in self.unused))
+    def _check_all_used(self, outcome: Outcome) -> None:
+        # DROP of a key that did not change is harmless.
+        unused = [
+            key
+            for position, (key, choice) in enumerate(self._by_key.items())
+            if position not in outcome.used and choice.behavior is not MergeBehavior.DROP
+        ]
+        if unused:
+            keys = ", ".join(sorted(decode_key(key).plain for key in unused))
             raise InvalidInput(
                 "Not all merge key behaviors specified in the request have been used."
                 f" The following keys were not used: [{keys}]"
             )
 
-    def _check_resolutions_used(self) -> None:
-        for key in sorted(self.unresolved - self.unused):
+    def _check_resolutions_used(self, outcome: Outcome) -> None:
+        unresolved = [
+            key
+            for position, (key, choice) in enumerate(self._by_key.items())
+            if choice.resolved and position in outcome.used - outcome.resolved
+        ]
+        for key in sorted(unresolved):
             raise InvalidInput(
                 f"The merge behavior for key {decode_key(key).plain}"
                 " has an unused resolvedContent attribute."
@@ -127,7 +132,15 @@ class KeyRules:
         for change in sides.changes:
             choice = self.of(change.key)
             if not _is_done(change, choice, transplant=sides.is_transplant):
-                _decide(outcome, change, choice, self, transplant=sides.is_transplant)
+                _decide(outcome, change, choice, transplant=sides.is_transplant)
+        changed = {change.key: change.after for change in sides.changes}
+        positions = {key: position for position, key in enumerate(self._by_key) if key in changed}
+        outcome.used = frozenset(positions.values())
+        outcome.resolved = frozenset(
+            position
+            for key, position in positions.items()
+            if key in outcome.edits and changed[key] is not None and self._by_key[key].resolved
+        )
         _refuse_doubles(objects, outcome, sides, self)
         if validate_namespaces:
             _check_namespaces(objects, outcome, sides)
@@ -153,9 +166,7 @@ def _is_done(change: ThreeWay, choice: KeyChoice, *, transplant: bool) -> bool:
     return choice.behavior is MergeBehavior.NORMAL and not transplant
 
 
-def _decide(
-    outcome: Outcome, change: ThreeWay, choice: KeyChoice, choices: KeyRules, *, transplant: bool
-) -> None:
+def _decide(outcome: Outcome, change: ThreeWay, choice: KeyChoice, *, transplant: bool) -> None:
     key, before, target, after = change.key, change.before, change.target, change.after
     both_namespaces = (
         before is None and choice.expected is None and is_namespace(after) and is_namespace(target)
@@ -176,7 +187,7 @@ def _decide(
     if after is None and before is not None:
         outcome.removed[key] = before
     if conflict is None:
-        outcome.edits[key] = _resolved(choice, after, target, key, choices)
+        outcome.edits[key] = _resolved(choice, after, target)
 
 
 def _conflict_type(
@@ -206,12 +217,9 @@ def _conflict_type(
     )
 
 
-def _resolved(
-    choice: KeyChoice, after: bytes | None, target: bytes | None, key: bytes, choices: KeyRules
-) -> bytes | None:
+def _resolved(choice: KeyChoice, after: bytes | None, target: bytes | None) -> bytes | None:
     if choice.resolved is None or after is None:
         return after
-    choices.unresolved.discard(key)
     return with_content_id(choice.resolved, content_id_of(target or after))
 
 

@@ -58,9 +58,8 @@ class Objects:
     `pending` contains the added objects until the caller has stored them, and `index_terms` the
     terms of new commits for the commit index. A large load calls `spill` with what is pending.
     Contents that are only compared with stored ones are kept apart. `written_before` reads
-    neighbours together. `last_path` is the path to the last key that was looked up alone, because
-    an edit of that key often follows. `node_reads` and `node_writes` count fetched and added nodes;
-    tests assert costs with them.
+    neighbours together. `node_reads` and `node_writes` count fetched and added nodes; tests assert
+    costs with them.
     """
 
     def __init__(
@@ -76,7 +75,6 @@ class Objects:
         self._spill = spill
         self._added: dict[Id, Node | Commit] = {}
         self._compared: dict[Id, bytes] = {}
-        self.last_path: tuple[Id, bytes, list[tuple[Node, int]]] = (b"", b"", [])
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
         self.index_terms: dict[Id, tuple[bytes, ...]] = {}
         self.node_reads = 0
@@ -87,26 +85,26 @@ class Objects:
 
     def node(self, id_: Id) -> Node:
         """Returns a node of the key tree."""
-        found = self._added.get(id_) or self._cache.get(id_)
-        return found if type(found) is Node else self.nodes([id_])[0]
+        decoded = self._added.get(id_) or self._cache.get(id_)
+        return decoded if type(decoded) is Node else self.nodes([id_])[0]
 
     def nodes(self, ids: Sequence[Id]) -> list[Node]:
         """Returns nodes in the order of `ids`. Those not known yet take one round trip."""
-        found, missing = self._known(ids, Node)
+        nodes, missing = self._known(ids, Node)
         if missing:
             self.node_reads += len(missing)
-            self._read(missing, decode_node, found)
-        return [found[id_] for id_ in ids]
+            self._read(missing, decode_node, nodes)
+        return [nodes[id_] for id_ in ids]
 
     def commit(self, id_: Id) -> Commit:
         """Returns a commit."""
-        found = self._added.get(id_) or self._cache.get(id_)
-        return found if type(found) is Commit else self.commits([id_])[0]
+        decoded = self._added.get(id_) or self._cache.get(id_)
+        return decoded if type(decoded) is Commit else self.commits([id_])[0]
 
     def known_commit(self, id_: Id) -> Commit | None:
         """Returns a commit if it needs no read."""
-        found = self._added.get(id_) or self._cache.get(id_)
-        return found if type(found) is Commit else None
+        decoded = self._added.get(id_) or self._cache.get(id_)
+        return decoded if type(decoded) is Commit else None
 
     def read_commits_before(self, id_: Id, limit: int) -> bool:
         """Caches a commit and some that were written before it.
@@ -134,11 +132,11 @@ class Objects:
 
     def commits(self, ids: Sequence[Id]) -> list[Commit]:
         """Returns commits in the order of `ids`. Those not known yet take one round trip."""
-        found, missing = self._known(ids, Commit)
+        commits, missing = self._known(ids, Commit)
         if missing:
             self.commit_reads += len(missing)
-            self._read(missing, decode_commit, found)
-        return [found[id_] for id_ in ids]
+            self._read(missing, decode_commit, commits)
+        return [commits[id_] for id_ in ids]
 
     def find_commit(self, id_: Id) -> Commit | None:
         """Returns a commit, or None if there is none with this id."""
@@ -146,31 +144,33 @@ class Objects:
 
     def find_commits(self, ids: Sequence[Id]) -> dict[Id, Commit]:
         """Returns the commits among `ids`, without unknown ids and ids of other objects."""
-        found, missing = self._known(ids, Commit)
+        commits, missing = self._known(ids, Commit)
         for id_, raw in self._fetch(missing).items() if missing else ():
             # Values and nodes are not arrays of as many fields as a commit.
             with suppress(MsgspecError):
-                found[id_] = commit = decode_commit(raw)
+                commits[id_] = commit = decode_commit(raw)
                 self._cache.put(id_, commit)
-        return found
+        return commits
 
     def _known(self, ids: Sequence[Id], type_: type[N]) -> tuple[dict[Id, N], list[Id]]:
         """Returns the decoded objects, and the ids that must be fetched."""
-        found: dict[Id, N] = {}
+        decoded_objects: dict[Id, N] = {}
         missing = []
         for id_ in ids:
             decoded = self._added.get(id_) or self._cache.get(id_)
             if type(decoded) is type_:
-                found[id_] = decoded
+                decoded_objects[id_] = decoded
             else:
                 missing.append(id_)
-        return found, missing
+        return decoded_objects, missing
 
-    def _read(self, ids: Sequence[Id], decode: Callable[[bytes], N], found: dict[Id, N]) -> None:
-        """Fetches and decodes objects into `found`."""
+    def _read(
+        self, ids: Sequence[Id], decode: Callable[[bytes], N], decoded_objects: dict[Id, N]
+    ) -> None:
+        """Fetches and decodes objects into `decoded_objects`."""
         for id_, data in self._raw(ids).items():
             try:
-                found[id_] = decoded = decode(data)
+                decoded_objects[id_] = decoded = decode(data)
             except MsgspecError:
                 raise DamagedObject(
                     f"object {id_.hex()[:16]} is not of the expected kind;"
@@ -193,16 +193,16 @@ class Objects:
         if compared:
             own.update((id_, compared[id_]) for id_ in ids if id_ in compared)
         rest = [id_ for id_ in ids if id_ not in own] if own else ids
-        found = dict(self._fetch(rest)) if rest else {}
-        found.update(own)
+        raw = dict(self._fetch(rest)) if rest else {}
+        raw.update(own)
         for id_ in ids:
-            if id_ not in found:
+            if id_ not in raw:
                 raise DamagedObject(
                     f"object {id_.hex()[:16]} is missing from the store;"
                     " nessie fsck lists what is affected",
                     id_.hex(),
                 )
-        return found
+        return raw
 
     # -- adding --
 

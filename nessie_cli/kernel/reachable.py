@@ -64,9 +64,9 @@ class Reachable:
                 self._progress(len(self._ids))
 
     def _follow(self, batch: Sequence[tuple[Kind, Id]]) -> None:
-        found = self._fetch([id_ for _, id_ in batch])
+        raw = self._fetch([id_ for _, id_ in batch])
         for kind, id_ in batch:
-            data = found.get(id_)
+            data = raw.get(id_)
             if data is None:
                 raise damaged(kind, id_, "missing from the store")
             if self._verify and object_id(kind, data) != id_:

@@ -35,11 +35,11 @@ def count(objects: Objects, root: Id) -> int:
 
 def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]:
     """Returns the records of those keys that exist. O(k log N) nodes, one round trip per level."""
-    wanted = sorted(keys)
-    if len(wanted) == 1:
-        return _get_one(objects, root, wanted[0])
-    found: dict[bytes, bytes] = {}
-    level = [(root_node(objects, root), wanted)] if wanted else []
+    sorted_keys = sorted(keys)
+    if len(sorted_keys) == 1:
+        return _get_one(objects, root, sorted_keys[0])
+    records: dict[bytes, bytes] = {}
+    level = [(root_node(objects, root), sorted_keys)] if sorted_keys else []
     while level:
         below: list[tuple[Id, list[bytes]]] = []
         for node, asked in level:
@@ -50,10 +50,10 @@ def get(objects: Objects, root: Id, keys: Iterable[bytes]) -> dict[bytes, bytes]
             for key in asked:
                 index = bisect_left(keys_here, key)
                 if index < len(keys_here) and keys_here[index] == key:
-                    found[key] = node.slice(index)
+                    records[key] = node.slice(index)
         nodes = objects.nodes([child for child, _ in below]) if below else []
         level = [(node, asked) for node, (_, asked) in zip(nodes, below, strict=True)]
-    return found
+    return records
 
 
 def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | None:
@@ -61,11 +61,8 @@ def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | 
 
     Returns None if the map does not contain the key.
     """
-    known_root, known_key, path = objects.last_path
-    if key == known_key and root == known_root:
-        return path
     node = root_node(objects, root)
-    path = []
+    path: list[tuple[Node, int]] = []
     while True:
         keys = node.keys
         index = bisect_left(keys, key)
@@ -73,10 +70,7 @@ def path_to(objects: Objects, root: Id, key: bytes) -> list[tuple[Node, int]] | 
             return None
         path.append((node, index))
         if not node.level:
-            if keys[index] != key:
-                return None
-            objects.last_path = (root, key, path)
-            return path
+            return path if keys[index] == key else None
         node = objects.node(node.child(index))
 
 
@@ -223,19 +217,19 @@ def _items(
 
 def _differing(ours: bytes, theirs: bytes, size: int) -> list[int]:
     """Returns the indexes of slices that differ between two payloads, by comparing halves."""
-    found: list[int] = []
+    indexes: list[int] = []
     waiting = [(0, len(ours) // size)]
     while waiting:
         first, last = waiting.pop()
         if ours[first * size : last * size] == theirs[first * size : last * size]:
             continue
         if last - first == 1:
-            found.append(first)
+            indexes.append(first)
             continue
         middle = (first + last) // 2
         # The lower half comes first, so the indexes ascend.
         waiting += [(middle, last), (first, middle)]
-    return found
+    return indexes
 
 
 def _unshared_leaves(

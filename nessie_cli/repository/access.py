@@ -164,7 +164,7 @@ MARGIN = 30.0
 """Seconds by which tokens count as expired early, because clocks differ."""
 
 
-class Tokens(NamedTuple):
+class OAuth2Tokens(NamedTuple):
     """The tokens of an OAuth2 server, with instants in seconds since 1970.
 
     A refresh token without expiry has the end None.
@@ -192,21 +192,21 @@ class Tokens(NamedTuple):
         )
 
 
-def read_tokens(cache: TokenCache | None) -> Tokens | None:
+def read_tokens(cache: TokenCache | None) -> OAuth2Tokens | None:
     """Returns the tokens in a cache, or None."""
     import json
 
     text = cache.read() if cache else None
     try:
-        found = json.loads(text) if text else None
-        if not isinstance(found, dict):
+        fields = json.loads(text) if text else None
+        if not isinstance(fields, dict):
             return None
-        refresh, refresh_end = found.get("refreshToken"), found.get("refreshEnd")
-        bearer(str(found["accessToken"]))
-        return Tokens(
-            Secret(str(found["accessToken"])),
-            float(found["begin"]),
-            float(found["end"]),
+        refresh, refresh_end = fields.get("refreshToken"), fields.get("refreshEnd")
+        bearer(str(fields["accessToken"]))
+        return OAuth2Tokens(
+            Secret(str(fields["accessToken"])),
+            float(fields["begin"]),
+            float(fields["end"]),
             Secret(str(refresh)) if refresh else None,
             float(refresh_end) if refresh_end is not None else None,
         )
@@ -215,7 +215,7 @@ def read_tokens(cache: TokenCache | None) -> Tokens | None:
         return None
 
 
-def write_tokens(cache: TokenCache | None, tokens: Tokens | None) -> None:
+def write_tokens(cache: TokenCache | None, tokens: OAuth2Tokens | None) -> None:
     """Writes tokens to a cache, or deletes them."""
     import json
 
@@ -224,7 +224,7 @@ def write_tokens(cache: TokenCache | None, tokens: Tokens | None) -> None:
     if tokens is None:
         cache.write(None)
         return
-    kept = {"accessToken": tokens.access.reveal(), "begin": tokens.begin, "end": tokens.end}
+    fields = {"accessToken": tokens.access.reveal(), "begin": tokens.begin, "end": tokens.end}
     if tokens.refresh is not None:
-        kept |= {"refreshToken": tokens.refresh.reveal(), "refreshEnd": tokens.refresh_end}
-    cache.write(json.dumps(kept) + "\n")
+        fields |= {"refreshToken": tokens.refresh.reveal(), "refreshEnd": tokens.refresh_end}
+    cache.write(json.dumps(fields) + "\n")

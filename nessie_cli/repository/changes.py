@@ -3,13 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Generic, Self, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
-from nessie_cli.model import CommitMeta, KeyBehavior, MergeBehavior, Operation, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    KeyBehavior,
+    MergeBehavior,
+    MergeResult,
+    Operation,
+    Reference,
+    ReferenceType,
+)
 from nessie_cli.revisions import Revision
 
+A = TypeVar("A")
 AnyRevision = str | Revision
+
+
+class Change(Struct, Generic[A], frozen=True):
+    """A change of a repository, as a value. `A` is the type of its answer."""
+
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether the change only asks for its answer."""
+        return False
+
+    def repeatable(self) -> Self:
+        """Returns the change in a form that can be drafted more than once."""
+        return self
 
 
 class MergeOptions(Struct, frozen=True):
@@ -20,8 +44,8 @@ class MergeOptions(Struct, frozen=True):
     `per_key` applies the rules of the original server, for which each key is a content of its own;
     otherwise a rename on one side and a change on the other combine. `unrelated` allows a merge
     without a common ancestor. `any_order` allows transplanting commits that are not each the
-    parent of the next. `expected_hash` must be a commit of the branch. `dry_run` writes nothing.
-    `request_id` makes a repetition safe; only the methods `merge` and `transplant` read it.
+    parent of the next. `expected_hash` must be a commit of the branch; unless `per_key`,
+    the keys that are changed must be the same there as at HEAD. `dry_run` writes nothing.
     """
 
     meta: CommitMeta | None = None
@@ -32,10 +56,9 @@ class MergeOptions(Struct, frozen=True):
     any_order: bool = False
     expected_hash: str | None = None
     dry_run: bool = False
-    request_id: str | None = None
 
 
-class Commit(Struct, frozen=True):
+class Commit(Change[CommitResult], frozen=True):
     """Put one commit with these operations on a branch.
 
     `operations` may be a generator of millions.
@@ -47,16 +70,30 @@ class Commit(Struct, frozen=True):
     expected_hash: str | None = None
     dry_run: bool = False
 
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether the change only asks for its answer."""
+        return self.dry_run
 
-class Merge(Struct, frozen=True):
+    def repeatable(self) -> Self:
+        """Returns the change with its operations as a list, because a generator ends."""
+        return structs.replace(self, operations=list(self.operations))
+
+
+class Merge(Change[MergeResult], frozen=True):
     """Merge the changes of `source` since the merge base into a branch, as one commit."""
 
     branch: str
     source: AnyRevision
     options: MergeOptions = MergeOptions()
 
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether the change only asks for its answer."""
+        return self.options.dry_run
 
-class Transplant(Struct, frozen=True):
+
+class Transplant(Change[MergeResult], frozen=True):
     """Apply commits (hashes) one by one onto a branch, in this order.
 
     Each must be the parent of the next, unless `any_order` is set.
@@ -66,8 +103,13 @@ class Transplant(Struct, frozen=True):
     commits: Sequence[str]
     options: MergeOptions = MergeOptions()
 
+    @property
+    def is_dry_run(self) -> bool:
+        """Whether the change only asks for its answer."""
+        return self.options.dry_run
 
-class CreateReference(Struct, frozen=True, omit_defaults=True):
+
+class CreateReference(Change[Reference], frozen=True, omit_defaults=True):
     """Create a branch or tag at a hash. Only a tag may have a message.
 
     An empty message is not encoded, so the digest of a request without one does not change.
@@ -79,7 +121,7 @@ class CreateReference(Struct, frozen=True, omit_defaults=True):
     message: str = ""
 
 
-class AssignReference(Struct, frozen=True):
+class AssignReference(Change[Reference], frozen=True):
     """Move a reference that is at `expected_hash` to another commit."""
 
     name: str
@@ -87,7 +129,7 @@ class AssignReference(Struct, frozen=True):
     expected_hash: str
 
 
-class RenameReference(Struct, frozen=True):
+class RenameReference(Change[Reference], frozen=True):
     """Rename a reference that is at `expected_hash`."""
 
     old: str
@@ -95,35 +137,14 @@ class RenameReference(Struct, frozen=True):
     expected_hash: str
 
 
-class DeleteReference(Struct, frozen=True):
+class DeleteReference(Change[Reference], frozen=True):
     """Delete a reference that is at `expected_hash`."""
 
     name: str
     expected_hash: str
 
 
-class PutSettings(Struct, frozen=True):
+class PutSettings(Change[Mapping[str, str | None]], frozen=True):
     """Set settings of the repository by name; None removes one."""
 
     values: Mapping[str, str | None]
-
-
-Change = (
-    Commit
-    | Merge
-    | Transplant
-    | CreateReference
-    | AssignReference
-    | RenameReference
-    | DeleteReference
-    | PutSettings
-)
-
-
-def is_dry_run(change: Change) -> bool:
-    """Returns whether a change is a dry run."""
-    return (
-        change.dry_run
-        if isinstance(change, Commit)
-        else isinstance(change, Merge | Transplant) and change.options.dry_run
-    )

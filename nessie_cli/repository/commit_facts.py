@@ -29,15 +29,17 @@ class CommitFacts:
 
     def with_metadata(self, references: Sequence[Reference], default: Reference) -> list[Reference]:
         """Returns references with their metadata."""
-        ids = list({bytes.fromhex(found.hash) for found in references} - {NO_COMMIT})
+        ids = list({bytes.fromhex(reference.hash) for reference in references} - {NO_COMMIT})
         heads = dict(zip(ids, self._objects.commits(ids), strict=True))
-        beside = {
-            bytes.fromhex(found.hash) for found in references if _has_distance(found, default)
+        heads_apart = {
+            bytes.fromhex(reference.hash)
+            for reference in references
+            if _has_distance(reference, default)
         }
-        distances = self.distances(beside, bytes.fromhex(default.hash)) if beside else {}
+        distances = self.distances(heads_apart, bytes.fromhex(default.hash)) if heads_apart else {}
         return [
-            _described(found, heads, distances if _has_distance(found, default) else {})
-            for found in references
+            _described(reference, heads, distances if _has_distance(reference, default) else {})
+            for reference in references
         ]
 
     def tips(self, ids: Collection[Id]) -> dict[Id, Tip]:

@@ -16,17 +16,15 @@ from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.requests import (
-    Recorded,
-    Submission,
-    digest_of_batch,
-    recorded,
-    reference_of,
-    reused,
+from nessie_cli.repository.draft import Draft, DraftEffect
+from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, reference_of
+from nessie_cli.repository.snapshot import (
+    StoreSnapshot,
+    branch_at,
+    existing_branch,
+    expected_commit,
 )
-from nessie_cli.repository.snapshot import Snapshot, branch_at, existing_branch, expected_commit
-from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
+from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.store.records import Settings, StoredReference
 
 REQUIRE_EXPECTED = "require-expected-content"
@@ -59,8 +57,8 @@ class AddedIds(Mapping[ContentKey, str]):
         return len(self._added)
 
 
-def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[CommitResult]:
-    """Draft one commit on a branch."""
+def commit(at: StoreSnapshot, change: Commit, submission: Submission) -> Draft[CommitResult]:
+    """Drafts one commit on a branch."""
     check_client_meta(change.meta)
     context = at.context
     name = at.branch_name(change.branch)
@@ -68,16 +66,15 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
     objects = at.drafting_objects(spill=not change.dry_run)
     if basis.request is not None:
         batch = submission.batch(objects, change.operations, context.progress)
-        done = recorded(at.view, basis.request)
-        refuse = reused(basis.request, context.who, _digest(name, change, batch, submission))
-        return Draft(
+        return repeated_draft(
+            at,
             change,
-            reference_changes(done.moves),
-            answer=result_of(at.objects, done),
-            refuse=refuse,
-            repeated=True,
+            basis.request,
+            _digest(name, change, batch, submission),
+            lambda done: result_of(at.objects, done),
         )
     branch = existing_branch(name, basis.reference, "commit")
+    drafts = BranchDrafts(at, change, branch, basis.settings)
     at.read_near(branch.target)
     expected = expected_commit(objects, branch, change.expected_hash)
     batch = submission.batch(objects, change.operations, context.progress)
@@ -94,43 +91,27 @@ def commit(at: Snapshot, change: Commit, submission: Submission) -> Draft[Commit
     )
     submission.remember_content_ids(applied.added)
     if applied.conflicts:
-        return Draft(
-            change,
-            [unmoved(branch)],
-            refuse=partial(conflict_error, at, objects, branch, expected, applied.conflicts),
-            effect=Effect(objects, root, applied.operations),
-            settings=basis.settings,
+        return drafts.refused(
+            partial(conflict_error, at, objects, branch, expected, applied.conflicts),
+            DraftEffect(objects, root, applied.operations),
         )
     stamp = Stamp(context.who, context.clock())
     new = draft_commit(
         objects, [branch.target], applied.root, applied.operations, meta=change.meta, stamp=stamp
     )
-    effect = Effect(objects, root, applied.operations, [branch.target])
+    effect = DraftEffect(objects, root, applied.operations, [branch.target])
     if change.dry_run:
         result = CommitResult(
             branch_at(name, branch.target), AddedIds(applied.added), applied=False
         )
-        return Draft(
-            change, [unmoved(branch)], answer=result, effect=effect, settings=basis.settings
-        )
-    write = branch_write(
-        context,
+        return drafts.unchanged(result, effect)
+    return drafts.moved(
         submission,
         "commit",
-        objects,
-        branch=branch,
-        head=new,
-        digest=lambda: _digest(name, change, batch, submission),
-        settings_version=basis.settings.version,
-    )
-    result = CommitResult(branch_at(name, new), AddedIds(applied.added))
-    return Draft(
-        change,
-        reference_changes(write.moves),
-        answer=result,
-        write=write,
+        new,
+        answer=CommitResult(branch_at(name, new), AddedIds(applied.added)),
         effect=effect,
-        settings=basis.settings,
+        digest=lambda: _digest(name, change, batch, submission),
     )
 
 
@@ -142,13 +123,14 @@ def _digest(name: str, change: Commit, batch: Batch, submission: Submission) -> 
 
 def result_of(objects: Objects, done: Recorded) -> CommitResult:
     """Returns the result of a recorded request."""
-    found = reference_of(done)
-    added = added_by(objects, bytes.fromhex(found.hash)) if done.operation == "commit" else {}
-    return CommitResult(found, AddedIds(added))
+    reference = reference_of(done)
+    is_commit = done.operation == "commit"
+    added = added_by(objects, bytes.fromhex(reference.hash)) if is_commit else {}
+    return CommitResult(reference, AddedIds(added))
 
 
 def conflict_error(
-    at: Snapshot,
+    at: StoreSnapshot,
     objects: Objects,
     branch: StoredReference,
     expected: Id,
@@ -177,6 +159,6 @@ def added_by(objects: Objects, id_: Id) -> dict[bytes, bytes]:
     commit = objects.commit(id_)
     operations = operations_of(objects, commit)
     before = tree.get(objects, root_of(objects, commit.parents[0]), [key for key, _ in operations])
-    known = set(map(content_id_of, before.values()))
+    ids_before = set(map(content_id_of, before.values()))
     put = {key: content_id_of(record) for key, record in operations if not is_deletion(record)}
-    return {key: content_id for key, content_id in put.items() if content_id not in known}
+    return {key: content_id for key, content_id in put.items() if content_id not in ids_before}

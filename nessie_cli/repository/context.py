@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 from msgspec import Struct
 
 from nessie_cli.model.progress import Progress
+
+
+def now() -> int:
+    """Returns the time in microseconds since 1970."""
+    return time.time_ns() // 1000
 
 
 class Context(Struct, frozen=True):

@@ -86,7 +86,7 @@ class KeyChange:
         return None if record is None else self._objects.contents([record])[0]
 
 
-class Effect(Struct, frozen=True):
+class DraftEffect(Struct, frozen=True):
     """The effect of a draft in the kernel's terms.
 
     `edits` are key edits of the tree at `root`; if there are conflicts, those by which the source
@@ -112,13 +112,13 @@ class Draft(Generic[A]):
 
     def __init__(
         self,
-        change: Change,
+        change: Change[A],
         references: Sequence[ReferenceChange],
         *,
         answer: A | None = None,
         refuse: Callable[[], NessieError] | None = None,
         write: Write | None = None,
-        effect: Effect | None = None,
+        effect: DraftEffect | None = None,
         sources: tuple[str, ...] = (),
         repeated: bool = False,
         exact: bool = True,
@@ -206,19 +206,21 @@ class Draft(Generic[A]):
     @property
     def targets(self) -> tuple[ReferenceChange, ...]:
         """The references from which `sources` become reachable: all but those that are deleted."""
-        return tuple(one for one in self.references if one.after is not None)
+        return tuple(reference for reference in self.references if reference.after is not None)
 
-    def reached_commits(self, known: Sequence[str] = ()) -> Iterator[str]:
+    def reached_commits(self, reachable: Sequence[str] = ()) -> Iterator[str]:
         """Yields the existing commits that the draft makes reachable.
 
         Those are `sources` and their ancestors, without those that the `targets` or the hashes
-        `known` reach already. Costs a read for each.
+        `reachable` reach already. Costs a read for each.
         """
         if self.effect is None:
             return
         objects = self.effect.objects
         before = [target.before for target in self.targets if target.before is not None]
-        excluded = list(objects.find_commits([bytes.fromhex(hash_) for hash_ in (*before, *known)]))
+        excluded = list(
+            objects.find_commits([bytes.fromhex(hash_) for hash_ in (*before, *reachable)])
+        )
         for id_, _ in history.reachable(objects, self.effect.sources, excluded):
             yield id_.hex()
 

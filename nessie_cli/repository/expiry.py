@@ -20,7 +20,7 @@ SHORTEST = timedelta(hours=1)
 """The shortest expiry: a client that repeats a request must still find it."""
 
 
-class Expiry(Struct, frozen=True):
+class ExpiryLimits(Struct, frozen=True):
     """The ages at which reflog entries and request ids expire.
 
     Requests never outlive their moves.
@@ -30,16 +30,16 @@ class Expiry(Struct, frozen=True):
     requests: timedelta
 
 
-def expiry(settings: Mapping[str, str]) -> Expiry:
+def expiry(settings: Mapping[str, str]) -> ExpiryLimits:
     """Returns the expiry that the settings of a repository give, with defaults."""
     moves, requests = (
         parse_duration(settings[name]) if name in settings else default
         for name, default in DEFAULTS.items()
     )
-    return Expiry(moves, min(moves, requests))
+    return ExpiryLimits(moves, min(moves, requests))
 
 
-def moves_before(limits: Expiry, now: int) -> int:
+def moves_before(limits: ExpiryLimits, now: int) -> int:
     """Returns the time before which reflog entries have expired. Both are in microseconds."""
     return now - limits.moves // timedelta(microseconds=1)
 

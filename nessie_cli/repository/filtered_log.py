@@ -59,24 +59,26 @@ def filtered_log(
     starts: Sequence[Id],
     exclude: Sequence[Id],
     walk: Walk,
-    wanted: LogFilter,
+    commit_filter: LogFilter,
     *,
     operations: bool,
 ) -> Iterator[LogEntry | None]:
     """See `Repository.filtered_log`; `starts` and `exclude` are the commits of the walk."""
     objects = source.objects
-    passes = _all_of(list(_tests(objects, wanted)))
-    since = micros(wanted.since) if wanted.since is not None else _BEGINNING
-    skip = wanted.skip
-    found = _indexed(source, starts, exclude, walk, wanted)
-    for id_, commit in _walked(source, starts, exclude, walk, wanted) if found is None else found:
+    passes = _all_of(list(_tests(objects, commit_filter)))
+    since = micros(commit_filter.since) if commit_filter.since is not None else _BEGINNING
+    skip = commit_filter.skip
+    candidates = _indexed(source, starts, exclude, walk, commit_filter)
+    for id_, commit in (
+        _walked(source, starts, exclude, walk, commit_filter) if candidates is None else candidates
+    ):
         if commit.time < since:
             return
         passed = passes(commit)
         chosen = passed and skip == 0
         skip -= passed and not chosen
         yield log_entry(objects, id_, commit, operations=operations) if chosen else None
-        if found is not None and chosen and _has_parent_since(objects, commit, since):
+        if candidates is not None and chosen and _has_parent_since(objects, commit, since):
             # Represents the commits that were not read.
             yield None
 
@@ -88,20 +90,26 @@ def _has_parent_since(objects: Objects, commit: Commit, since: int) -> bool:
 
 
 def _walked(
-    source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter
+    source: LogSource,
+    starts: Sequence[Id],
+    exclude: Sequence[Id],
+    walk: Walk,
+    commit_filter: LogFilter,
 ) -> Iterator[fast_paths.Found]:
     objects = source.objects
     if exclude and walk.first_parent:
         start, end = starts[0], exclude[0]
         end = history.merge_base(objects, start, end) if walk.symmetric else end
         return takewhile(
-            lambda found: not source.is_ancestor(found[0], end),
+            lambda pair: not source.is_ancestor(pair[0], end),
             history.first_parents(objects, start),
         )
     if walk.symmetric:
         return history.symmetric_difference(objects, starts[0], exclude[0])
-    if wanted.until is not None and len(starts) == 1 and not exclude:
-        starts = _heads_at(source, starts[0], micros(wanted.until), first_parent=walk.first_parent)
+    if commit_filter.until is not None and len(starts) == 1 and not exclude:
+        starts = _heads_at(
+            source, starts[0], micros(commit_filter.until), first_parent=walk.first_parent
+        )
     if walk.first_parent and len(starts) <= 1:
         return history.first_parents(objects, starts[0] if starts else NO_COMMIT)
     most = 1 if walk.first_parent else None
@@ -131,23 +139,27 @@ def _heads_at(source: LogSource, start: Id, time: int, *, first_parent: bool) ->
 
 
 def _indexed(
-    source: LogSource, starts: Sequence[Id], exclude: Sequence[Id], walk: Walk, wanted: LogFilter
+    source: LogSource,
+    starts: Sequence[Id],
+    exclude: Sequence[Id],
+    walk: Walk,
+    commit_filter: LogFilter,
 ) -> Iterator[fast_paths.Found] | None:
     """Returns the commits that can pass according to the commit index; None if it cannot tell."""
     if exclude or len(starts) != 1:
         return None
     objects, start = source.objects, starts[0]
     height = history.height_of(objects, start)
-    found = _commits_on(source, wanted.keys, height) if wanted.keys else None
-    if wanted.merges and not wanted.keys:
-        found = fast_paths.merges_of_store(objects, source.lookup, height)
-    if found is None:
+    candidates = _commits_on(source, commit_filter.keys, height) if commit_filter.keys else None
+    if commit_filter.merges and not commit_filter.keys:
+        candidates = fast_paths.merges_of_store(objects, source.lookup, height)
+    if candidates is None:
         return None
-    if wanted.until is not None:
-        until = micros(wanted.until)
-        found = [pair for pair in found if pair[1].time <= until]
+    if commit_filter.until is not None:
+        until = micros(commit_filter.until)
+        candidates = [pair for pair in candidates if pair[1].time <= until]
     return fast_paths.reachable_among(
-        objects, _never if walk.first_parent else source.is_ancestor, start, found
+        objects, _never if walk.first_parent else source.is_ancestor, start, candidates
     )
 
 
@@ -173,7 +185,7 @@ def _commits_on(
         ids.add(id_)
         if len(ids) * source.rare > height:
             return None
-    found = []
+    matching = []
     try:
         commits = objects.find_commits(list(ids))
     except DamagedObject:
@@ -183,25 +195,25 @@ def _commits_on(
         if any(payload_of(record) == Namespace.payload for record in records):
             return None
         if records:
-            found.append((id_, commit))
-    return sorted(found, key=fast_paths.newest_first)
+            matching.append((id_, commit))
+    return sorted(matching, key=fast_paths.newest_first)
 
 
-def _tests(objects: Objects, wanted: LogFilter) -> Iterator[Test]:
-    if wanted.until is not None:
-        until = micros(wanted.until)
+def _tests(objects: Objects, commit_filter: LogFilter) -> Iterator[Test]:
+    if commit_filter.until is not None:
+        until = micros(commit_filter.until)
         yield lambda commit: commit.time <= until
-    if wanted.merges is not None:
-        yield lambda commit: (len(commit.parents) > 1) == wanted.merges
-    if wanted.authors:
-        yield _of_any(wanted.authors, lambda commit: commit.authors or (commit.committer,))
-    if wanted.committers:
-        yield _of_any(wanted.committers, lambda commit: (commit.committer,))
-    if wanted.message is not None:
-        of_message = wanted.message.search
+    if commit_filter.merges is not None:
+        yield lambda commit: (len(commit.parents) > 1) == commit_filter.merges
+    if commit_filter.authors:
+        yield _of_any(commit_filter.authors, lambda commit: commit.authors or (commit.committer,))
+    if commit_filter.committers:
+        yield _of_any(commit_filter.committers, lambda commit: (commit.committer,))
+    if commit_filter.message is not None:
+        of_message = commit_filter.message.search
         yield lambda commit: of_message(commit.message) is not None
-    if wanted.keys:
-        ranges = [below(encode_key(key)) for key in wanted.keys]
+    if commit_filter.keys:
+        ranges = [below(encode_key(key)) for key in commit_filter.keys]
         yield lambda commit: _touches(objects, commit, ranges)
 
 

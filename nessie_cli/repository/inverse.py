@@ -43,7 +43,7 @@ State = dict[ContentKey, Content]
 Edits = dict[ContentKey, Content | None]
 
 
-class Commits(NamedTuple):
+class InvertedCommits(NamedTuple):
     """The commits to revert: the hash after the last one, and the hash before the first one."""
 
     last: str
@@ -75,7 +75,10 @@ class UnusedDecision(InvalidInput):
 
 
 def invert(
-    repository: Repository, commits: Commits, head: str, behaviors: Sequence[KeyBehavior] = ()
+    repository: Repository,
+    commits: InvertedCommits,
+    head: str,
+    behaviors: Sequence[KeyBehavior] = (),
 ) -> Inverse:
     """Returns the inverse of commits, relative to the hash `head`.
 
@@ -146,7 +149,7 @@ class _States:
         return build(self.objects, sorted(items))
 
 
-def _read(repository: Repository, commits: Commits, head: str) -> _States:
+def _read(repository: Repository, commits: InvertedCommits, head: str) -> _States:
     before, last, now = (Revision(None, hash_) for hash_ in (commits.before, commits.last, head))
     changes = list(repository.diff(before, last, whole=True))
     on_head = dict(repository.contents(now, [entry.key for entry in changes]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec import structs
 
@@ -43,7 +43,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import protection, reading
-from nessie_cli.repository.base import ALL_KEYS, Check, Repository, describe_settings
+from nessie_cli.repository.base import ALL_KEYS, describe_settings
 from nessie_cli.repository.changes import (
     AnyRevision,
     AssignReference,
@@ -56,20 +56,21 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.contention import Contention
+from nessie_cli.repository.checks import Check
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.log_filter import LogFilter, Walk
-from nessie_cli.repository.requests import Submission
-from nessie_cli.repository.revisions import as_reference
-from nessie_cli.repository.snapshot import Snapshot
-from nessie_cli.repository.writing import (
+from nessie_cli.repository.group_commit import (
     DecodedObjects,
+    GroupCommit,
     Lease,
     Plan,
     Planned,
-    commit_all,
 )
+from nessie_cli.repository.log_filter import LogFilter, Walk
+from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.revisions import as_reference
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import STORE_FORMAT, StoredReference
@@ -98,7 +99,7 @@ def _hex(ids: Iterable[Id]) -> set[str]:
     return {id_.hex() for id_ in ids}
 
 
-class LocalRepository(Repository):
+class LocalRepository(StoreRepository):
     """A `Repository` over a `Store`. Long methods are in modules named for them."""
 
     def __init__(self, store: Store, context: Context) -> None:
@@ -122,12 +123,14 @@ class LocalRepository(Repository):
                 f" that differ from this program's ({PARAMETERS})"
             )
         self.default_branch = settings[DEFAULT_BRANCH]
-        self._contention = Contention()
+        self._group_commit = GroupCommit(store)
         self._use(
-            Snapshot(store, Decoded(), context, self.default_branch, store.put, remote=store.remote)
+            StoreSnapshot(
+                store, Decoded(), context, self.default_branch, store.put, remote=store.remote
+            )
         )
 
-    def _use(self, snapshot: Snapshot) -> None:
+    def _use(self, snapshot: StoreSnapshot) -> None:
         """Reads through a snapshot."""
         self._snapshot = snapshot
         self._at = snapshot.context
@@ -162,8 +165,8 @@ class LocalRepository(Repository):
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """See `Repository`."""
-        found = as_reference(self._revisions.reference(name))
-        return self._with_metadata([found])[0] if metadata else found
+        reference = as_reference(self._revisions.reference(name))
+        return self._with_metadata([reference])[0] if metadata else reference
 
     def _with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
         return self._facts.with_metadata(references, as_reference(self._default()))
@@ -188,13 +191,13 @@ class LocalRepository(Repository):
         if first is not None and first.kind == ReferenceType.TAG:
             kinds = [ReferenceType.TAG]
         for index, kind in enumerate(kinds):
-            found = map(
+            listed = map(
                 as_reference, self._view.references(kind, prefix, start if index == 0 else "")
             )
             if not metadata:
-                yield from found
+                yield from listed
             for batch in (
-                reading.batched(found, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ()
+                reading.batched(listed, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ()
             ):
                 yield from self._described(batch)
 
@@ -265,19 +268,19 @@ class LocalRepository(Repository):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
     def filtered_log(
-        self, walk: Walk, wanted: LogFilter, *, operations: bool = False
+        self, walk: Walk, commit_filter: LogFilter, *, operations: bool = False
     ) -> Iterator[LogEntry | None]:
         """See `Repository`. Uses the commit index and jump pointers to skip commits."""
         from nessie_cli.repository.filtered_log import LogSource, filtered_log
 
         source = LogSource(self._objects, self._view.find_indexed, self._descends, self._times)
         starts = (
-            [found.target for found in self._view.references()]
+            [stored.target for stored in self._view.references()]
             if walk.start is None
             else [self._commit_id(walk.start)]
         )
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
-        return filtered_log(source, starts, exclude, walk, wanted, operations=operations)
+        return filtered_log(source, starts, exclude, walk, commit_filter, operations=operations)
 
     def _times(self, ids: Collection[Id]) -> dict[Id, int]:
         return {id_: time for id_, (time, _) in self._facts.tips(ids).items()}
@@ -318,14 +321,14 @@ class LocalRepository(Repository):
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """See `Repository`."""
         reference = self.resolve(at)
-        found = reading.contents(self._objects, bytes.fromhex(reference.hash), [key])
-        if key not in found:
+        content = reading.contents(self._objects, bytes.fromhex(reference.hash), [key]).get(key)
+        if content is None:
             raise ContentNotFound(
                 f"Could not find content for key '{key.plain}'"
                 f" in reference '{reference.name or reference.hash}'.",
                 key,
             )
-        return found[key]
+        return content
 
     def diff(
         self,
@@ -392,8 +395,6 @@ class LocalRepository(Repository):
         """See `Repository`."""
         return reading.ahead_behind(self._objects, self._commit_id(of), self._commit_id(base))
 
-    knows_callers: ClassVar[bool] = True
-
     def as_caller(self, who: str) -> Self:
         """See `Repository`."""
         return self._copy(self._view, self._snapshot.cache, who)
@@ -401,7 +402,7 @@ class LocalRepository(Repository):
     def _copy(self, view: View, cache: Decoded, who: str) -> Self:
         before = self._snapshot
         context = structs.replace(before.context, committer=who)
-        snapshot = Snapshot(
+        snapshot = StoreSnapshot(
             view, cache, context, self.default_branch, self._store.put, remote=self._store.remote
         )
         if view is before.view:
@@ -423,9 +424,9 @@ class LocalRepository(Repository):
         return self._copy(overlay, Layered(self._snapshot.cache, decoded), self._at.who)
 
     # -- writing ----------------------------------------------------------------------------------
-    def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:
+    def draft(self, change: Change[A], submission: Submission | None = None) -> Draft[A]:
         """See `Repository`."""
-        draft = _drafting(change)(self._snapshot, change, submission or Submission())
+        draft: Draft[A] = _drafting(change)(self._snapshot, change, submission or Submission())
         if (refuse := protection.refusal(draft, self._view, self._descends)) is not None:
             draft = draft.refused_by(refuse)
         draft.open_view = self._as_drafted
@@ -455,32 +456,25 @@ class LocalRepository(Repository):
         plans: Sequence[Plan[Self, A]],
         *,
         fair: bool = True,
-        begin: Sequence[tuple[str, str]] = (),
+        prefetch: Sequence[tuple[str, str]] = (),
         lease: Lease | None = None,
     ) -> list[A | Exception]:
         """See `Repository`."""
-        return commit_all(
-            self._store,
-            self._over,
-            self._snapshot.cache,
-            plans,
-            fair=fair,
-            begin=begin,
-            contention=self._contention,
-            lease=lease,
+        return self._group_commit.commit_all(
+            plans, self._over, self._snapshot.cache, fair=fair, prefetch=prefetch, lease=lease
         )
 
     def lease_if_contested(self, name: str) -> Lease:
         """See `Repository`."""
-        return Lease(self._store, name if name in self._contention else "")
+        return self._group_commit.lease_if_contested(name)
 
     def _write(
-        self, change: Change, request_id: str | None, check: Check | None
-    ) -> tuple[Any, Draft[Any] | None]:
+        self, change: Change[A], request_id: str | None, check: Check | None
+    ) -> tuple[A, Draft[A] | None]:
         """See `Repository`."""
         submission = Submission(request_id)
 
-        def plan(repository: Self) -> Planned[tuple[Any, Draft[Any] | None]]:
+        def plan(repository: Self) -> Planned[tuple[A, Draft[A] | None]]:
             draft = repository.draft(change, submission)
             answer = draft.answer()
             if draft.write is None:
@@ -489,10 +483,10 @@ class LocalRepository(Repository):
                 check(draft)
             return Planned((answer, draft), draft)
 
-        [found] = self.commit_all([plan], fair=check is None)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        [result] = self.commit_all([plan], fair=check is None)
+        if isinstance(result, Exception):
+            raise result
+        return result
 
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:  # noqa: ARG002 - ids alone find them here
         """See `Repository`."""
@@ -553,7 +547,7 @@ class LocalRepository(Repository):
         self._store.close()
 
 
-def _drafting(change: Change) -> Callable[[Snapshot, Any, Submission], Draft[Any]]:
+def _drafting(change: Change[Any]) -> Callable[[StoreSnapshot, Any, Submission], Draft[Any]]:
     """Returns the function that drafts a change. Its module is loaded on first use."""
     if isinstance(change, Commit):
         from nessie_cli.repository.commits import commit
@@ -573,7 +567,7 @@ def _drafting(change: Change) -> Callable[[Snapshot, Any, Submission], Draft[Any
         return put_settings
     from nessie_cli.repository import references
 
-    functions: Mapping[type, Callable[[Snapshot, Any, Submission], Draft[Any]]] = {
+    functions: Mapping[type, Callable[[StoreSnapshot, Any, Submission], Draft[Any]]] = {
         CreateReference: references.create,
         AssignReference: references.assign,
         RenameReference: references.rename,

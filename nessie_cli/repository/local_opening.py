@@ -6,19 +6,18 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.forms import NO_COMMIT
 from nessie_cli.model import ReferenceType
-from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
 from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.records import Move, Request, Write
 
 
-def open_local(url: str, context: Context) -> Repository:
+def open_local(url: str, context: Context) -> LocalRepository:
     """Returns the repository at a URL."""
     return LocalRepository(open_store(url), context)
 
 
-def create_local(url: str, default_branch: str | None, context: Context) -> Repository:
+def create_local(url: str, default_branch: str | None, context: Context) -> LocalRepository:
     """Returns the repository at a URL, and creates it if there is none.
 
     Raises `InvalidInput` if there is one with another default branch.

@@ -53,31 +53,31 @@ class Walk(Struct, frozen=True):
     first_parent: bool = False
 
 
-def tests_of(wanted: LogFilter) -> Iterator[Test]:
+def tests_of(commit_filter: LogFilter) -> Iterator[Test]:
     """Returns the conditions of a filter but `skip` as tests.
 
     `keys` needs entries with operations.
     """
-    if (since := wanted.since) is not None:
+    if (since := commit_filter.since) is not None:
         yield lambda entry: made_since(entry, since)
-    if (until := wanted.until) is not None:
+    if (until := commit_filter.until) is not None:
         yield lambda entry: entry.meta.commit_time is not None and entry.meta.commit_time <= until
-    if wanted.authors:
+    if commit_filter.authors:
         yield lambda entry: _any_match(
-            wanted.authors, entry.meta.authors or (entry.meta.committer or "",)
+            commit_filter.authors, entry.meta.authors or (entry.meta.committer or "",)
         )
-    if wanted.committers:
-        yield lambda entry: _any_match(wanted.committers, (entry.meta.committer or "",))
-    if (message := wanted.message) is not None:
+    if commit_filter.committers:
+        yield lambda entry: _any_match(commit_filter.committers, (entry.meta.committer or "",))
+    if (message := commit_filter.message) is not None:
         yield lambda entry: bool(message.search(entry.meta.message))
-    if wanted.keys:
+    if commit_filter.keys:
         yield lambda entry: any(
             operation.key.starts_with(key)
             for operation in entry.operations or ()
-            for key in wanted.keys
+            for key in commit_filter.keys
         )
-    if wanted.merges is not None:
-        yield lambda entry: (len(entry.meta.parents) > 1) == wanted.merges
+    if commit_filter.merges is not None:
+        yield lambda entry: (len(entry.meta.parents) > 1) == commit_filter.merges
 
 
 def _any_match(patterns: Iterable[Pattern[str]], names: Iterable[str]) -> bool:
@@ -90,9 +90,9 @@ def made_since(entry: LogEntry, when: datetime) -> bool:
     return entry.meta.commit_time is not None and entry.meta.commit_time >= when
 
 
-def filtered(entries: Iterable[LogEntry], wanted: LogFilter) -> Iterator[LogEntry | None]:
+def filtered(entries: Iterable[LogEntry], commit_filter: LogFilter) -> Iterator[LogEntry | None]:
     """Yields the entries that pass, and None for each of the others."""
-    tests, skip = list(tests_of(wanted)), wanted.skip
+    tests, skip = list(tests_of(commit_filter)), commit_filter.skip
     for entry in entries:
         passed = all(test(entry) for test in tests)
         chosen = passed and skip == 0

@@ -17,7 +17,7 @@ from nessie_cli.kernel.forms import UNDECODABLE, Id, Kind, decode_node
 from nessie_cli.kernel.reachable import Reachable, damaged
 from nessie_cli.model.progress import Progress
 from nessie_cli.model.results import MaintenanceReport, Reclaimed
-from nessie_cli.repository.expiry import Expiry, moves_before
+from nessie_cli.repository.expiry import ExpiryLimits, moves_before
 from nessie_cli.repository.reading import batched, moves
 from nessie_cli.repository.verification import verify_rows
 from nessie_cli.store.base import Maintenance, Store
@@ -34,7 +34,7 @@ _BATCH = 1000
 
 def maintain(
     store: Store,
-    expiry: Expiry,
+    expiry: ExpiryLimits,
     now: int,
     grace: timedelta = GRACE,
     *,
@@ -60,8 +60,8 @@ def maintain(
             dry_run=dry_run,
         )
         reclaimed = {
-            kind.name.lower(): Reclaimed(len(found), sum(one.size for one in found))
-            for kind, found in garbage.items()
+            kind.name.lower(): Reclaimed(len(objects), sum(listed.size for listed in objects))
+            for kind, objects in garbage.items()
         }
         if not dry_run:
             sweep.delete(garbage)
@@ -130,20 +130,22 @@ class _Sweep:
 
     def garbage(self) -> dict[Kind, list[ListedObject]]:
         """Returns the objects to delete, by kind, in the order of deletion."""
-        found: dict[Kind, list[ListedObject]] = {
+        garbage: dict[Kind, list[ListedObject]] = {
             kind: [] for kind in (Kind.COMMIT, Kind.NODE, Kind.VALUE)
         }
         self.kept = 0
         for listed in self._maintenance.objects():
             if listed.written < self._written_before and listed.id not in self._reachable:
-                found[_kind_of(listed)].append(listed)
+                garbage[_kind_of(listed)].append(listed)
             else:
                 self.kept += 1
         levels = {
-            id_: level for batch in batched(found[Kind.NODE]) for id_, level in self._levels(batch)
+            id_: level
+            for batch in batched(garbage[Kind.NODE])
+            for id_, level in self._levels(batch)
         }
-        found[Kind.NODE].sort(key=lambda listed: -levels.get(listed.id, 0))
-        return found
+        garbage[Kind.NODE].sort(key=lambda listed: -levels.get(listed.id, 0))
+        return garbage
 
     def _levels(self, nodes: Iterable[ListedObject]) -> Iterator[tuple[Id, int]]:
         for id_, data in self._store.get([listed.id for listed in nodes]).items():
@@ -154,8 +156,8 @@ class _Sweep:
 
     def delete(self, garbage: dict[Kind, list[ListedObject]]) -> None:
         """Deletes garbage, except objects that became reachable or were written again meanwhile."""
-        for found in garbage.values():
-            for batch in batched(found, _BATCH):
+        for objects in garbage.values():
+            for batch in batched(objects, _BATCH):
                 # Marks most of the newly reachable objects here, so that writers wait for little.
                 self._reach(moves(self._store, since=self._since))
                 self._maintenance.delete(

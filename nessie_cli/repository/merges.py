@@ -32,19 +32,31 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import UNVALIDATED, conflict_error, validates_namespaces
-from nessie_cli.repository.draft import Draft, Effect
+from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.reading import batched
-from nessie_cli.repository.requests import Recorded, Submission, digest, recorded, reused
-from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
-from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
+from nessie_cli.repository.requests import Recorded, Submission, digest
+from nessie_cli.repository.snapshot import (
+    StoreSnapshot,
+    changed_since,
+    existing_branch,
+    expected_commit,
+)
+from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
-from nessie_cli.store.records import Basis, StoredReference
+from nessie_cli.store.records import Settings, StoredReference
 
 _AT_ONCE = 1000
 """The number of contents of an answer that are read together."""
 
 
-class Target(NamedTuple):
+class BranchBasis(NamedTuple):
+    """The branch and the settings with which a merge or transplant begins."""
+
+    branch: StoredReference
+    settings: Settings
+
+
+class MergeTarget(NamedTuple):
     """The branch and source of a merge or transplant.
 
     `base` is the merge base, None for a transplant.
@@ -57,56 +69,63 @@ class Target(NamedTuple):
     progress: Progress | None = None
 
 
-def merge(at: Snapshot, change: Merge, submission: Submission) -> Draft[MergeResult]:
+def merge(at: StoreSnapshot, change: Merge, submission: Submission) -> Draft[MergeResult]:
     """Drafts a merge of the changes of a source into a branch."""
     options = change.options
     if options.meta is not None:
         check_client_meta(options.meta)
     name = at.branch_name(change.branch)
     basis = at.view.basis(name, submission.request_id)
-    if basis.request is None:
-        source = at.revisions.resolve(change.source)
-        existing_branch(name, basis.reference, "merge")
-        return _merge(at, change, submission, basis, source)
-    done = recorded(at.view, basis.request)
-    if (refuse := reused(basis.request, at.context.who, digest(change))) is not None:
-        return Draft(change, reference_changes(done.moves), refuse=refuse, repeated=True)
+    if basis.request is not None:
+        return repeated_draft(
+            at, change, basis.request, digest(change), partial(_recorded_answer, at, change)
+        )
+    source = at.revisions.resolve(change.source)
+    branch = existing_branch(name, basis.reference, "merge")
+    return _merge(at, change, submission, BranchBasis(branch, basis.settings), source)
+
+
+def _recorded_answer(at: StoreSnapshot, change: Merge, done: Recorded) -> MergeResult:
     # The source may have moved since. The commit records what was merged.
-    source = at.revisions.resolve(Revision(None, at.objects.commit(after(done)).parents[1].hex()))
-    again = structs.replace(change, options=structs.replace(options, dry_run=False))
-    draft = _merge(at, again, Submission(), Basis(was_at(done), UNVALIDATED, None), source)
-    return repeated(draft, done)
+    merged = at.objects.commit(after(done)).parents[1]
+    source = at.revisions.resolve(Revision(None, merged.hex()))
+    draft = _merge(at, change, Submission(), BranchBasis(was_at(done), UNVALIDATED), source)
+    return as_recorded(draft.answer(), done)
 
 
 def _merge(
-    at: Snapshot, change: Merge, submission: Submission, basis: Basis, source: Reference
+    at: StoreSnapshot, change: Merge, submission: Submission, basis: BranchBasis, source: Reference
 ) -> Draft[MergeResult]:
-    assert basis.reference is not None
-    branch = basis.reference
+    branch, settings = basis
+    drafts = BranchDrafts(at, change, branch, settings)
     options, context, objects = change.options, at.context, at.drafting_objects()
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
     base = _base(objects, branch, from_, unrelated=options.unrelated)
-    target = Target(branch, options.expected_hash, base, from_, context.progress)
+    target = MergeTarget(branch, options.expected_hash, base, from_, context.progress)
     if base == from_:
-        return Draft(change, [unmoved(branch)], answer=answer(objects, target, {}, branch.target))
+        return drafts.unchanged(answer(objects, target, {}, branch.target))
     rules = rules_of(objects, options)
     outcome = rules.apply(
         objects,
         _sides(objects, target),
-        validate_namespaces=validates_namespaces(basis.settings),
+        validate_namespaces=validates_namespaces(settings),
     )
     root = root_of(objects, branch.target)
-    effect = Effect(objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_])
+    effect = DraftEffect(
+        objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_]
+    )
     refuse = refusal(at, objects, target, outcome, rules)
+    if refuse is None and not options.per_key:
+        refuse = changed_since(objects, branch, expected, outcome.edits)
     if refuse is not None:
-        return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
+        return drafts.refused(refuse, effect)
     # A merge per content is recorded even if it changes nothing, so its decisions are remembered.
     if options.dry_run or (options.per_key and not outcome.edits):
         result = answer(
             objects, target, outcome.details, None if options.dry_run else branch.target
         )
-        return Draft(change, [unmoved(branch)], answer=result, effect=effect)
+        return drafts.unchanged(result, effect)
     at_target = tree.get(objects, root, outcome.edits)
     generated = (
         f"Merged {source.name or 'DETACHED'} at {source.hash}"
@@ -124,19 +143,15 @@ def _merge(
         meta=meta,
         stamp=stamp,
     )
-    write = branch_write(
-        context,
+    return drafts.moved(
         submission,
         "merge",
-        objects,
-        branch=branch,
-        head=new,
+        new,
+        answer=answer(objects, target, outcome.details, new, applied=True),
+        effect=effect,
         digest=lambda: digest(change),
-        settings_version=basis.settings.version,
         required=[from_] if from_ != NO_COMMIT else (),
     )
-    result = answer(objects, target, outcome.details, new, applied=True)
-    return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
 
 
 def was_at(done: Recorded) -> StoredReference:
@@ -148,15 +163,14 @@ def was_at(done: Recorded) -> StoredReference:
 
 def after(done: Recorded) -> Id:
     """Returns the commit to which a recorded request moved its branch."""
-    found = done.moves[-1].after
-    assert found is not None
-    return found
+    commit = done.moves[-1].after
+    assert commit is not None
+    return commit
 
 
-def repeated(draft: Draft[MergeResult], done: Recorded) -> Draft[MergeResult]:
-    """Returns the recorded answer of a merge or transplant, from a draft on the state before it."""
-    result = structs.replace(draft.answer(), resultant_hash=after(done).hex(), applied=True)
-    return Draft(draft.change, reference_changes(done.moves), answer=result, repeated=True)
+def as_recorded(result: MergeResult, done: Recorded) -> MergeResult:
+    """Returns the answer of a recorded request, from a draft on the state before it."""
+    return structs.replace(result, resultant_hash=after(done).hex(), applied=True)
 
 
 def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: bool) -> Id:
@@ -177,7 +191,7 @@ def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules
     return rules(objects, options.behaviors, options.default_behavior)
 
 
-def _sides(objects: Objects, target: Target) -> Sides:
+def _sides(objects: Objects, target: MergeTarget) -> Sides:
     base, ours, theirs = (
         root_of(objects, commit)
         for commit in (target.base or NO_COMMIT, target.branch.target, target.source)
@@ -192,9 +206,9 @@ def _sides(objects: Objects, target: Target) -> Sides:
 
 
 def refusal(
-    at: Snapshot,
+    at: StoreSnapshot,
     objects: Objects,
-    target: Target,
+    target: MergeTarget,
     outcome: Outcome,
     rules: KeyRules | ContentRules | None,
 ) -> Callable[[], NessieError] | None:
@@ -221,7 +235,7 @@ def refusal(
 
 
 def _merge_conflict(
-    at: Snapshot, objects: Objects, target: Target, outcome: Outcome
+    at: StoreSnapshot, objects: Objects, target: MergeTarget, outcome: Outcome
 ) -> MergeConflict:
     """Returns the error for the conflicts of a merge, with the commits that caused them."""
     conflicts = describe(
@@ -240,7 +254,7 @@ def _place(at: tuple[Id, bytes] | None) -> ContentPlace | None:
 
 def answer(
     objects: Objects,
-    target: Target,
+    target: MergeTarget,
     details: Mapping[bytes, Detail],
     head: Id | None,
     *,

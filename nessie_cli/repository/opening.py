@@ -6,26 +6,22 @@ A store is opened without the HTTP client, a server without the kernel and the s
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.context import Context
+from nessie_cli.repository.context import Context, now
 from nessie_cli.repository.urls import is_server
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
     from nessie_cli.repository.access import Access
+    from nessie_cli.repository.store_repository import StoreRepository
 
 Clock = Callable[[], int]
 Randomness = Callable[[int], bytes]
-
-
-def _now() -> int:
-    return time.time_ns() // 1000
 
 
 def connect(
@@ -34,7 +30,7 @@ def connect(
     who: str | Callable[[], str] = "",
     access: Access | None = None,
     progress: Progress | None = None,
-    clock: Clock = _now,
+    clock: Clock = now,
     random: Randomness = os.urandom,
 ) -> Repository:
     """Opens the repository at a URL.
@@ -55,14 +51,27 @@ def connect(
     ...     repository.reference("main").hash[:8]
     '2e1cfa82'
     """
-    context = Context(who, clock, random, progress=progress)
     if is_server(url):
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote
 
+        context = Context(who, clock, random, progress=progress)
         return open_remote(url, access or Access(), context)
+    return connect_store(url, who=who, progress=progress, clock=clock, random=random)
+
+
+def connect_store(
+    url: str,
+    *,
+    who: str | Callable[[], str] = "",
+    progress: Progress | None = None,
+    clock: Clock = now,
+    random: Randomness = os.urandom,
+) -> StoreRepository:
+    """Opens the repository at the URL of a store, with group commit. See `connect`."""
     from nessie_cli.repository.local_opening import create_local, open_local
 
+    context = Context(who, clock, random, progress=progress)
     return create_local(url, None, context) if url == "memory:" else open_local(url, context)
 
 
@@ -71,9 +80,9 @@ def create(
     *,
     default_branch: str | None = None,
     who: str = "",
-    clock: Clock = _now,
+    clock: Clock = now,
     random: Randomness = os.urandom,
-) -> Repository:
+) -> StoreRepository:
     """Opens the repository at a URL, and creates it (default branch `main`) if there is none.
 
     The folder of a file must exist. Raises `InvalidInput` for an invalid name of the default
@@ -81,8 +90,8 @@ def create(
     """
     if is_server(url):
         raise InvalidInput(
-            "a server creates its own repository; create() needs the URL of a store",
-            hint="use connect(url)",
+            "a server creates its own repository; create() needs the URL of a store."
+            " Hint: use connect(url)"
         )
     if default_branch is not None:
         check_new_reference_name(default_branch)

@@ -71,7 +71,7 @@ def refusal(
     return None
 
 
-def _forbidding(change: Change, reference: ReferenceChange) -> list[tuple[str, str]]:
+def _forbidding(change: Change[Any], reference: ReferenceChange) -> list[tuple[str, str]]:
     """Returns the rules that forbid a move, each with a reason. No rule forbids a new reference.
 
     `no-rewind` allows moves to descendants.
@@ -82,12 +82,12 @@ def _forbidding(change: Change, reference: ReferenceChange) -> list[tuple[str, s
         renamed = isinstance(change, RenameReference)
         return [(NO_DELETE, f"it cannot be {'renamed' if renamed else 'deleted'}")]
     if isinstance(change, Merge):
-        supplied = any(one.resolved is not None for one in change.options.behaviors)
+        supplied = any(behavior.resolved is not None for behavior in change.options.behaviors)
         return [(MERGE_ONLY, _SUPPLIED)] if supplied else []
-    found = [(MERGE_ONLY, "it changes only by merges")]
+    forbidding = [(MERGE_ONLY, "it changes only by merges")]
     if not isinstance(change, Commit | Transplant):
-        found.append((NO_REWIND, "it is only assigned to descendants of its HEAD"))
-    return found
+        forbidding.append((NO_REWIND, "it is only assigned to descendants of its HEAD"))
+    return forbidding
 
 
 def protecting(settings: Mapping[str, str], reference: str, rule: str) -> str | None:

@@ -99,13 +99,13 @@ def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> I
             if content
             else [None] * len(batch)
         )
-        for (key, record), found in zip(batch, loaded, strict=True):
+        for (key, record), value in zip(batch, loaded, strict=True):
             yield Entry(
                 key=decode_key(key),
                 type=type_name(record, lambda record=record: objects.contents([record])[0]),  # type: ignore[misc]
                 content_id=format_content_id(content_id_of(record)),
                 value_hash=value_id_of(record).hex(),
-                content=found,
+                content=value,
             )
 
 
@@ -113,13 +113,13 @@ def _items(objects: Objects, root: Id, keys: KeyRange) -> Iterable[tuple[bytes, 
     start, stop = bounds(keys)
     if keys.keys is None:
         return tree.scan(objects, root, start, stop)
-    return sorted(tree.get(objects, root, _wanted(keys)).items())
+    return sorted(tree.get(objects, root, _single_keys(keys)).items())
 
 
-def _wanted(keys: KeyRange) -> set[bytes]:
+def _single_keys(keys: KeyRange) -> set[bytes]:
     start, stop = bounds(keys)
-    wanted = {encode_key(key) for key in keys.keys or ()}
-    return {key for key in wanted if key >= start and (stop is None or key < stop)}
+    encoded = {encode_key(key) for key in keys.keys or ()}
+    return {key for key in encoded if key >= start and (stop is None or key < stop)}
 
 
 def divisions(
@@ -136,11 +136,11 @@ def divisions(
 
 def contents(objects: Objects, commit: Id, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
     """Returns the contents of those keys that exist."""
-    found = sorted(
+    records = sorted(
         tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys]).items()
     )
-    loaded = objects.contents([record for _, record in found]) if found else []
-    return {decode_key(key): content for (key, _), content in zip(found, loaded, strict=True)}
+    loaded = objects.contents([record for _, record in records]) if records else []
+    return {decode_key(key): content for (key, _), content in zip(records, loaded, strict=True)}
 
 
 def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[DiffEntry]:
@@ -149,8 +149,8 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
     start, stop = bounds(keys)
     changes = tree.diff(objects, root_of(objects, before), root_of(objects, after), start, stop)
     if keys.keys is not None:
-        wanted = _wanted(keys)
-        changes = (change for change in changes if change[0] in wanted)
+        chosen = _single_keys(keys)
+        changes = (change for change in changes if change[0] in chosen)
     for batch in batched(changes, first=_FIRST):
         records = [record for _, old, new in batch for record in (old, new) if record]
         loaded = iter(objects.contents(records))
@@ -196,7 +196,7 @@ def _key_change(key: bytes, record: bytes, *, existed: bool) -> ChangedKey:
 def last_change(objects: Objects, lookup: IndexLookup, commit: Id, key: bytes) -> CommitMeta | None:
     """Returns the newest commit along first parents with an operation on a key."""
     return next(
-        (meta_of(id_, found) for id_, found in commits_of_key(objects, lookup, commit, key)), None
+        (meta_of(id_, entry) for id_, entry in commits_of_key(objects, lookup, commit, key)), None
     )
 
 

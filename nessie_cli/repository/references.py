@@ -21,18 +21,18 @@ from nessie_cli.repository.changes import (
     DeleteReference,
     RenameReference,
 )
-from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.requests import Submission, digest, recorded, reference_of, reused
+from nessie_cli.repository.draft import Draft, DraftEffect
+from nessie_cli.repository.requests import Submission, digest, reference_of
 from nessie_cli.repository.revisions import as_reference, reference_not_found
-from nessie_cli.repository.snapshot import Snapshot
-from nessie_cli.repository.writes import WriteMaker, reference_changes
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.writes import WriteMaker, reference_changes, repeated_draft
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Basis, StoredReference, Write
 
 Refuse = Callable[[], NessieError] | None
 
 
-def create(at: Snapshot, change: CreateReference, submission: Submission) -> Draft[Reference]:
+def create(at: StoreSnapshot, change: CreateReference, submission: Submission) -> Draft[Reference]:
     """Drafts a new branch or tag at a hash."""
     check_new_reference_name(change.name)
     if change.type not in (ReferenceType.BRANCH, ReferenceType.TAG):
@@ -40,8 +40,8 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
     if change.message and change.type != ReferenceType.TAG:
         raise InvalidInput("only a tag has a message")
     basis = at.view.basis(change.name, submission.request_id)
-    if (again := _repeated(at, change, basis)) is not None:
-        return again
+    if basis.request is not None:
+        return repeated_draft(at, change, basis.request, digest(change), reference_of)
     target = at.revisions.commit_id(change.target)
     new = StoredReference(change.name, change.type, target)
     return _move(
@@ -56,18 +56,18 @@ def create(at: Snapshot, change: CreateReference, submission: Submission) -> Dra
     )
 
 
-def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
+def assign(at: StoreSnapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
     """Drafts a move of a reference that is at `expected_hash` to another commit."""
     name = at.branch_name(change.name)
     basis = at.view.basis(name, submission.request_id)
-    if (again := _repeated(at, change, basis)) is not None:
-        return again
-    found = _existing(name, basis)
-    _check_expected(found, change.expected_hash)
+    if basis.request is not None:
+        return repeated_draft(at, change, basis.request, digest(change), reference_of)
+    current = _existing(name, basis)
+    _check_expected(current, change.expected_hash)
     target = at.revisions.commit_id(change.target)
-    assigned = StoredReference(name, found.kind, target)
-    moves = [(assigned, found.target, target)]
-    message = _message(at, found)
+    assigned = StoredReference(name, current.kind, target)
+    moves = [(assigned, current.target, target)]
+    message = _message(at, current)
     return _move(
         at,
         change,
@@ -80,19 +80,19 @@ def assign(at: Snapshot, change: AssignReference, submission: Submission) -> Dra
     )
 
 
-def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
+def rename(at: StoreSnapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
     """Drafts a rename of a reference, as one write."""
     check_new_reference_name(change.new)
     name = at.branch_name(change.old)
     basis = at.view.basis(name, submission.request_id)
-    if (again := _repeated(at, change, basis)) is not None:
-        return again
-    found = _existing(name, basis)
-    _check_expected(found, change.expected_hash)
+    if basis.request is not None:
+        return repeated_draft(at, change, basis.request, digest(change), reference_of)
+    current = _existing(name, basis)
+    _check_expected(current, change.expected_hash)
     _refuse_default(at, name, "renamed")
-    renamed = StoredReference(change.new, found.kind, found.target)
-    moves = [(renamed, None, found.target), (found, found.target, None)]
-    message = _message(at, found)
+    renamed = StoredReference(change.new, current.kind, current.target)
+    moves = [(renamed, None, current.target), (current, current.target, None)]
+    message = _message(at, current)
     return _move(
         at,
         change,
@@ -108,29 +108,29 @@ def rename(at: Snapshot, change: RenameReference, submission: Submission) -> Dra
     )
 
 
-def delete(at: Snapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
+def delete(at: StoreSnapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
     """Drafts the deletion of a reference that is at `expected_hash`, and returns it."""
     name = at.branch_name(change.name)
     basis = at.view.basis(name, submission.request_id)
-    if (again := _repeated(at, change, basis)) is not None:
-        return again
-    found = _existing(name, basis)
+    if basis.request is not None:
+        return repeated_draft(at, change, basis.request, digest(change), reference_of)
+    current = _existing(name, basis)
     _refuse_default(at, name, "deleted")
-    _check_expected(found, change.expected_hash)
+    _check_expected(current, change.expected_hash)
     return _move(
         at,
         change,
         submission,
-        [(found, found.target, None)],
+        [(current, current.target, None)],
         operation="delete",
-        answer=found,
+        answer=current,
         basis=basis,
     )
 
 
 def _move(
-    at: Snapshot,
-    change: Change,
+    at: StoreSnapshot,
+    change: Change[Reference],
     submission: Submission,
     moves: Sequence[tuple[StoredReference, Id | None, Id | None]],
     *,
@@ -153,7 +153,7 @@ def _move(
         required=targets,
         settings_version=None if basis is None else basis.settings.version,
     )
-    effect = Effect(at.objects, sources=targets)
+    effect = DraftEffect(at.objects, sources=targets)
     return Draft(
         change,
         reference_changes(made),
@@ -178,21 +178,12 @@ def messages(view: View, names: Collection[str]) -> dict[str, str]:
     }
 
 
-def _message(at: Snapshot, found: StoredReference) -> str:
+def _message(at: StoreSnapshot, current: StoredReference) -> str:
     return (
-        messages(at.view, [found.name]).get(found.name, "")
-        if found.kind == ReferenceType.TAG
+        messages(at.view, [current.name]).get(current.name, "")
+        if current.kind == ReferenceType.TAG
         else ""
     )
-
-
-def _repeated(at: Snapshot, change: Change, basis: Basis) -> Draft[Reference] | None:
-    if basis.request is None:
-        return None
-    done = recorded(at.view, basis.request)
-    refuse = reused(basis.request, at.context.who, digest(change))
-    answer = None if refuse else reference_of(done)
-    return Draft(change, reference_changes(done.moves), answer=answer, refuse=refuse, repeated=True)
 
 
 def _taken(name: str, existing: StoredReference | None) -> Refuse:
@@ -205,23 +196,23 @@ def _existing(name: str, basis: Basis) -> StoredReference:
     return basis.reference
 
 
-def _refuse_default(at: Snapshot, name: str, what: str) -> None:
+def _refuse_default(at: StoreSnapshot, name: str, what: str) -> None:
     if name == at.default_branch:
         raise InvalidInput(f"Default branch '{name}' cannot be {what}.")
 
 
-def _check_expected(found: StoredReference, expected_hash: str) -> None:
-    if found.target.hex() != expected_hash.lower():
+def _check_expected(current: StoredReference, expected_hash: str) -> None:
+    if current.target.hex() != expected_hash.lower():
         text = (
-            f"named-reference '{found.name}' is not at expected hash '{expected_hash}',"
-            f" but at '{found.target.hex()}'"
+            f"named-reference '{current.name}' is not at expected hash '{expected_hash}',"
+            f" but at '{current.target.hex()}'"
         )
         conflict = Conflict(ConflictType.UNEXPECTED_HASH, None, text)
         raise ReferenceMoved(
             f"N{text[1:]}.",
             [conflict],
-            reference=found.name,
-            head=found.target.hex(),
+            reference=current.name,
+            head=current.target.hex(),
             expected_hash=expected_hash,
         )
 

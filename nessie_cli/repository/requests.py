@@ -122,10 +122,10 @@ class Submission:
 
     def content_ids(self, context: Context) -> Callable[[bytes], bytes]:
         """Returns a function that assigns new content ids: for a key the same in all drafts."""
-        known = self._content_ids
+        assigned = self._content_ids
 
         def content_id(key: bytes) -> bytes:
-            return known.get(key) or context.new_content_id()
+            return assigned.get(key) or context.new_content_id()
 
         return content_id
 
@@ -142,7 +142,7 @@ class Submission:
         }
 
 
-def digest(change: Change) -> bytes:
+def digest(change: Change[Any]) -> bytes:
     """Returns a digest of a change without operations, which distinguishes uses of a request id.
 
     A source of a merge counts by name if it has one, because it may move between two submissions.
@@ -150,8 +150,8 @@ def digest(change: Change) -> bytes:
     if isinstance(change, Merge):
         spec = parse(change.source) if isinstance(change.source, str) else change.source
         change = structs.replace(change, source=spec.name or str(change.source))
-    found: bytes = _hasher((type(change).__name__, change)).digest()
-    return found[:_DIGEST]
+    full: bytes = _hasher((type(change).__name__, change)).digest()
+    return full[:_DIGEST]
 
 
 def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
@@ -159,8 +159,8 @@ def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
     hasher = _hasher(("Commit", branch, about))
     for item in batch.changes.items():
         hasher.update(_encode(item))
-    found: bytes = hasher.digest()
-    return found[:_DIGEST]
+    full: bytes = hasher.digest()
+    return full[:_DIGEST]
 
 
 def find_request(view: View, id_: str) -> Request | None:
@@ -168,9 +168,9 @@ def find_request(view: View, id_: str) -> Request | None:
 
     A store does not record the generated id of a move: the reflog has it, from its time on.
     """
-    found = view.request(id_)
-    if found is not None or not fullmatch(_MADE_UP, id_):
-        return found
+    recorded_request = view.request(id_)
+    if recorded_request is not None or not fullmatch(_MADE_UP, id_):
+        return recorded_request
     since = int(id_[:_TIME_DIGITS], 16) - _CLOCK_ERROR
     before: int | None = None
     while rows := view.reflog(before=before, limit=_PAGE):
@@ -232,7 +232,7 @@ def reference_of(done: Recorded) -> Reference:
     """
     if not done.moves:
         return Reference(ReferenceType.DETACHED, "", NO_ANCESTOR)
-    move = next((one for one in done.moves if one.after is not None), done.moves[-1])
+    move = next((move_ for move_ in done.moves if move_.after is not None), done.moves[-1])
     target = move.before if move.after is None else move.after
     assert target is not None
     return Reference(ReferenceType(move.kind), move.name, target.hex())

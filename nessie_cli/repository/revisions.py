@@ -27,7 +27,7 @@ def reference_not_found(name: str) -> ReferenceNotFound:
     return ReferenceNotFound(f"Named reference '{name}' not found", name)
 
 
-class Revisions:
+class RevisionResolver:
     """Resolves revisions on a view of a store."""
 
     def __init__(self, view: View, objects: Objects, default_branch: str) -> None:
@@ -38,10 +38,10 @@ class Revisions:
     def reference(self, name: str) -> StoredReference:
         """Returns a stored branch or tag; `-` is the default branch. Raises `ReferenceNotFound`."""
         name = self._default_branch if name == "-" else name
-        found = self._view.reference(name)
-        if found is None:
+        reference = self._view.reference(name)
+        if reference is None:
             raise reference_not_found(name)
-        return found
+        return reference
 
     def resolve(self, revision: str | Revision) -> Reference:
         """Returns the reference and hash that a revision names."""
@@ -71,10 +71,10 @@ class Revisions:
         if not _is_hash(text):
             raise InvalidInput(f"{text!r} is not a commit hash (4 to 64 hexadecimal digits)")
         if len(text) == _DIGITS:
-            found = bytes.fromhex(text)
-            if found != NO_COMMIT and self._objects.find_commit(found) is None:
+            id_ = bytes.fromhex(text)
+            if id_ != NO_COMMIT and self._objects.find_commit(id_) is None:
                 raise CommitNotFound(f"Commit '{text}' not found", text)
-            return found
+            return id_
         candidates = self._view.find_ids(Kind.COMMIT, text, _CANDIDATES + 1)
         if NO_COMMIT.hex().startswith(text):
             candidates.insert(0, NO_COMMIT)

@@ -8,14 +8,14 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.repository import expiry, protection
 from nessie_cli.repository.changes import PutSettings
 from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.requests import Submission, digest, recorded, reused
-from nessie_cli.repository.snapshot import Snapshot
-from nessie_cli.repository.writes import WriteMaker
+from nessie_cli.repository.requests import Submission, digest
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.writes import WriteMaker, repeated_draft
 from nessie_cli.store.records import Write
 
 
 def put_settings(
-    at: Snapshot, change: PutSettings, submission: Submission
+    at: StoreSnapshot, change: PutSettings, submission: Submission
 ) -> Draft[Mapping[str, str | None]]:
     """Drafts a change of settings, and returns their previous values."""
     for name, value in change.values.items():
@@ -25,10 +25,7 @@ def put_settings(
         expiry.check_setting(name, value)
     request = at.view.request(submission.request_id) if submission.given else None
     if request is not None:
-        refuse = reused(request, at.context.who, digest(change))
-        return Draft(
-            change, [], answer=recorded(at.view, request).settings, refuse=refuse, repeated=True
-        )
+        return repeated_draft(at, change, request, digest(change), lambda done: done.settings)
     settings = at.view.settings()
     previous = {name: settings.values.get(name) for name in change.values}
     maker = WriteMaker(at.context, submission, "settings")

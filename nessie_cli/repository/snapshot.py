@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import CommitNotFound, InvalidInput
-from nessie_cli.kernel import history
+from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceMoved
+from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
+from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Decoded, Objects
-from nessie_cli.model import CommitMeta, Reference, ReferenceType
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, Reference, ReferenceType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.reading import last_change
-from nessie_cli.repository.revisions import Revisions, reference_not_found
+from nessie_cli.repository.revisions import RevisionResolver, reference_not_found
 from nessie_cli.store.base import View
 from nessie_cli.store.records import StoredObject, StoredReference
 
@@ -26,14 +27,13 @@ PutEarly = Callable[[list[StoredObject]], None]
 
 _NEAR = 16
 """The number of commits and nodes that are read together with the head of a branch."""
+_MOST_NAMES = 3
+"""The number of keys that a message names."""
 
-_BRANCH, _NODE = (
-    ReferenceType.BRANCH,
-    Kind.NODE,
-)  # looking a member up takes longer than a comparison
+_BRANCH = ReferenceType.BRANCH  # looking a member up takes longer than a comparison
 
 
-class Snapshot:
+class StoreSnapshot:
     """A view of a store with its objects and revisions.
 
     `put_early` stores the objects of a large load.
@@ -54,7 +54,7 @@ class Snapshot:
         self.context = context
         self.default_branch = default_branch
         self.objects = Objects(view.get, cache, written_before=view.written_before)
-        self.revisions = Revisions(view, self.objects, default_branch)
+        self.revisions = RevisionResolver(view, self.objects, default_branch)
         self._put_early = put_early
         self._remote = remote
 
@@ -104,18 +104,17 @@ def stored_objects(
     """Returns the objects of a draft for a store, each after those that it refers to."""
     # Nodes consist of ids and hashes, which do not compress, and every commit writes some.
     return [
-        StoredObject(id_, kind, data, index.get(id_, ()), kind is _NODE)
-        for id_, (kind, data) in pending.items()
+        StoredObject(id_, kind, data, index.get(id_, ())) for id_, (kind, data) in pending.items()
     ]
 
 
-def existing_branch(name: str, found: StoredReference | None, verb: str) -> StoredReference:
+def existing_branch(name: str, reference: StoredReference | None, verb: str) -> StoredReference:
     """Returns a stored branch. Raises an error if there is none, or if it is a tag."""
-    if found is None:
+    if reference is None:
         raise reference_not_found(name)
-    if found.kind != _BRANCH:
+    if reference.kind != _BRANCH:
         raise InvalidInput(f"Reference to {verb} into must be a branch.")
-    return found
+    return reference
 
 
 def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None) -> Id:
@@ -135,6 +134,38 @@ def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None
             f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_
         )
     return id_
+
+
+def changed_since(
+    objects: Objects, branch: StoredReference, expected: Id, keys: Collection[bytes]
+) -> Callable[[], ReferenceMoved] | None:
+    """Returns the error if any of these keys has changed on a branch since a commit, or None.
+
+    A decision is about the state that its caller has seen: it must not delete what came later.
+    O(keys log N).
+    """
+    if expected == branch.target:
+        return None
+    before, after = (
+        tree.get(objects, root_of(objects, commit), keys) for commit in (expected, branch.target)
+    )
+    changed = sorted(key for key in keys if before.get(key) != after.get(key))
+    return partial(_changed_error, branch, expected, changed) if changed else None
+
+
+def _changed_error(
+    branch: StoredReference, expected: Id, changed: Sequence[bytes]
+) -> ReferenceMoved:
+    names = ", ".join(decode_key(key).plain for key in changed[:_MOST_NAMES])
+    others = f" and {len(changed) - _MOST_NAMES} others" if len(changed) > _MOST_NAMES else ""
+    message = f"'{branch.name}' has changed {names}{others} since {expected.hex()[:12]}"
+    return ReferenceMoved(
+        message,
+        [Conflict(ConflictType.UNEXPECTED_HASH, None, message)],
+        reference=branch.name,
+        head=branch.target.hex(),
+        expected_hash=expected.hex(),
+    )
 
 
 def _parse_hash(text: str) -> Id:

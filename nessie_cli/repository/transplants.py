@@ -19,16 +19,29 @@ from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions, Transplant
 from nessie_cli.repository.commits import UNVALIDATED, validates_namespaces
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.draft import Draft, Effect
-from nessie_cli.repository.merges import Target, answer, refusal, repeated, rules_of, was_at
-from nessie_cli.repository.requests import Submission, digest, recorded, reused
-from nessie_cli.repository.snapshot import Snapshot, existing_branch, expected_commit
-from nessie_cli.repository.writes import branch_write, reference_changes, unmoved
+from nessie_cli.repository.draft import Draft, DraftEffect
+from nessie_cli.repository.merges import (
+    BranchBasis,
+    MergeTarget,
+    answer,
+    as_recorded,
+    refusal,
+    rules_of,
+    was_at,
+)
+from nessie_cli.repository.requests import Recorded, Submission, digest
+from nessie_cli.repository.snapshot import (
+    StoreSnapshot,
+    changed_since,
+    existing_branch,
+    expected_commit,
+)
+from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
-from nessie_cli.store.records import Basis, StoredReference
+from nessie_cli.store.records import StoredReference
 
 
-def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:
+def transplant(at: StoreSnapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:
     """Drafts commits applied one by one onto a branch.
 
     Each keeps its message, authors, author time and properties.
@@ -42,27 +55,31 @@ def transplant(at: Snapshot, change: Transplant, submission: Submission) -> Draf
     if options.meta is not None:
         check_client_meta(options.meta)
     basis = at.view.basis(name, submission.request_id)
-    if basis.request is None:
-        existing_branch(name, basis.reference, "transplant")
-        return _transplant(at, change, submission, basis, commits)
-    done = recorded(at.view, basis.request)
-    if (refuse := reused(basis.request, at.context.who, digest(change))) is not None:
-        return Draft(change, reference_changes(done.moves), refuse=refuse, repeated=True)
-    again = structs.replace(change, options=structs.replace(options, dry_run=False))
-    return repeated(
-        _transplant(at, again, Submission(), Basis(was_at(done), UNVALIDATED, None), commits), done
-    )
+    if basis.request is not None:
+
+        def recorded_answer(done: Recorded) -> MergeResult:
+            before = BranchBasis(was_at(done), UNVALIDATED)
+            draft = _transplant(at, change, Submission(), before, commits)
+            return as_recorded(draft.answer(), done)
+
+        return repeated_draft(at, change, basis.request, digest(change), recorded_answer)
+    branch = existing_branch(name, basis.reference, "transplant")
+    return _transplant(at, change, submission, BranchBasis(branch, basis.settings), commits)
 
 
 def _transplant(
-    at: Snapshot, change: Transplant, submission: Submission, basis: Basis, commits: Sequence[Id]
+    at: StoreSnapshot,
+    change: Transplant,
+    submission: Submission,
+    basis: BranchBasis,
+    commits: Sequence[Id],
 ) -> Draft[MergeResult]:
-    assert basis.reference is not None
-    branch, settings = basis.reference, basis.settings
+    branch, settings = basis
+    drafts = BranchDrafts(at, change, branch, settings)
     options, context, objects = change.options, at.context, at.drafting_objects()
-    expected_commit(objects, branch, options.expected_hash)
-    target = Target(branch, options.expected_hash, None, commits[-1], context.progress)
-    replay = _Replay(
+    expected = expected_commit(objects, branch, options.expected_hash)
+    target = MergeTarget(branch, options.expected_hash, None, commits[-1], context.progress)
+    replay = CommitReplay(
         objects, branch, options, context, validate_namespaces=validates_namespaces(settings)
     )
     for number, commit in enumerate(commits):
@@ -71,30 +88,30 @@ def _transplant(
         replay.apply(commit, alone=len(commits) == 1)
         if replay.is_stopped:
             break
-    effect = Effect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
+    effect = DraftEffect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
     # After a conflict, the decisions about later commits are not used yet.
     rules = None if replay.is_stopped else replay.rules
     refuse = refusal(at, objects, target, replay.total, rules)
+    if refuse is None and not options.per_key:
+        refuse = changed_since(objects, branch, expected, replay.edits)
     if refuse is not None:
-        return Draft(change, [unmoved(branch)], refuse=refuse, effect=effect)
+        return drafts.refused(refuse, effect)
     skipped = () if options.per_key else replay.skipped
     if options.dry_run or replay.head == branch.target:
         head = None if options.dry_run else replay.head
         result = answer(objects, target, replay.details(), head, skipped=skipped)
-        return Draft(change, [unmoved(branch)], answer=result, effect=effect)
-    write = branch_write(
-        context,
+        return drafts.unchanged(result, effect)
+    return drafts.moved(
         submission,
         "transplant",
-        objects,
-        branch=branch,
-        head=replay.head,
+        replay.head,
+        answer=answer(
+            objects, target, replay.details(), replay.head, applied=True, skipped=skipped
+        ),
+        effect=effect,
         digest=lambda: digest(change),
-        settings_version=settings.version,
         required=commits,
     )
-    result = answer(objects, target, replay.details(), replay.head, applied=True, skipped=skipped)
-    return Draft(change, reference_changes(write.moves), answer=result, write=write, effect=effect)
 
 
 def _check_commits(objects: Objects, commits: Sequence[Id], *, any_order: bool) -> None:
@@ -107,7 +124,7 @@ def _check_commits(objects: Objects, commits: Sequence[Id], *, any_order: bool) 
             raise InvalidInput("Sequence of hashes is not contiguous.")
 
 
-class _Replay:
+class CommitReplay:
     """Applies commits to a chain of drafts, and collects the decisions for each key."""
 
     def __init__(
@@ -142,6 +159,7 @@ class _Replay:
         return bool(conflicts)
 
     def apply(self, id_: Id, *, alone: bool) -> None:
+        """Applies a commit to the newest draft. `alone` says that it is the only one."""
         objects = self._objects
         commit = objects.commit(id_)
         roots = [root_of(objects, commit.parents[0]), root_of(objects, self.head), commit.root]
@@ -188,6 +206,8 @@ class _Replay:
             if detail.conflict or not (earlier and earlier.conflict):
                 self.total.details[key] = detail if alone else _named_by_id(detail)
         self.total.namespace_conflicts = outcome.namespace_conflicts
+        self.total.used |= outcome.used
+        self.total.resolved |= outcome.resolved
 
     def details(self) -> Mapping[bytes, Detail]:
         """Returns the keys of the answer. Per content, they compare the branch before and after."""

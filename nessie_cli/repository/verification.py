@@ -35,7 +35,7 @@ def verify(store: Store, now: int, progress: Progress | None = None) -> Iterator
     `now` is in microseconds since 1970. Duplicate content ids are searched only if all objects are
     intact.
     """
-    state = _State()
+    state = _StoreState()
     is_intact = True
     for problem in chain(_verify_file(store), _verify_rows(store, now, state)):
         is_intact = False
@@ -51,7 +51,7 @@ def verify(store: Store, now: int, progress: Progress | None = None) -> Iterator
         yield from _verify_content_ids(store, state.references)
 
 
-class _State:
+class _StoreState:
     """The references, and the positions to which entries of the reflog can restore them."""
 
     def __init__(self) -> None:
@@ -67,7 +67,7 @@ def _verify_file(store: Store) -> Iterator[Problem]:
         yield Problem(ProblemKind.DAMAGED, "store", error.message)
 
 
-def _verify_rows(store: Store, now: int, state: _State) -> Iterator[Problem]:
+def _verify_rows(store: Store, now: int, state: _StoreState) -> Iterator[Problem]:
     """Verifies everything but objects, and reads the state."""
     parts: dict[str, Callable[[], object]] = {
         "settings": store.settings,
@@ -112,13 +112,15 @@ def _read_requests(store: Store) -> None:
                 result_of_request(request)
 
 
-def _verify_objects(store: Store, state: _State, progress: Progress | None) -> Iterator[Problem]:
+def _verify_objects(
+    store: Store, state: _StoreState, progress: Progress | None
+) -> Iterator[Problem]:
     def scan() -> Iterator[Scanned]:
-        for found in store.scan():
+        for listed in store.scan():
             yield (
-                found.id,
-                found.kind,
-                found.data if isinstance(found, StoredObject) else found.reason,
+                listed.id,
+                listed.kind,
+                listed.data if isinstance(listed, StoredObject) else listed.reason,
             )
 
     indexed: set[bytes] | None = None
@@ -234,7 +236,7 @@ def verify_references(view: View) -> None:
     empty: its newest entry never expires. References whose moves have all expired are accepted.
     Cost: reads the reflog and the references once.
     """
-    references = {found.name: found.target for found in view.references()}
+    references = {reference.name: reference.target for reference in view.references()}
     newest = _newest_moves(view)
     if not newest:
         raise DamagedObject("the reflog is empty, and the newest entry of a reflog never expires")
@@ -244,10 +246,10 @@ def verify_references(view: View) -> None:
 
 
 def _newest_moves(view: View) -> dict[str, Id | None]:
-    found: dict[str, Id | None] = {}
+    newest: dict[str, Id | None] = {}
     for row in moves(view):
-        found.setdefault(row.move.name, row.move.after)
-    return found
+        newest.setdefault(row.move.name, row.move.after)
+    return newest
 
 
 def _verify_reference(view: View, name: str) -> None:

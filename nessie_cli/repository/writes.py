@@ -1,22 +1,30 @@
-"""Creates the `Write` of a draft: objects, moves and settings, and what they require."""
+"""Creates the drafts of a change and their `Write`: objects, moves, settings, requirements."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from msgspec import json
 
+from nessie_cli.errors import NessieError
 from nessie_cli.kernel.forms import Id
-from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import SETTING_PREFIX, ReferenceType, ReflogType
+from nessie_cli.repository.changes import Change
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.draft import ReferenceChange
-from nessie_cli.repository.requests import Recorded, RecordedMove, Submission, encode_result
-from nessie_cli.repository.snapshot import stored_objects
-from nessie_cli.store.records import Move, Request, StoredReference, Write
+from nessie_cli.repository.draft import Draft, DraftEffect, ReferenceChange
+from nessie_cli.repository.requests import (
+    Recorded,
+    RecordedMove,
+    Submission,
+    encode_result,
+    recorded,
+    reused,
+)
+from nessie_cli.repository.snapshot import StoreSnapshot, stored_objects
+from nessie_cli.store.records import Move, Request, Settings, StoredReference, Write
 
-Digest = Callable[[], bytes]
-"""A function that returns the digest of a change, called only for a client's request id."""
+A = TypeVar("A")
 
 
 class WriteMaker:
@@ -55,7 +63,10 @@ class WriteMaker:
         return self.move(setting, None, None, values)
 
     def request(
-        self, digest: Digest, moves: Sequence[Move], settings: Mapping[str, str | None] = {}
+        self,
+        digest: Callable[[], bytes],
+        moves: Sequence[Move],
+        settings: Mapping[str, str | None] = {},
     ) -> Request:
         """Returns the record of the request. A generated id needs no digest and no result."""
         if not self._submission.given:
@@ -63,35 +74,84 @@ class WriteMaker:
         done = Recorded(
             self._operation,
             tuple(
-                RecordedMove(one.name, ReferenceType(one.kind), one.before, one.after)
-                for one in moves
+                RecordedMove(move.name, ReferenceType(move.kind), move.before, move.after)
+                for move in moves
             ),
             settings,
         )
         return Request(self._id, self._who, digest(), encode_result(done), self._time)
 
 
-def branch_write(
-    context: Context,
-    submission: Submission,
-    operation: str,
-    objects: Objects,
-    *,
-    branch: StoredReference,
-    head: Id,
-    digest: Digest,
-    settings_version: int,
-    required: Sequence[Id] = (),
-) -> Write:
-    """Returns the write that moves a branch to a commit in `objects`."""
-    maker = WriteMaker(context, submission, operation)
-    moves = [maker.move(branch, branch.target, head)]
-    return Write(
-        request=maker.request(digest, moves),
-        objects=stored_objects(objects.pending, objects.index_terms),
-        moves=moves,
-        required=required,
-        settings_version=settings_version,
+class BranchDrafts(Generic[A]):
+    """The drafts that a change of a branch can have: refused, unchanged, or with a write."""
+
+    def __init__(
+        self, at: StoreSnapshot, change: Change[A], branch: StoredReference, settings: Settings
+    ) -> None:
+        self._at = at
+        self._change = change
+        self._branch = branch
+        self._settings = settings
+
+    def refused(self, refuse: Callable[[], NessieError], effect: DraftEffect) -> Draft[A]:
+        """Returns a draft with a refusal, such as conflicts."""
+        return self._draft([unmoved(self._branch)], effect, refuse=refuse)
+
+    def unchanged(self, answer: A, effect: DraftEffect | None = None) -> Draft[A]:
+        """Returns a draft that writes nothing: of a dry run, or because nothing changes."""
+        return self._draft([unmoved(self._branch)], effect, answer=answer)
+
+    def moved(
+        self,
+        submission: Submission,
+        operation: str,
+        head: Id,
+        *,
+        answer: A,
+        effect: DraftEffect,
+        digest: Callable[[], bytes],
+        required: Sequence[Id] = (),
+    ) -> Draft[A]:
+        """Returns a draft that moves the branch to a new commit.
+
+        `digest` is only called for a client's request id. `required` are existing commits.
+        """
+        maker = WriteMaker(self._at.context, submission, operation)
+        moves = [maker.move(self._branch, self._branch.target, head)]
+        write = Write(
+            request=maker.request(digest, moves),
+            objects=stored_objects(effect.objects.pending, effect.objects.index_terms),
+            moves=moves,
+            required=required,
+            settings_version=self._settings.version,
+        )
+        return self._draft(reference_changes(moves), effect, answer=answer, write=write)
+
+    def _draft(
+        self, references: Sequence[ReferenceChange], effect: DraftEffect | None, **more: Any
+    ) -> Draft[A]:
+        return Draft(self._change, references, effect=effect, settings=self._settings, **more)
+
+
+def repeated_draft(
+    at: StoreSnapshot,
+    change: Change[A],
+    request: Request,
+    digest: bytes,
+    answer: Callable[[Recorded], A],
+) -> Draft[A]:
+    """Returns the draft of a change whose request id was committed before.
+
+    It has the answer to the recorded request, or a refusal if that was another change.
+    """
+    done = recorded(at.view, request)
+    refuse = reused(request, at.context.who, digest)
+    return Draft(
+        change,
+        reference_changes(done.moves),
+        answer=None if refuse else answer(done),
+        refuse=refuse,
+        repeated=True,
     )
 
 
@@ -99,12 +159,12 @@ def reference_changes(moves: Sequence[Move | RecordedMove]) -> list[ReferenceCha
     """Returns moves as values for callers."""
     return [
         ReferenceChange(
-            ReferenceType(one.kind),
-            one.name,
-            None if one.before is None else one.before.hex(),
-            None if one.after is None else one.after.hex(),
+            ReferenceType(move.kind),
+            move.name,
+            None if move.before is None else move.before.hex(),
+            None if move.after is None else move.after.hex(),
         )
-        for one in moves
+        for move in moves
     ]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from nessie_cli.repository.base import Repository
-from nessie_cli.repository.writing import Planned
+from nessie_cli.repository.group_commit import Planned
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.dialect import Dialect
 from nessie_cli.server.exchange import Exchange
@@ -58,7 +58,7 @@ class Job(NamedTuple):
         """Returns the request for the writing thread. Nothing can fail after the commit."""
         return Write(self.read_body, self._planned, self.failure, large, self.call.begin)
 
-    def _planned(self, repository: Repository) -> Planned[Reply]:
+    def _planned(self, repository: StoreRepository) -> Planned[Reply]:
         return self.call.plan(
             repository, lambda call: self.reply(call.answer(self.endpoint.handler))
         )

@@ -12,11 +12,12 @@ from urllib.parse import parse_qsl
 from nessie_cli.errors import InvalidInput, MergeConflict
 from nessie_cli.model import ContentKey
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
-from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Change
 from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.group_commit import Planned
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.requests import Submission
-from nessie_cli.repository.writing import Planned
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.locations import check_locations
 from nessie_cli.server.json_body import read_json
 from nessie_cli.server.pieces import Pieces
@@ -49,13 +50,13 @@ class CallerAccess(NamedTuple):
     anonymous caller; None if the server authenticates nobody.
     """
 
-    reading: Repository
-    drafting: Repository
+    reading: ReadableRepository
+    drafting: StoreRepository
     policy: Policy | None = None
     caller: str | None = None
 
 
-def full_access(repository: Repository) -> CallerAccess:
+def full_access(repository: StoreRepository) -> CallerAccess:
     """Returns the access of a caller who may do everything."""
     return CallerAccess(repository, repository)
 
@@ -68,10 +69,10 @@ class Catalog(NamedTuple):
     per page. `locations` are the warehouses in which callers need a right to choose locations.
     """
 
-    repository: Repository
+    repository: StoreRepository
     default_branch: str
     pieces: Pieces
-    open: Callable[[Repository], CallerAccess] = full_access
+    open: Callable[[StoreRepository], CallerAccess] = full_access
     filter_seconds: float = 10.0
     locations: RecordedLocations | None = None
 
@@ -141,7 +142,7 @@ class Call:
 
     # -- the repository ---------------------------------------------------------------------------
     @property
-    def repository(self) -> Repository:
+    def repository(self) -> ReadableRepository:
         """The repository as the caller may read it."""
         return self._opened.reading
 
@@ -162,7 +163,7 @@ class Call:
             answer: Answer | Reply = handler(self)
         return answer
 
-    def plan(self, repository: Repository, handle: Callable[[Call], A]) -> Planned[A]:
+    def plan(self, repository: StoreRepository, handle: Callable[[Call], A]) -> Planned[A]:
         """Handles the request on a repository, and returns the answer with its draft.
 
         The handler only reads and drafts. It is called again on a newer state if the draft is
@@ -175,7 +176,7 @@ class Call:
         answer = handle(self)
         return Planned(answer, self._draft)
 
-    def submit(self, change: Change) -> Any:
+    def submit(self, change: Change[A]) -> A:
         """Drafts and checks the change of a request, and returns its answer.
 
         The change is committed after the handler has returned.

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType, check_reference_name, check_revision_size
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.reader import ReadableRepository
 
 _TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z"
 _STEPS = rf"(?:[~*^](?:{_TIME}|\d+))*"
@@ -89,7 +89,7 @@ def check_name(text: str, place: str) -> str:
         raise InvalidInput(f"{place}: {error.message}") from None
 
 
-def named(repository: Repository, name: str) -> Reference:
+def named(repository: ReadableRepository, name: str) -> Reference:
     """Returns an existing branch or tag."""
     # A repository reads an unknown name as an abbreviated hash; here it is only a name.
     if name == "-":
@@ -97,7 +97,7 @@ def named(repository: Repository, name: str) -> Reference:
     return repository.reference(name)
 
 
-def read_at(repository: Repository, target: Target, what: str) -> Reference:
+def read_at(repository: ReadableRepository, target: Target, what: str) -> Reference:
     """Returns the reference at which to read: HEAD if there is no hash.
 
     Relative parts may stand alone on a named reference.
@@ -111,7 +111,7 @@ def read_at(repository: Repository, target: Target, what: str) -> Reference:
     return Reference(head.type, head.name, hash_)
 
 
-def commit(repository: Repository, target: Target, what: str) -> str:
+def commit(repository: ReadableRepository, target: Target, what: str) -> str:
     """Returns the hash of an existing commit that a request must name by its full hash."""
     return _resolved(repository, absolute(target, what), target.steps)
 
@@ -127,14 +127,14 @@ def absolute(target: Target, what: str) -> str:
     return target.hash
 
 
-def expected(repository: Repository, target: Target, what: str = "Expected hash") -> str:
+def expected(repository: ReadableRepository, target: Target, what: str = "Expected hash") -> str:
     """Returns the expected hash of a write. The verb checks whether a plain hash exists."""
     hash_ = absolute(target, what)
     _check_even(hash_)
     return _resolved(repository, hash_, target.steps) if target.steps else hash_
 
 
-def _resolved(repository: Repository, hash_: str, steps: str) -> str:
+def _resolved(repository: ReadableRepository, hash_: str, steps: str) -> str:
     _check_even(hash_)
     if len(hash_) < _DIGITS:
         # REST does not allow abbreviated hashes.

@@ -1,10 +1,8 @@
 """The form of an object in files: a codec byte, a checksum, the payload.
 
 The checksum covers the object's id and kind, the codec byte and the payload. So a flipped byte, or
-bytes stored under another id, are detected before decompression. Small objects are stored raw, and
-so are those that the writer calls plain: nodes of key trees consist mostly of ids and hashes, each
-commit writes several, and compressing them saves a fifth of the space and costs ten times the time.
-So most commands do not load zstandard.
+bytes stored under another id, are detected before decompression. Small objects are stored raw, so
+commands that read only history, or a small catalog, do not load zstandard.
 """
 
 from __future__ import annotations
@@ -44,13 +42,13 @@ def entry_digest(previous: bytes, *fields: str | bytes | int | None) -> bytes:
     return blake2b(_encode((previous, fields)), digest_size=16).digest()
 
 
-def pack(id_: bytes, kind: int, data: bytes, *, plain: bool = False) -> bytes:
+def pack(id_: bytes, kind: int, data: bytes) -> bytes:
     """Returns the form to store.
 
-    It has five bytes more than `data`, or less if compressing helps and it is not `plain`. Costs
-    about 5 microseconds for 4 KB plain, 15 compressed.
+    It has five bytes more than `data`, or less if compressing helps. Costs about 15 microseconds
+    for 4 KB.
     """
-    if len(data) >= SMALL and not plain:
+    if len(data) >= SMALL:
         packed = _contexts.compressor.compress(data)
         if len(packed) < len(data):
             return _sealed(id_, kind, ZSTD, packed)

@@ -20,14 +20,13 @@ class StoredObject(Struct, frozen=True):
     """An immutable object: its 32-byte id, a small number for its kind, its raw bytes.
 
     `index` lists short opaque entries by which `find_indexed` finds the object; they are stored
-    beside it and are not part of it. `plain` means that compressing the bytes does not pay.
+    beside it and are not part of it.
     """
 
     id: bytes
     kind: int
     data: bytes
     index: tuple[bytes, ...] = ()
-    plain: bool = False
 
 
 class DamagedId(Struct, frozen=True):

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 from nessie_cli.model import MergeBehavior, ReferenceType
-from nessie_cli.wire.contents import Int32, Key
+from nessie_cli.wire.contents import MOST_ITEMS, Int32, Key, Properties, Texts
 from nessie_cli.wire.encode import Json
 
 # Contents and some texts are checked by `decode`, whose messages say more.
@@ -29,6 +29,8 @@ ReferenceName = Annotated[
 KindOfReference = Annotated[
     str, Meta(extra_json_schema={"enum": [str(one) for one in ReferenceType]})
 ]
+MOST_POLICIES = 10_000
+"""The most retention policies of a repository."""
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
 
 
@@ -47,12 +49,12 @@ class CommitMetaRequest(_Body, forbid_unknown_fields=True):
 
     message: str
     author: str | None = None
-    authors: list[str] | None = None
+    authors: Texts | None = None
     signed_off_by: str | None = None
-    all_signed_off_by: list[str] | None = None
+    all_signed_off_by: Texts | None = None
     author_time: Time | None = None
-    properties: dict[str, str] | None = None
-    all_properties: dict[str, list[str]] | None = None
+    properties: Properties | None = None
+    all_properties: Annotated[dict[str, Texts], Meta(max_length=MOST_ITEMS)] | None = None
     hash: Any = None
     committer: Any = None
     commit_time: Any = None
@@ -132,7 +134,7 @@ class Merge(_MergeOrTransplant):
 
 
 class Transplant(_MergeOrTransplant, kw_only=True):
-    hashes_to_transplant: Annotated[list[HashSpec], Meta(min_length=1)]
+    hashes_to_transplant: Annotated[list[HashSpec], Meta(min_length=1, max_length=MOST_ITEMS)]
 
 
 MISSPELT = {
@@ -151,8 +153,8 @@ class GetMultipleContentsRequest(_Body):
 
 
 class NamespaceUpdate(_Body):
-    property_updates: dict[str, str] = {}
-    property_removals: list[str] = []
+    property_updates: Properties = {}
+    property_removals: Texts = []
 
 
 class CutoffPolicy(_Body):
@@ -162,7 +164,9 @@ class CutoffPolicy(_Body):
 
 class GarbageCollectorConfig(_Body, tag_field="type", tag="GARBAGE_COLLECTOR", omit_defaults=True):
     default_cutoff_policy: str | None = None
-    per_ref_cutoff_policies: list[CutoffPolicy] | None = None
+    per_ref_cutoff_policies: (
+        Annotated[list[CutoffPolicy], Meta(max_length=MOST_POLICIES)] | None
+    ) = None
     new_files_grace_period: str | None = None
     expected_file_count_per_content: Int32 | None = None
 

@@ -19,6 +19,11 @@ ContentId = Annotated[str, Meta(title="ContentId")]
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
+MOST_ITEMS = 100_000
+"""The most items of a map or of a list of texts in a request."""
+Texts = Annotated[list[str], Meta(max_length=MOST_ITEMS)]
+Properties = Annotated[dict[str, str], Meta(max_length=MOST_ITEMS)]
+
 
 def _empty() -> list[str]:
     # msgspec leaves out an empty list of the factory `list`, but not one of any other factory.
@@ -103,7 +108,7 @@ class Namespace(_Content, kw_only=True, tag="NAMESPACE"):
     """A namespace; `properties` is left out if there are none."""
 
     elements: list[str] = field(default_factory=_empty)
-    properties: dict[str, str] = {}
+    properties: Properties = {}
 
     @classmethod
     def of(cls, namespace: model.Namespace) -> Self:

@@ -30,12 +30,11 @@ from nessie_cli.model import (
     check_revision_size,
     check_writable,
 )
-from nessie_cli.model.contents import MOST_PROPERTIES
 from nessie_cli.wire import bodies
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.json_text import describe, fault, join, parse_json
-from nessie_cli.wire.validation import check_size, checked, is_lenient
+from nessie_cli.wire.validation import checked, is_lenient
 from nessie_cli.wire.values import below, content_of, decode_instant, key_of, object_with_type
 
 _HASH = re.compile(
@@ -374,8 +373,6 @@ def _well_formed_hash(text: str, path: str) -> str:
 
 def decode_namespace_update(data: Any) -> tuple[dict[str, str], frozenset[str]]:
     """Decodes an update of a namespace's properties: values to set, and names to remove."""
-    for name in ("propertyUpdates", "propertyRemovals"):
-        check_size(data, name, MOST_PROPERTIES)
     body = checked(bodies.NamespaceUpdate, data, "")
     return body.property_updates, frozenset(body.property_removals)
 

@@ -12,15 +12,13 @@ from nessie_cli.model.durations import duration_nanos
 from nessie_cli.wire.bodies import UpdateRepositoryConfigRequest
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.json_text import describe, fault, join
-from nessie_cli.wire.validation import check_size, checked
+from nessie_cli.wire.validation import checked
 from nessie_cli.wire.values import object_with_type
 
 GARBAGE_COLLECTOR = "GARBAGE_COLLECTOR"
 TYPE_NAMES = frozenset({GARBAGE_COLLECTOR})
 """The types that a repository stores."""
 
-MOST_POLICIES = 10_000
-"""The most retention policies of a repository."""
 _POLICY_RULE = (
     "must be NONE, a positive number of commits, a duration (PT36H, P30D)"
     " or an instant (2026-01-31T12:00:00Z)"
@@ -38,7 +36,6 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
             f"Repository config type bundle for '{name}' is not available"
             " on the Nessie server side."
         )
-    check_size(data["config"], "perRefCutoffPolicies", MOST_POLICIES, "config")
     config = checked(UpdateRepositoryConfigRequest, data, "").config
     # Patterns are stored unchanged: their readers check them, in the dialect of their language.
     if config.default_cutoff_policy is not None:

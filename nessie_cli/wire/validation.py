@@ -36,16 +36,6 @@ def checked(struct: type[S], data: Any, path: str) -> S:
     raise _refused(refusal, struct, data, path)
 
 
-def check_size(data: Any, name: str, most: int, path: str = "") -> None:
-    """Raises `InvalidInput` if a list or object in an object has more than `most` items.
-
-    It is for what has no size in practice: a struct reads all items in one call.
-    """
-    items = data.get(name) if isinstance(data, Mapping) else None
-    if isinstance(items, (list, dict)) and len(items) > most:
-        raise fault(join(path, name), f"has more than {most:,} items")
-
-
 # -- faults ----------------------------------------------------------------------------------------
 
 _NAMES: Mapping[str, str] = {
@@ -66,6 +56,7 @@ _TYPES: Mapping[type, str] = {
 }
 _WRONG_TYPE = re.compile(r"Expected `(\w+)(?: \| null)?`, got `(\w+)`")
 _OUT_OF_RANGE = re.compile(r"Expected `int` [<>]= -?(\d+)")
+_TOO_MANY = re.compile(r"Expected `(?:array|object)` of length <= (\d+)")
 _ATTRIBUTE = re.compile(r"Object (missing required|contains unknown) field `(.*)`")
 _STEP = re.compile(r"\.([^.\[]+)|\[(\d+|\.\.\.)\]")
 _BITS_32 = 10
@@ -93,6 +84,8 @@ def _refused(refusal: str, struct: type[Struct], data: Any, path: str) -> Invali
         problem = f"is out of range: {describe(value)} does not fit into {bits} bits"
     elif problem.endswith("of length >= 1"):
         problem = "must not be empty"
+    elif most := _TOO_MANY.fullmatch(problem):
+        problem = f"has more than {int(most[1]):,} items"
     return fault(join(path, *parts), problem)
 
 

@@ -131,9 +131,10 @@ def test_a_conflict_as_json_has_everything(nessie, conflict) -> None:
     assert [found[side]["snapshotId"] for side in ("expected", "actual", "proposed")] == [1, 3, 2]
     assert [found[side]["snapshotId"] for side in ("base", "ours", "theirs")] == [1, 3, 2]
     assert found["changedBy"]["hash"] == conflict.head("main")
+    expected = f"--expected-hash {conflict.head('main')[:12]}"
     assert found["resolutions"] == [
-        "nessie merge feature --theirs db.orders",
-        "nessie merge feature --ours db.orders",
+        f"nessie merge feature --theirs db.orders {expected}",
+        f"nessie merge feature --ours db.orders {expected}",
     ]
 
 
@@ -201,9 +202,10 @@ def test_a_file_does_not_resolve_two_contents_with_one_key(nessie, catalog, tmp_
     ran = nessie("merge", "feature", "--resolve", "db.new=new.json", "--json")
     assert ran.code == 3
     (found,) = ran.error["errorDetails"]["conflicts"]
+    expected = f"--expected-hash {catalog.head('main')[:12]}"
     assert found["resolutions"] == [
-        "nessie merge feature --theirs db.new",
-        "nessie merge feature --ours db.new",
+        f"nessie merge feature --theirs db.new {expected}",
+        f"nessie merge feature --ours db.new {expected}",
     ]
     assert found["effects"] == [
         "deletes the present db.new on main",
@@ -273,7 +275,9 @@ def test_a_rename_and_two_changes_conflict_under_the_key_on_ours(nessie, catalog
     assert ran.code == 3
     assert "conflict: db.orders was changed on main and renamed and changed on feature" in ran.err
     assert "  renamed            db.orders to db.sales on feature by" in ran.err
-    assert "  or                 nessie merge feature --theirs db.orders\n" in ran.err
+    assert (
+        "  or                 nessie merge feature --theirs db.orders --expected-hash " in ran.err
+    )
     assert "(renames db.orders on main to db.sales)" in ran.err
     assert nessie("merge", "feature", "--theirs", "db.orders").code == 0
     assert catalog.snapshot("main", "db.orders") is None
@@ -322,7 +326,9 @@ def test_advice_that_deletes_another_table_says_so(nessie, catalog, case) -> Non
         said = "(renames the present db.aside on main to db.orders; deletes the present db.orders on main)"
     ran = nessie("merge", "feature")
     assert ran.code == 3
-    assert f"  or                 nessie merge feature --theirs {decided}\n" in ran.err
+    assert (
+        f"  or                 nessie merge feature --theirs {decided} --expected-hash " in ran.err
+    )
     assert said in ran.err
     assert nessie("merge", "feature", "--theirs", decided).code == 0
     assert catalog.snapshot("main", lost) != 9
@@ -418,3 +424,36 @@ def test_both_words_name_the_target(nessie, feature, command, option) -> None:
     assert nessie(command, "feature", option, "release").code == 0
     assert feature.head("main") == before
     assert feature.head("release") != feature.head("v1")
+
+
+@pytest.mark.parametrize("words", [["merge", "feature"], ["transplant", "main..feature"]])
+def test_a_printed_decision_is_about_the_state_that_it_was_shown_with(
+    nessie, conflict, words
+) -> None:
+    error = nessie(*words, "--json").error
+    line = shlex.split(error["errorDetails"]["conflicts"][0]["resolutions"][0])[1:]
+    conflict.create("main", "db.later")
+    assert nessie(*line, "--dry-run").code == 0
+    conflict.update("main", "db.orders", 99)
+    head = conflict.head("main")
+    ran = nessie(*line)
+    assert ran.code == 5
+    assert ran.err.startswith(f"nessie: 'main' has changed db.orders since {line[-1]}\n")
+    assert f"`nessie {' '.join(words)}` " in ran.err
+    assert conflict.head("main") == head
+
+
+def test_a_decision_does_not_delete_a_table_that_was_created_after_it_was_shown(
+    nessie, catalog
+) -> None:
+    catalog.branch("x")
+    catalog.rename("x", "db.orders", "db.sales")
+    catalog.update("x", "db.sales", 8)
+    catalog.update("main", "db.orders", 7)
+    error = nessie("merge", "x", "--json").error
+    line = error["errorDetails"]["conflicts"][0]["resolutions"][0]
+    catalog.create("main", "db.sales", 50)
+    ran = nessie(*shlex.split(line)[1:])
+    assert ran.code == 5
+    assert "'main' has changed db.sales since" in ran.err
+    assert catalog.snapshot("main", "db.sales") == 50

@@ -76,8 +76,9 @@ def test_advice_and_answer_name_every_content_that_is_lost(nessie, catalog, make
     name, theirs, ours, *lost = CASES[make]
     refused = nessie("merge", "x")
     assert refused.code == 3
+    expected = f"--expected-hash {catalog.head('main')[:12]}"
     for side, effect, line in (("--theirs", theirs, lost[0]), ("--ours", ours, lost[1])):
-        advice = f"  or                 nessie merge x {side} {name}\n" + (
+        advice = f"  or                 nessie merge x {side} {name} {expected}\n" + (
             f"                     {effect}\n" if effect else ""
         )
         assert advice in refused.err
@@ -122,7 +123,7 @@ def test_a_namespace_that_is_needed_is_kept_instead_of_the_earlier_decision(
     catalog.rename("x", "n", "m.a")
     refused = nessie("merge", "x", "--theirs", "m.a")
     assert "conflict: namespace 'n' is not empty" in refused.err
-    assert "  or                 nessie merge x --ours n\n" in refused.err
+    assert "  or                 nessie merge x --ours n --expected-hash " in refused.err
     assert nessie("merge", "x", "--ours", "n").code == 0
     assert catalog.snapshot("main", "m.a") == 1
 

@@ -5,6 +5,7 @@ import os
 import pty
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -228,9 +229,14 @@ def test_wrong_input_is_one_line_and_writes_nothing(nessie, merging, argv, said)
 END_OF_INPUT = b"\x04"
 
 
-def answering(answers: str, *argv: str, **environment: str) -> tuple[int, str]:
-    """Runs a command on a terminal where these keys and the end of input are typed; returns its
-    exit code and what was seen."""
+def answering(
+    answers: str,
+    *argv: str,
+    meanwhile: Callable[[], object] | None = None,
+    **environment: str,
+) -> tuple[int, str]:
+    """Runs a command on a terminal where these keys and the end of input are typed, `meanwhile`
+    after the first question; returns its exit code and what was seen."""
     master, slave = pty.openpty()
     words = [sys.executable, "-m", "nessie_cli", *argv]
     with subprocess.Popen(
@@ -241,8 +247,12 @@ def answering(answers: str, *argv: str, **environment: str) -> tuple[int, str]:
         env={**os.environ, "NO_COLOR": "1", **environment},
     ) as process:
         os.close(slave)
-        os.write(master, answers.encode() + END_OF_INPUT)
         seen = b""
+        while meanwhile is not None and b"help:" not in seen:
+            seen += os.read(master, 4096)
+        if meanwhile is not None:
+            meanwhile()
+        os.write(master, answers.encode() + END_OF_INPUT)
         try:
             while part := os.read(master, 4096):
                 seen += part
@@ -261,6 +271,44 @@ def test_each_conflict_is_shown_and_asked_about(nessie, merging) -> None:
     )
     assert "resolve  " not in seen, "here the keys that are typed resolve it"
     assert snapshots(merging) == (30, 20)
+
+
+@pytest.mark.parametrize("where", ["main", "feature"])
+def test_an_answer_is_about_the_state_that_was_shown(nessie, catalog, where) -> None:
+    catalog.branch("feature")
+    catalog.rename("feature", "db.orders", "db.sales")
+    catalog.update("feature", "db.sales", 8)
+    catalog.update("main", "db.orders", 7)
+
+    def meanwhile() -> None:
+        catalog.create(where, "db.sales" if where == "main" else "db.later", 50)
+
+    code, seen = answering("t\n", "resolve", "merge", "feature", meanwhile=meanwhile)
+    if where == "main":
+        assert code == 5
+        assert "'main' has changed db.sales since" in seen
+        assert catalog.snapshot("main", "db.sales") == 50
+    else:
+        assert code == 0
+        assert catalog.snapshot("main", "db.sales") == 8
+        assert catalog.snapshot("main", "db.later") is None
+    assert catalog.snapshot(where, "db.sales" if where == "main" else "db.later") == 50
+
+
+def test_an_answer_about_a_revert_is_about_the_state_that_was_shown(nessie, catalog) -> None:
+    catalog.rename("main", "db.orders", "db.sales")
+    catalog.update("main", "db.sales", 8)
+    moved = nessie("log", "-n", "2", "--json").json["logEntries"][1]["commitMeta"]["hash"]
+    catalog.rename("main", "db.sales", "db.third")
+    code, seen = answering(
+        "t\n",
+        "resolve",
+        "revert",
+        moved,
+        meanwhile=lambda: catalog.create("main", "db.orders", 50),
+    )
+    assert code != 0, seen
+    assert catalog.snapshot("main", "db.orders") == 50
 
 
 def test_a_question_mark_explains_the_answers_and_shows_what_each_side_changed(
@@ -535,7 +583,7 @@ def test_a_conflict_that_remains_does_not_repeat_its_decision(nessie, catalog) -
     catalog.create("main", "db.more")
     ran = nessie("resolve", "merge", "feature", "--theirs", "db")
     assert ran.code == 3
-    assert "nessie resolve merge feature --ours db\n" in ran.err
+    assert "nessie resolve merge feature --ours db --expected-hash " in ran.err
     assert "--theirs db" not in ran.err
     assert "one by one" not in ran.err
 

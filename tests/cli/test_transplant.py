@@ -110,7 +110,8 @@ def test_a_conflict_offers_the_same_command_with_a_decision(nessie, feature) -> 
     (found,) = ran.json["error"]["errorDetails"]["conflicts"]
     # In another of the commits, the key could be that of another table.
     name = found["contentId"]
-    assert found["resolutions"][0] == f"nessie transplant v1..feature --theirs {name}"
+    line = f"nessie transplant v1..feature --theirs {name} --expected-hash {before[:12]}"
+    assert found["resolutions"][0] == line
     assert nessie(*shlex.split(found["resolutions"][0])[1:]).code == 0
     assert feature.snapshot("main", "db.orders") == 3
 

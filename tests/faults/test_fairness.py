@@ -16,8 +16,8 @@ import pytest
 from nessie_cli.model import CommitMeta
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.group_commit import FREE_TRIES, MOST_TRIES
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.repository.writing import FREE_TRIES, MOST_TRIES
 from nessie_cli.store.base import LEASE
 from tests.repository.vocabulary import put, table
 from tests.store.postgres_server import new_url
@@ -30,7 +30,7 @@ import json, sys, time
 from nessie_cli.repository.opening import connect
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.requests import Submission
-from nessie_cli.repository.writing import planned
+from nessie_cli.repository.group_commit import planned
 from nessie_cli.model import CommitMeta
 from tests.repository.vocabulary import put, table
 

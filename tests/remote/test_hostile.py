@@ -36,7 +36,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import Transport
 from nessie_cli.revisions import parse
 from tests.remote.listening import Answer, Request, forward, listening
@@ -299,7 +299,7 @@ def test_a_listing_of_endless_records_is_refused(server: str) -> None:
 
     with listening(answering) as url:
         transport = Transport(f"{url}/api/v2")
-        session = Session(transport, Context("me", lambda: 0, os.urandom), most_pages=300)
+        session = RestSession(transport, Context("me", lambda: 0, os.urandom), most_pages=300)
         with pytest.raises(StoreUnavailable, match="does not end: it has more than 300 pages"):
             list(session.pages("trees", "references", {}, str))
         transport.close()

@@ -18,7 +18,6 @@ from nessie_cli.errors import AlreadyExists, OutcomeUnknown, StoreUnavailable
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from tests.remote.listening import CUT, Answer, Request, forward, listening
@@ -179,7 +178,7 @@ def _commit(repository: Repository, request_id: str | None) -> object:
 
 def _transplant(repository: Repository, request_id: str | None) -> object:
     commits = [repository.resolve("work~1").hash, repository.resolve("work").hash]
-    return repository.transplant("main", commits, MergeOptions(request_id=request_id))
+    return repository.transplant("main", commits, request_id=request_id)
 
 
 def _assign(repository: Repository) -> object:
@@ -198,7 +197,7 @@ REQUESTS = {
         lambda r: len(subjects(r)) == 3 and r.is_ancestor("work", "main"),
     ),
     "merge-by-id": Write(
-        lambda r: r.merge("main", "work", MergeOptions(request_id="request-2")),
+        lambda r: r.merge("main", "work", request_id="request-2"),
         lambda r: len(subjects(r)) == 3 and r.is_ancestor("work", "main"),
     ),
     "transplant": Write(lambda r: _transplant(r, None), lambda r: subjects(r) == _TRANSPLANTED),

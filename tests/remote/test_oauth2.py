@@ -16,7 +16,7 @@ from nessie_cli.repository.access import (
     Access,
     Grant,
     OAuth2,
-    Tokens,
+    OAuth2Tokens,
     read_tokens,
     write_tokens,
 )
@@ -50,7 +50,7 @@ def old(cache: TokenFile, age: float, lifetime: float, refresh: str | None = "re
     with cache.locked():
         write_tokens(
             cache,
-            Tokens(
+            OAuth2Tokens(
                 Secret("token-0"), begin, begin + lifetime, Secret(refresh) if refresh else None
             ),
         )

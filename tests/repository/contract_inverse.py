@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from nessie_cli.model import CommitMeta, Delete, KeyBehavior, MergeBehavior, Put
-from nessie_cli.repository.inverse import Commits, Inverse, invert
+from nessie_cli.repository.inverse import Inverse, InvertedCommits, invert
 from nessie_cli.workspace.edits import operations_for
 from tests.repository.vocabulary import NS, Catalog, key, table
 
 
 def inverse_of(catalog: Catalog, hash_: str, *behaviors: KeyBehavior) -> Inverse:
     before = catalog.repository.commit_at(hash_).parent
-    return invert(catalog.repository, Commits(hash_, before), catalog.head(), behaviors)
+    return invert(catalog.repository, InvertedCommits(hash_, before), catalog.head(), behaviors)
 
 
 def revert(catalog: Catalog, hash_: str, *behaviors: KeyBehavior) -> set[str]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Change
+from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.requests import Submission
-from nessie_cli.repository.writing import Planned
 from tests.repository.vocabulary import Catalog
 
 

@@ -20,7 +20,7 @@ from nessie_cli.model import (
     Put,
 )
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.inverse import Commits, Inverse, UnusedDecision, invert
+from nessie_cli.repository.inverse import Inverse, InvertedCommits, UnusedDecision, invert
 from nessie_cli.repository.opening import create
 from nessie_cli.workspace.edits import operations_for
 
@@ -116,8 +116,8 @@ def committed(repository: Repository, inverse: Inverse) -> bool:
     return True
 
 
-def before_of(repository: Repository, hash_: str) -> Commits:
-    return Commits(hash_, repository.commit_at(hash_).parent)
+def before_of(repository: Repository, hash_: str) -> InvertedCommits:
+    return InvertedCommits(hash_, repository.commit_at(hash_).parent)
 
 
 def renewed(base: State, head: State, theirs: State) -> tuple[State, State]:
@@ -212,7 +212,7 @@ def test_an_older_commit_is_reverted_content_by_content(seed) -> None:
             commits = before_of(repository, rng.choice(hashes))
             if rng.random() < 0.3:
                 first, last = sorted(rng.choices(range(len(hashes)), k=2))
-                commits = Commits(hashes[last], before_of(repository, hashes[first]).before)
+                commits = InvertedCommits(hashes[last], before_of(repository, hashes[first]).before)
             head, ours = repository.reference("main").hash, state_of(repository)
             base, theirs = (state_of(repository, hash_) for hash_ in commits)
             inverse = invert(repository, commits, head)
@@ -231,7 +231,7 @@ def test_an_older_commit_is_reverted_content_by_content(seed) -> None:
 
 def check_decisions(
     repository: Repository,
-    commits: Commits,
+    commits: InvertedCommits,
     head: str,
     inverse: Inverse,
     sides: tuple[State, State, State],

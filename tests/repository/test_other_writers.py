@@ -29,7 +29,7 @@ def two() -> Iterator[Two]:
 
 def ask(repository: Repository, *calls: Callable[[Catalog], Any], name: str = "main") -> list[Any]:
     """Handles requests for one reference as a server does; returns their results or errors."""
-    return list(repository.commit_all([plan(call) for call in calls], begin=[(name, "")]))
+    return list(repository.commit_all([plan(call) for call in calls], prefetch=[(name, "")]))
 
 
 def test_a_read_sees_writes_of_another_process(two: Two) -> None:
@@ -98,7 +98,7 @@ def test_a_request_recorded_by_another_process_is_not_repeated(two: Two) -> None
     operations = [put("once", table(1))]
     done = second.commit("main", *operations, request_id="r")
     again = first.commit_all(
-        [plan(lambda c: c.commit("main", *operations, request_id="r"))], begin=[("main", "r")]
+        [plan(lambda c: c.commit("main", *operations, request_id="r"))], prefetch=[("main", "r")]
     )
     assert again == [done]
     assert second.head("main") == done

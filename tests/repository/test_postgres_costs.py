@@ -8,7 +8,7 @@ from nessie_cli import connect, create
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.writing import Planned, planned
+from nessie_cli.repository.group_commit import Planned, planned
 from tests.repository.vocabulary import table
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.test_postgres_costs import Counter
@@ -69,7 +69,7 @@ def test_two_processes_on_one_branch_read_what_the_other_one_wrote() -> None:
                     assert lease.token
                     lease.last = True
                     plans = [partial(_plan, "main", number, version) for number in range(4)]
-                    answers = repository.commit_all(plans, begin=[("main", "")], lease=lease)
+                    answers = repository.commit_all(plans, prefetch=[("main", "")], lease=lease)
                 assert [answer.applied for answer in answers] == [True] * 4
                 costs.append(counter.answers - before)
         counter.close()
@@ -102,7 +102,7 @@ def _commit_all(repository: Repository, version: int) -> list[bool]:
     names = [f"b{number % BRANCHES}" for number in range(BRANCHES * 2)]
     plans = [partial(_plan, name, number, version) for number, name in enumerate(names)]
     begin = [(name, "") for name in dict.fromkeys(names)]
-    return [answer.applied for answer in repository.commit_all(plans, begin=begin)]
+    return [answer.applied for answer in repository.commit_all(plans, prefetch=begin)]
 
 
 def _plan(name: str, number: int, version: int, at: Repository) -> Planned[CommitResult]:

@@ -204,15 +204,24 @@ class Catalog:
     def top(self, at: str = "main") -> LogEntry:
         return self.repository.commit_at(at)
 
-    def merge(self, source: str, into: str = "main", **options: Any) -> MergeResult:
+    def merge(
+        self, source: str, into: str = "main", *, request_id: str | None = None, **options: Any
+    ) -> MergeResult:
         """Merges with the rules of the original, key by key."""
-        return self.repository.merge(into, source, MergeOptions(per_key=True, **options))
+        chosen = MergeOptions(per_key=True, **options)
+        return self.repository.merge(into, source, chosen, request_id=request_id)
 
-    def transplant(self, commits: Iterable[str], onto: str = "main", **options: Any) -> MergeResult:
+    def transplant(
+        self,
+        commits: Iterable[str],
+        onto: str = "main",
+        *,
+        request_id: str | None = None,
+        **options: Any,
+    ) -> MergeResult:
         """Transplants with the rules of the original, key by key."""
-        return self.repository.transplant(
-            onto, list(commits), MergeOptions(per_key=True, **options)
-        )
+        chosen = MergeOptions(per_key=True, **options)
+        return self.repository.transplant(onto, list(commits), chosen, request_id=request_id)
 
     def merge_contents(self, source: str, into: str = "main", **options: Any) -> MergeResult:
         return self.repository.merge(into, source, MergeOptions(**options))

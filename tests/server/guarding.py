@@ -77,7 +77,7 @@ def write_rules(folder: Path, lines: Sequence[str]) -> None:
 
 def with_gate(repository: Repository, security: Security, log: AccessLog | None = None) -> Pipeline:
     """Returns an application with the gate of these settings."""
-    return application(repository, Parts(log=log, gate=open_gate(security, repository)))
+    return application(repository, Parts(log=log, gate=open_gate(security)))
 
 
 @contextmanager

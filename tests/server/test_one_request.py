@@ -117,7 +117,56 @@ LONG_TEXTS = {
         {"fromRefName": "main", "hashesToTransplant": [LONG_HASH]},
     ),
 }
+MANY_TEXTS = {f"{number:06x}": "" for number in range(900_000)}
+NAMESPACE = {"type": "NAMESPACE", "elements": ["a"], "properties": MANY_TEXTS}
+MANY_ITEMS = {
+    "properties of a commit": (
+        f"v2/trees/main@{EXPECTED}/history/commit",
+        {
+            "commitMeta": {"message": "m", "allProperties": {key: ["v"] for key in MANY_TEXTS}},
+            "operations": [],
+        },
+    ),
+    "authors of a commit": (
+        f"v2/trees/main@{EXPECTED}/history/commit",
+        {"commitMeta": {"message": "m", "authors": [*MANY_TEXTS]}, "operations": []},
+    ),
+    "properties of a namespace": (
+        f"v2/trees/main@{EXPECTED}/history/commit",
+        {
+            "commitMeta": {"message": "m"},
+            "operations": [{"type": "PUT", "key": {"elements": ["a"]}, "content": NAMESPACE}],
+        },
+    ),
+    "properties of a new namespace, v1": ("v1/namespaces/namespace/main/a", NAMESPACE),
+    "removals, v1": (
+        "v1/namespaces/namespace/main/a",
+        {"propertyUpdates": {}, "propertyRemovals": [*MANY_TEXTS]},
+    ),
+    "retention policies": (
+        "v2/config/repository",
+        {
+            "config": {
+                "type": "GARBAGE_COLLECTOR",
+                "perRefCutoffPolicies": [{"referenceNamePattern": "a", "policy": "1"}] * 400_000,
+            }
+        },
+    ),
+}
 HOSTILE = {
+    **{
+        f"many {what}": (
+            400,
+            1,
+            {
+                "method": "PUT" if "new" in what else "POST",
+                "path": f"/api/{path}",
+                "raw": json.dumps(body).encode(),
+                "headers": {"content-type": "application/json"},
+            },
+        )
+        for what, (path, body) in MANY_ITEMS.items()
+    },
     **{
         f"a long {what}": (400, 1, {"method": "POST", "path": f"/api/{path}", "body": body})
         for what, (path, body) in LONG_TEXTS.items()

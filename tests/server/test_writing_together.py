@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from nessie_cli import connect, create
-from nessie_cli.repository.writing import Lease
+from nessie_cli.repository.group_commit import Lease
 from nessie_cli.server.app import Parts
 from nessie_cli.server.failures import Unavailable
 from nessie_cli.server.http import Limits

@@ -93,7 +93,7 @@ def fill(store: Store) -> None:
         entries = (b"all", f"entry {n % 3}".encode())
         indexed = StoredObject(id_of(f"c{n}"), COMMIT, b"commit" * n, entries)
         large = an_object(f"v{n}", VALUE, 4000)
-        plain = StoredObject(id_of(f"n{n}"), NODE, b"node " * 300, (), plain=True)
+        plain = StoredObject(id_of(f"n{n}"), NODE, b"node " * 300, ())
         before, after = f"c{n - 1}" if n else "0", f"c{n}"
         move = a_move("main", before, after, message=f"ä\n{n}", request_id=f"request {n}")
         assert (

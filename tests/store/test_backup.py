@@ -463,8 +463,7 @@ def test_memory_is_bounded(places: Places) -> None:
     source, target = places.url("sqlite"), places.url("postgres")
     with closing(create_store(source)) as store:
         store.put(
-            StoredObject(id_of(str(n)), n % 3 + 1, random.randbytes(5000), plain=True)
-            for n in range(24_000)
+            StoredObject(id_of(str(n)), n % 3 + 1, random.randbytes(5000)) for n in range(24_000)
         )
         for _ in range(20):
             moves = [

@@ -62,12 +62,6 @@ def test_objects_are_compressed_only_if_it_helps() -> None:
     assert len(pack(ID, 1, noise)) == len(noise) + HEADER
 
 
-def test_a_plain_object_is_stored_unchanged() -> None:
-    data = b"a" * 5000
-    assert pack(ID, 1, data, plain=True)[5:] == data
-    assert unpack(ID, 1, pack(ID, 1, data, plain=True)) == data
-
-
 def test_a_payload_that_cannot_be_decompressed_is_damaged() -> None:
     payload = b"no zstd frame"
     blob = bytes([ZSTD]) + crc32(payload, crc32(ID + bytes([1, ZSTD]))).to_bytes(4, "big") + payload

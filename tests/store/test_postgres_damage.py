@@ -12,6 +12,7 @@ from psycopg import sql
 from nessie_cli.errors import DamagedObject
 from nessie_cli.store.base import Store
 from nessie_cli.store.postgres import PostgresStore, create_postgres
+from nessie_cli.store.rows import with_check
 from tests.store.postgres_server import shared_server
 from tests.store.samples import a_move, a_write, commit, create, write
 from tests.store.test_postgres_faults import schema_of
@@ -178,3 +179,23 @@ def test_expired_entries_leave_an_anchor(
     assert "table anchors, row 'main': its checksum is wrong" in problems(store)
     raw.execute("DELETE FROM anchors WHERE name = 'dev'")
     assert "reference 'dev'" in problems(store)
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [("refs", "kind", "SETTING"), ("requests", "time", -1), ("requests", "time", 2**62)],
+)
+def test_invalid_values_with_a_right_checksum_are_found(
+    store: PostgresStore, raw: psycopg.Connection[Any], table: str, column: str, value: Any
+) -> None:
+    with raw.cursor() as cursor:
+        row = cursor.execute(f"SELECT * FROM {table} WHERE {ROWS[table]}").fetchone()
+        assert row is not None
+        names = [name.name for name in cursor.description or ()]
+    fields = {**dict(zip(names, row, strict=True)), column: value}
+    *_, check_sum = with_check(table, *list(fields.values())[:-1])
+    raw.execute(
+        f"UPDATE {table} SET {column} = %s, check_sum = %s WHERE {ROWS[table]}", (value, check_sum)
+    )
+    with pytest.raises(DamagedObject, match=f"table {table}, row .* is not valid there"):
+        read_all(store)

@@ -24,8 +24,8 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.model.contents import MOST_PROPERTIES
 from nessie_cli.wire.batches import decode_batch
+from nessie_cli.wire.contents import MOST_ITEMS
 from nessie_cli.wire.decode import (
     decode_commit_meta,
     decode_content,
@@ -526,13 +526,39 @@ def test_a_batch_may_have_a_hundred_thousand_operations():
 
 @pytest.mark.parametrize("name", ["propertyUpdates", "propertyRemovals"])
 def test_the_size_of_a_namespace_update_is_bounded(name: str) -> None:
-    names = [str(number) for number in range(MOST_PROPERTIES + 1)]
+    names = [str(number) for number in range(MOST_ITEMS + 1)]
 
     def update(count: int) -> dict[str, Any]:
         return {
             name: names[:count] if name == "propertyRemovals" else dict.fromkeys(names[:count], "v")
         }
 
-    assert any(map(len, decode_namespace_update(update(MOST_PROPERTIES))))
-    message = message_of(decode_namespace_update, update(MOST_PROPERTIES + 1))
+    assert any(map(len, decode_namespace_update(update(MOST_ITEMS))))
+    message = message_of(decode_namespace_update, update(MOST_ITEMS + 1))
     assert message == f"{name}: has more than 100,000 items"
+
+
+NAMES = [str(number) for number in range(MOST_ITEMS + 1)]
+VALUES = dict.fromkeys(NAMES, "v")
+TOO_LONG = {
+    "commitMeta.allProperties": {"allProperties": {name: ["v"] for name in NAMES}},
+    "commitMeta.properties": {"properties": VALUES},
+    "commitMeta.authors": {"authors": NAMES},
+    "commitMeta.allSignedOffBy": {"allSignedOffBy": NAMES},
+}
+
+
+@pytest.mark.parametrize("place", TOO_LONG)
+def test_long_lists_and_maps_are_refused_before_they_are_read(place: str) -> None:
+    meta = {"message": "m", **TOO_LONG[place]}
+    message = message_of(decode_operations, {"commitMeta": meta, "operations": [PUT]})
+    assert message == f"{place}: has more than 100,000 items"
+
+
+def test_a_namespace_has_a_limited_number_of_properties() -> None:
+    value = {"type": "NAMESPACE", "elements": ["a"], "properties": VALUES}
+    assert (
+        message_of(decode_content_value, value) == "content.properties: has more than 100,000 items"
+    )
+    value["properties"] = dict(list(VALUES.items())[1:])
+    assert len(decode_content_value(value).properties) == MOST_ITEMS

@@ -3,11 +3,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.wire.repository_config import (
-    MOST_POLICIES,
-    decode_repository_config,
-    duration_nanos,
-)
+from nessie_cli.wire.bodies import MOST_POLICIES
+from nessie_cli.wire.repository_config import decode_repository_config, duration_nanos
 
 
 def config(**attributes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import count
+from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.global_options import carried, command_position
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
 """Conflicts of a merge that need a commit on the target first."""
 _OPTIONS = {MergeBehavior.FORCE: "--theirs", MergeBehavior.DROP: "--ours"}
+_DECISION, _EXPECTED = "decision", "expected hash"
+_STARTS_OVER = "starts over, with the present state"
 _ANEW = "starts over: with the decisions so far, neither side can be taken"
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
@@ -40,7 +42,7 @@ def conflicts_of_merge(
     except ReferenceConflict as error:
         error.is_merge = True
         error.source = source
-        error.resolutions = resolutions = MergeResolutions(app, branch, error.conflicts, commits)
+        error.resolutions = resolutions = MergeResolutions(app, branch, error, commits)
         if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
             error.resolver = resolutions.resolver or ""
         raise
@@ -56,20 +58,25 @@ class MergeResolutions:
         self,
         app: Invocation,
         branch: str,
-        conflicts: Collection[Conflict],
+        error: ReferenceConflict,
         commits: Sequence[str] = (),
     ) -> None:
         self._app = app
         self._branch = branch
         self._commits = commits
         words = [word for word in app.argv if word not in _NOT_REPEATED]
-        parts = list(_parts(words, conflicts))
+        parts = list(_parts(words, error.conflicts))
         self._again = [word for part, _ in parts for word in part]
-        self._anew = [word for part, is_decision in parts if not is_decision for word in part]
-        self._decisions = [word for part, is_decision in parts if is_decision for word in part]
+        self._anew = [word for part, kind in parts if kind is None for word in part]
+        self._decisions = [word for part, kind in parts if kind is _DECISION for word in part]
+        is_given = any(kind is _EXPECTED for _, kind in parts) or "revert" in words
+        head = None if is_given else error.head
+        self._expected = ["--expected-hash", short_hash(head)] if head else []
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
+        if conflict.type is ConflictType.UNEXPECTED_HASH:
+            return [Resolution(command_line(*self._anew), _STARTS_OVER)]
         return () if conflict.key is None else list(self._decide(conflict, conflict.key))
 
     @property
@@ -99,7 +106,9 @@ class MergeResolutions:
                 if not options:
                     yield Resolution(command_line(*self._anew), _ANEW)
                 for option in options:
-                    line = command_line(*self._again, _OPTIONS[option.behavior], name)
+                    # The decision is about the state that is shown.
+                    words = [*self._again, _OPTIONS[option.behavior], name, *self._expected]
+                    line = command_line(*words)
                     yield Resolution(line, effect_of(option, conflict, self._branch))
 
     def _free_key(self, key: ContentKey) -> ContentKey:
@@ -169,8 +178,8 @@ class MergeResolutions:
 
 def _parts(
     words: Sequence[str], conflicts: Collection[Conflict]
-) -> Iterator[tuple[Sequence[str], bool]]:
-    """Yields the parts of a command line, and whether each is a decision.
+) -> Iterator[tuple[Sequence[str], str | None]]:
+    """Yields the parts of a command line, and which are decisions or the expected hash.
 
     Decisions about conflicts are left out.
     """
@@ -185,8 +194,11 @@ def _parts(
     rest = iter(words)
     for word in rest:
         option, is_joined, text = word.partition("=")
+        if option in ("--expected-hash", "-c"):
+            yield ([word] if is_joined else [word, *islice(rest, 1)]), _EXPECTED
+            continue
         if option not in ("--ours", "--theirs", "--resolve"):
-            yield [word], False
+            yield [word], None
             continue
         given = [word] if is_joined else [word, next(rest)]
         value = text or given[-1]
@@ -197,4 +209,4 @@ def _parts(
         )
         is_decided = name.content_id in ids if name.content_id else name.key in keys
         if not is_decided:
-            yield given, True
+            yield given, _DECISION

@@ -12,7 +12,7 @@ from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import CommitMeta, CommitResult, KeyBehavior, MergeBehavior
 from nessie_cli.render.text import short_hash
-from nessie_cli.repository.inverse import Commits, Inverse, UnusedDecision, invert
+from nessie_cli.repository.inverse import Inverse, InvertedCommits, UnusedDecision, invert
 from nessie_cli.revisions import RevisionRange
 from nessie_cli.workspace.edits import operations_for
 from nessie_cli.workspace.staging import StagedList
@@ -38,7 +38,7 @@ _OPTIONS = {
 class Reverted(NamedTuple):
     """A commit or range to revert, and the default message."""
 
-    commits: Commits
+    commits: InvertedCommits
     message: str
 
 
@@ -51,7 +51,7 @@ def reverted(app: Invocation, text: str) -> Reverted:
     if not isinstance(meant, RevisionRange):
         entry = repository.commit_at(meant)
         message = f'Revert "{entry.meta.subject}"\n\nThis reverts commit {entry.hash}.'
-        return Reverted(Commits(entry.hash, entry.parent), message)
+        return Reverted(InvertedCommits(entry.hash, entry.parent), message)
     if meant.symmetric:
         raise InvalidInput(
             f"{text}: a range to revert has two dots; A..B means the commits after A up to B"
@@ -64,7 +64,7 @@ def reverted(app: Invocation, text: str) -> Reverted:
             f"{text}: {meant.start} is not an ancestor of {meant.end}; A..B reverts the commits"
             " after A up to B"
         )
-    return Reverted(Commits(last, first), "".join(_about(repository, meant, text)))
+    return Reverted(InvertedCommits(last, first), "".join(_about(repository, meant, text)))
 
 
 def _about(repository: Repository, meant: RevisionRange, text: str) -> Iterator[str]:
@@ -131,17 +131,19 @@ def operations_of(
 def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> Revert:
     """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
-    If other commits change the same keys meanwhile, the inverse is computed again. Raises as
+    The inverse is that on the expected hash of options, if there is one. Otherwise it is that on
+    the branch, and is computed again if other commits change the same keys meanwhile. Raises as
     `operations_of` does.
     """
     repository = app.repository()
     for attempt in range(1, MOST_ATTEMPTS + 1):
-        head = head_of_branch(repository, branch)
+        head = options.expected_hash or head_of_branch(repository, branch)
         staged = operations_of(repository, branch, what, head, options.behaviors)
         try:
             result = _commit(repository, branch, staged, head, options)
         except ReferenceConflict:
-            if attempt == MOST_ATTEMPTS or head_of_branch(repository, branch) == head:
+            is_last = attempt == MOST_ATTEMPTS or options.expected_hash
+            if is_last or head_of_branch(repository, branch) == head:
                 raise
         else:
             break

@@ -54,6 +54,8 @@ def resolve_merge(
         try:
             do(replace(decided, dry_run=True))
         except ReferenceConflict as error:
+            # The answers are about this state of the branch.
+            options = replace(options, expected_hash=options.expected_hash or error.head)
             _answer(app, error, answers, options, contents, sides=sides)
             if error.left:
                 raise

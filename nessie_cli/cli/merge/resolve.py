@@ -44,6 +44,7 @@ from nessie_cli.errors import InvalidInput, NothingStaged
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.revisions import Revision
 
 EXAMPLES = (
     "nessie resolve",
@@ -180,7 +181,11 @@ def show(result: Batch | Committed | Merge | Revert, output: Output) -> None:
 def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
     branch = options.into or app.reference_name()
     repository, revision = app.repository(), app.revision(source)
-    hash_ = repository.resolve(revision).hash
+    commit = repository.resolve(revision)
+    hash_ = commit.hash
+    if revision == Revision(commit.name):
+        # The answers are about this state of the source.
+        revision = Revision(commit.name, hash_)
     refuse_unknown(repository, options, states_of_merge(repository, branch, hash_))
 
     def merge(merging: MergeOptions) -> MergeResult:

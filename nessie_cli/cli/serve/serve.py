@@ -214,15 +214,15 @@ class Options(Struct, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> None:
     """Serves until the process is stopped."""
-    from nessie_cli.repository.opening import connect
+    from nessie_cli.repository.opening import connect_store
     from nessie_cli.repository.urls import is_server
     from nessie_cli.server import Listeners, Settings, serve
 
     url = app.store_url()
     if is_server(url):
         raise InvalidInput(
-            f"{url} is already a server",
-            hint="clients can use it directly. To serve its store, name the store",
+            f"{url} is already a server. Hint: clients can use it directly. To serve its store,"
+            " name the store"
         )
     warehouses = _warehouses(options)
     stream = sys.stdout.buffer if options.access_log else sys.stderr.buffer
@@ -251,7 +251,7 @@ def run(options: Options, app: Invocation) -> None:
         management_port=options.management_port,
     )
     listeners = Listeners(started, write, faults=not options.access_log)
-    serve(lambda: connect(url), settings, listeners)
+    serve(lambda: connect_store(url), settings, listeners)
 
 
 def show(result: None, output: object) -> None:

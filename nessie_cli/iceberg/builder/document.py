@@ -131,11 +131,15 @@ def written(made: Document) -> Document:
     return {name: made[name] for name in (*_ORDER, *(made.keys() - set(_ORDER))) if name in made}
 
 
-def set_properties(properties: dict[str, str], given: Mapping[str, str]) -> None:
-    """Sets properties of a table or view. Raises `InvalidInput` if there are too many then."""
+def set_properties(properties: dict[str, str], given: Mapping[str, str]) -> bool:
+    """Sets properties of a table or view, and returns whether any were given.
+
+    Raises `InvalidInput` if there are too many then.
+    """
     properties.update(given)
     if len(properties) > MOST_PROPERTIES:
         raise InvalidInput(f"properties: there are more than {MOST_PROPERTIES:,}")
+    return bool(given)
 
 
 def by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:

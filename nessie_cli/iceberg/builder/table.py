@@ -272,8 +272,7 @@ class TableBuilder:
 
     def _set_properties(self, update: Document) -> None:
         given = values.text_map(update, "updates", "set-properties")
-        set_properties(self._made["properties"], given)
-        self._changed |= bool(given)
+        self._changed |= set_properties(self._made["properties"], given)
 
     def _remove_properties(self, update: Document) -> None:
         given = values.texts(update, "removals", "remove-properties")

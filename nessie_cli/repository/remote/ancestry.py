@@ -13,7 +13,7 @@ from nessie_cli.errors import StoreUnavailable
 from nessie_cli.model import NO_ANCESTOR, AheadBehind, LogEntry
 from nessie_cli.repository.remote.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.history import log_page
-from nessie_cli.repository.remote.session import MOST_COMMITS, PAGE, Session
+from nessie_cli.repository.remote.session import MOST_COMMITS, PAGE, RestSession
 
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
@@ -25,7 +25,7 @@ _FIRST_PAGE = 50
 class Ancestry:
     """The commits of a server as a graph."""
 
-    def __init__(self, session: Session, *, operations: bool = False) -> None:
+    def __init__(self, session: RestSession, *, operations: bool = False) -> None:
         self._session = session
         self._operations = operations
         # Commits with operations can be large; they are dropped with this object.
@@ -36,17 +36,19 @@ class Ancestry:
 
     def commit(self, hash_: str) -> LogEntry:
         """Returns a commit. If it is not cached, a page of its first parents is fetched."""
-        found = self._commits.get(hash_)
-        if found is None:
+        entry = self._commits.get(hash_)
+        if entry is None:
             page = {
-                entry.hash: entry
-                for entry in log_page(self._session, hash_, self._page, operations=self._operations)
+                listed.hash: listed
+                for listed in log_page(
+                    self._session, hash_, self._page, operations=self._operations
+                )
             }
             self._page = PAGE
-            for entry in page.values():
-                self._commits[entry.hash] = entry
-            found = page[hash_]
-        return found
+            for listed in page.values():
+                self._commits[listed.hash] = listed
+            entry = page[hash_]
+        return entry
 
     def first_parents(self, hash_: str) -> Iterator[str]:
         """Yields the hashes of a commit and its first parents, without the empty history.
@@ -75,19 +77,19 @@ class Ancestry:
         hidden = set(exclude) - {NO_ANCESTOR}
         queue = _ByTime(self, (set(starts) | hidden) - {NO_ANCESTOR})
         seen = set(queue.ages)
-        wanted = len(seen - hidden)
-        while wanted:
+        visible = len(seen - hidden)
+        while visible:
             hash_ = queue.pop()
             if hash_ not in hidden:
-                wanted -= 1
+                visible -= 1
                 yield self.commit(hash_)
             for parent in self.parents(hash_):
                 if hash_ in hidden and parent not in hidden:
                     hidden.add(parent)
-                    wanted -= parent in seen
+                    visible -= parent in seen
                 if parent not in seen:
                     seen.add(parent)
-                    wanted += hash_ not in hidden
+                    visible += hash_ not in hidden
                     queue.push(parent, hash_)
 
     def is_ancestor(self, ancestor: str, descendant: str) -> bool:

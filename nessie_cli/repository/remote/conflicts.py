@@ -34,7 +34,7 @@ from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.contents import contents, entries
 from nessie_cli.repository.remote.server import Server
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 
 State = Mapping[ContentKey, Content]
 Changes = Mapping[ContentKey, CommitMeta]
@@ -170,7 +170,7 @@ def check_commit(
 
 
 def _children(
-    session: Session, operations: Sequence[Operation], at_head: State, head: str
+    session: RestSession, operations: Sequence[Operation], at_head: State, head: str
 ) -> dict[ContentKey, Content]:
     """Returns the contents below the namespaces that are deleted."""
     children: dict[ContentKey, Content] = {}

@@ -11,7 +11,7 @@ from typing import Any
 from nessie_cli.kernel.forms import Kind, encode_value, object_id
 from nessie_cli.model import Content, ContentKey, DiffEntry, Entry, KeyRange
 from nessie_cli.repository.base import ALL_KEYS
-from nessie_cli.repository.remote.session import Session, understood
+from nessie_cli.repository.remote.session import RestSession, understood
 from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.wire import answers
 from nessie_cli.wire.encode import encode_key
@@ -26,7 +26,7 @@ _LONGEST_KEYS = 3000
 
 
 def entries(
-    session: Session, at: str, keys: KeyRange = ALL_KEYS, *, content: bool = False
+    session: RestSession, at: str, keys: KeyRange = ALL_KEYS, *, content: bool = False
 ) -> Iterator[Entry]:
     """Yields the keys of a state.
 
@@ -44,7 +44,9 @@ def entries(
             )
 
 
-def contents(session: Session, at: str, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
+def contents(
+    session: RestSession, at: str, keys: Iterable[ContentKey]
+) -> dict[ContentKey, Content]:
     """Returns the contents of those keys that exist."""
     path = f"trees/{segment('@' + at)}/contents"
     unique = sorted(set(keys))
@@ -57,7 +59,7 @@ def contents(session: Session, at: str, keys: Iterable[ContentKey]) -> dict[Cont
 
 
 def diff(
-    session: Session,
+    session: RestSession,
     before: str,
     after: str,
     keys: KeyRange = ALL_KEYS,
@@ -73,7 +75,7 @@ def diff(
 class ContentReader:
     """Reads contents by commit and key, those of one commit together."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: RestSession) -> None:
         self._session = session
         self._keys: dict[str, set[ContentKey]] = {}
         self._states: dict[str, Mapping[ContentKey, Content]] = {}
@@ -94,7 +96,7 @@ class ContentReader:
         return None if key is None else self.state(hash_).get(key)
 
 
-def _queries(session: Session, keys: KeyRange) -> Iterator[Query]:
+def _queries(session: RestSession, keys: KeyRange) -> Iterator[Query]:
     """Yields the parameters for a range of keys. Single keys may be too many for one URL."""
     if keys.minimum is not None and keys.maximum is not None and keys.minimum > keys.maximum:
         return

@@ -27,10 +27,10 @@ from nessie_cli.repository.remote.server import Server
 from nessie_cli.revisions import Revision
 
 
-def draft(server: Server, change: Change) -> Draft[Any]:
+def draft(server: Server, change: Change[Any]) -> Draft[Any]:
     """Drafts a change, as `Repository.draft` describes."""
     if isinstance(change, Commit):
-        return _commit(server, structs.replace(change, operations=list(change.operations)))
+        return _commit(server, change.repeatable())
     if isinstance(change, Merge | Transplant):
         return _combine(server, change)
     if isinstance(change, PutSettings):
@@ -67,9 +67,7 @@ def _combine(server: Server, change: Merge | Transplant) -> Draft[Any]:
     return Draft(change, [moved], answer=result, refuse=refuse, exact=False, sources=sources)
 
 
-def _reference(
-    server: Server, change: CreateReference | AssignReference | RenameReference | DeleteReference
-) -> Draft[Any]:
+def _reference(server: Server, change: Change[Any]) -> Draft[Any]:
     """Drafts a move of a reference. A server moves by compare-and-swap, so the draft is exact."""
     if isinstance(change, CreateReference):
         server.check_supported(change)
@@ -81,6 +79,7 @@ def _reference(
             answer=created,
             sources=(target,),
         )
+    assert isinstance(change, AssignReference | RenameReference | DeleteReference)
     current = references.get(
         server.session, change.old if isinstance(change, RenameReference) else change.name
     )

@@ -7,13 +7,18 @@ from itertools import islice
 
 from nessie_cli.errors import CommitNotFound, StoreUnavailable
 from nessie_cli.model import NO_ANCESTOR, LogEntry
-from nessie_cli.repository.remote.session import PAGE, Session, understood
+from nessie_cli.repository.remote.session import PAGE, RestSession, understood
 from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.wire import answers
 
 
 def log(
-    session: Session, start: str, *, operations: bool, more: Query | None = None, first: int = PAGE
+    session: RestSession,
+    start: str,
+    *,
+    operations: bool,
+    more: Query | None = None,
+    first: int = PAGE,
 ) -> Iterator[LogEntry]:
     """Yields commits from a hash along first parents. `more` are parameters of the request."""
     if start == NO_ANCESTOR:
@@ -27,13 +32,13 @@ def log(
         yield _with_operations(entry) if operations else entry
 
 
-def log_page(session: Session, start: str, limit: int, *, operations: bool) -> list[LogEntry]:
+def log_page(session: RestSession, start: str, limit: int, *, operations: bool) -> list[LogEntry]:
     """Returns up to `limit` commits from a hash along first parents, by one request."""
     query: Query = {"fetch": "ALL" if operations else None, "max-records": str(limit)}
-    found = session.transport.get(f"trees/{segment('@' + start)}/history", query)
+    answer = session.transport.get(f"trees/{segment('@' + start)}/history", query)
     entries = understood(
-        found,
-        lambda found: [answers.decode_log_entry(entry) for entry in found["logEntries"]],
+        answer,
+        lambda answer: [answers.decode_log_entry(entry) for entry in answer["logEntries"]],
         "history",
     )
     if not entries or entries[0].hash != start:
@@ -44,7 +49,7 @@ def log_page(session: Session, start: str, limit: int, *, operations: bool) -> l
 
 
 def log_down_to(
-    session: Session, start: str, oldest: str | None, *, operations: bool
+    session: RestSession, start: str, oldest: str | None, *, operations: bool
 ) -> Iterator[LogEntry]:
     """Yields commits from a hash along first parents, to `oldest` inclusive."""
     for entry in log(session, start, operations=operations):
@@ -53,7 +58,7 @@ def log_down_to(
             return
 
 
-def commit_at(session: Session, hash_: str) -> LogEntry:
+def commit_at(session: RestSession, hash_: str) -> LogEntry:
     """Returns a commit with its operations. Raises `CommitNotFound` for the empty history."""
     if hash_ == NO_ANCESTOR:
         raise CommitNotFound(
@@ -62,7 +67,7 @@ def commit_at(session: Session, hash_: str) -> LogEntry:
     return log_page(session, hash_, 1, operations=True)[0]
 
 
-def entries_of(session: Session, hashes: Sequence[str]) -> list[LogEntry]:
+def entries_of(session: RestSession, hashes: Sequence[str]) -> list[LogEntry]:
     """Returns commits in order, with their operations, by one request if they are neighbours."""
     entries = list(islice(log(session, hashes[-1], operations=True), len(hashes)))[::-1]
     if [entry.hash for entry in entries] == list(hashes):

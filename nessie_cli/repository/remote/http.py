@@ -43,7 +43,7 @@ class AnswerLimit(requests.RequestException):
     """An answer exceeds a limit, or cannot be decompressed. Its text has no secret."""
 
 
-class Answer(NamedTuple):
+class HttpAnswer(NamedTuple):
     """The answer to a request, complete."""
 
     status_code: int
@@ -87,14 +87,14 @@ class Http:
 
     def request(
         self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Sends a request. Does not follow redirects, because the request may contain a secret.
 
         Raises what requests raises, and `AnswerLimit`.
         """
         # Timeouts of sockets apply to each packet, so a server that sends a byte at a time would
         # never reach one. The thread that it keeps busy ends with the process.
-        results: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
+        results: queue.SimpleQueue[HttpAnswer | BaseException] = queue.SimpleQueue()
         end = time.monotonic() + self._longest
 
         def work() -> None:
@@ -112,7 +112,7 @@ class Http:
             raise result
         return result
 
-    def _request(self, method: str, url: str, end: float, **more: Any) -> Answer:
+    def _request(self, method: str, url: str, end: float, **more: Any) -> HttpAnswer:
         headers = {**more.pop("headers", {}), "Accept-Encoding": _ENCODING}
         with self.session.request(
             method,
@@ -127,7 +127,7 @@ class Http:
             **more,
         ) as response:
             content = self._content(response, end)
-            return Answer(response.status_code, response.headers, content, response.url)
+            return HttpAnswer(response.status_code, response.headers, content, response.url)
 
     def _content(self, response: requests.Response, end: float) -> bytes:
         """Returns the decompressed body."""
@@ -296,7 +296,7 @@ def _reason(error: OSError) -> str:
     Which attribute of the error has it depends on the version.
     """
     text = f"{getattr(error, 'reason', '')} {error.strerror}".lower().replace("_", " ")
-    return next((words for name, words in _REASONS.items() if name in text), "it cannot be read")
+    return next((reason for name, reason in _REASONS.items() if name in text), "it cannot be read")
 
 
 _REASONS = {

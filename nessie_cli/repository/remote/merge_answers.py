@@ -27,7 +27,7 @@ from nessie_cli.repository.remote.conflicts import State, keys_of, with_details,
 from nessie_cli.repository.remote.contents import contents
 from nessie_cli.repository.remote.history import entries_of
 from nessie_cli.repository.remote.server import Server
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.wire import answers
 
 
@@ -142,7 +142,7 @@ class AnswerByKey(DetailedAnswer):
 
 
 def _both_sides(
-    session: Session, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]
+    session: RestSession, base: str | None, sources: Sequence[str], keys: Sequence[ContentKey]
 ) -> tuple[State, State]:
     """Returns the contents that the source started from, and its own.
 
@@ -154,7 +154,7 @@ def _both_sides(
 
 
 def _of_commits(
-    session: Session, entries: Iterable[LogEntry], keys: Sequence[ContentKey]
+    session: RestSession, entries: Iterable[LogEntry], keys: Sequence[ContentKey]
 ) -> tuple[State, State]:
     """Returns the contents before and after the first commit with an operation on each key."""
     before: dict[ContentKey, Content] = {}

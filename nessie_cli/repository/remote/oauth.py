@@ -26,13 +26,13 @@ from nessie_cli.repository.access import (
     Access,
     Grant,
     OAuth2,
-    Tokens,
+    OAuth2Tokens,
     bearer,
     read_tokens,
     shown,
     write_tokens,
 )
-from nessie_cli.repository.remote.http import Answer, Http
+from nessie_cli.repository.remote.http import Http, HttpAnswer
 from nessie_cli.repository.remote.unreachable import unreachable
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class TokenSource:
         self._name = f"OAuth2 server {shown(client.issuer or client.token_endpoint or '')}"
         self._http = _TokenHttp(access)
         self._lock = threading.Lock()
-        self._tokens: Tokens | None = None
+        self._tokens: OAuth2Tokens | None = None
 
     def header(self) -> str:
         """Returns the header of the next request.
@@ -112,15 +112,15 @@ class TokenSource:
 
     # -- which token ------------------------------------------------------------------------------
 
-    def _renewed(self, refused: str | None) -> Tokens:
+    def _renewed(self, refused: str | None) -> OAuth2Tokens:
         """Returns a usable token: cached by another process, otherwise refreshed or granted."""
         with self._locked():
-            kept = read_tokens(self._client.cache) or self._tokens
-            if kept and kept.usable(time.time()) and bearer(kept.access.reveal()) != refused:
-                return kept
+            cached = read_tokens(self._client.cache) or self._tokens
+            if cached and cached.usable(time.time()) and bearer(cached.access.reveal()) != refused:
+                return cached
             tokens = (
-                self._refreshed(kept.refresh)
-                if kept and kept.refreshable(time.time()) and kept.refresh
+                self._refreshed(cached.refresh)
+                if cached and cached.refreshable(time.time()) and cached.refresh
                 else None
             )
             tokens = tokens or self._granted()
@@ -130,7 +130,7 @@ class TokenSource:
     def _locked(self) -> AbstractContextManager[None]:
         return self._client.cache.locked() if self._client.cache else nullcontext()
 
-    def _refreshed(self, refresh: Secret) -> Tokens | None:
+    def _refreshed(self, refresh: Secret) -> OAuth2Tokens | None:
         """Returns new tokens for a refresh token, or None if the server no longer accepts it."""
         try:
             return self._asked(
@@ -141,12 +141,12 @@ class TokenSource:
                 raise
             return None
 
-    def _granted(self) -> Tokens:
+    def _granted(self) -> OAuth2Tokens:
         if self._client.grant is Grant.DEVICE_CODE:
             return self._signed_in()
         return self._asked("client_credentials", scope=self._scope)
 
-    def _signed_in(self) -> Tokens:
+    def _signed_in(self) -> OAuth2Tokens:
         """Returns tokens after a person has signed in with a browser."""
         if self._client.print_line is None:
             raise NotAllowed(
@@ -157,30 +157,30 @@ class TokenSource:
             "device_authorization_endpoint", self._client.device_endpoint, "device-auth-endpoint"
         )
         auth = self._oauth.client_auth(self._oauth.token_endpoint_auth_method)
-        found = _json(
+        answer = _json(
             self._checked(
                 self._http.post(url, auth=auth, data={"scope": self._scope}, headers=_JSON)
             )
         )
         try:
             code, user_code, page = (
-                str(found[name]) for name in ("device_code", "user_code", "verification_uri")
+                str(answer[name]) for name in ("device_code", "user_code", "verification_uri")
             )
             interval, patience = (
-                float(found.get("interval", _INTERVAL)),
-                float(found.get("expires_in", _PATIENCE)),
+                float(answer.get("interval", _INTERVAL)),
+                float(answer.get("expires_in", _PATIENCE)),
             )
         except (KeyError, TypeError, ValueError):
             raise StoreUnavailable(
                 f"{self._name}: its answer to the request for a device code is invalid"
             ) from None
-        page = str(found.get("verification_uri_complete") or page)
+        page = str(answer.get("verification_uri_complete") or page)
         self._client.print_line(
             f"to sign in, open {_one_line(page)} and give the code {_one_line(user_code)}"
         )
         return self._polled(code, interval, time.monotonic() + patience)
 
-    def _polled(self, code: str, interval: float, end: float) -> Tokens:
+    def _polled(self, code: str, interval: float, end: float) -> OAuth2Tokens:
         while time.monotonic() < end:
             time.sleep(max(interval, 0.1))
             try:
@@ -194,7 +194,7 @@ class TokenSource:
 
     # -- the server -------------------------------------------------------------------------------
 
-    def _asked(self, grant: str, refresh: Secret | None = None, **form: str | None) -> Tokens:
+    def _asked(self, grant: str, refresh: Secret | None = None, **form: str | None) -> OAuth2Tokens:
         url = self._endpoint("token_endpoint", self._client.token_endpoint, "token-endpoint")
         try:
             return _tokens(self._oauth.fetch_token(url, grant_type=grant, **form), refresh)
@@ -216,7 +216,7 @@ class TokenSource:
         from authlib.oauth2.auth import ClientAuth
         from authlib.oauth2.client import OAuth2Client
 
-        class Auth(ClientAuth, AuthBase):  # type: ignore[misc] # Authlib has no types
+        class RequestAuth(ClientAuth, AuthBase):  # type: ignore[misc] # Authlib has no types
             def __call__(self, request: requests.PreparedRequest) -> requests.PreparedRequest:
                 request.url, request.headers, request.body = self.prepare(
                     request.method, request.url, request.headers, request.body
@@ -230,39 +230,41 @@ class TokenSource:
             # Authlib leaves this to its caller (RFC 6749, 2.3.1).
             name, secret = quote_plus(name), quote_plus(secret)
         oauth = OAuth2Client(self._http, name, secret, token_endpoint_auth_method=method)
-        oauth.client_auth_class = Auth
+        oauth.client_auth_class = RequestAuth
         oauth.register_compliance_hook("access_token_response", self._checked)
         return oauth
 
     def _auth_method(self) -> str:
         """Returns the method of authentication: a header unless the issuer only accepts a form."""
-        known = (
+        methods = (
             self._document.get("token_endpoint_auth_methods_supported")
             if self._client.issuer
             else None
         )
         return (
-            _POST if isinstance(known, list) and _POST in known and _BASIC not in known else _BASIC
+            _POST
+            if isinstance(methods, list) and _POST in methods and _BASIC not in methods
+            else _BASIC
         )
 
     def _endpoint(self, name: str, configured: str | None, setting: str) -> str:
         if configured:
             return configured
-        found = self._document.get(name) if self._client.issuer else None
-        if not isinstance(found, str) or not found.startswith(("http://", "https://")):
+        endpoint = self._document.get(name) if self._client.issuer else None
+        if not isinstance(endpoint, str) or not endpoint.startswith(("http://", "https://")):
             raise InvalidInput(
                 f"{self._name} does not announce its {name}; the setting {setting} may name it"
             )
-        if not found.startswith("https://") and _server(found) != _server(
+        if not endpoint.startswith("https://") and _server(endpoint) != _server(
             self._client.issuer or ""
         ):
             # An issuer without TLS, on this machine or allowed by the user, may name itself and
             # nothing else.
             raise NotAllowed(
-                f"{self._name}: its {name} {shown(found)} is not used: secrets are sent over https"
-                " only"
+                f"{self._name}: its {name} {shown(endpoint)} is not used: secrets are sent over"
+                " https only"
             )
-        return found
+        return endpoint
 
     @cached_property
     def _document(self) -> Mapping[str, Any]:
@@ -289,7 +291,7 @@ class TokenSource:
             )
         return document
 
-    def _checked(self, answer: Answer) -> Answer:
+    def _checked(self, answer: HttpAnswer) -> HttpAnswer:
         """Returns an answer of success. Raises `_Refused` with the server's error code."""
         document = _json(answer)
         if answer.status_code == _OK and isinstance(document, dict):
@@ -333,7 +335,7 @@ class _TokenHttp(Http):
 
     def request(
         self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Sends a request as the base class. Raises `StoreUnavailable` if no answer comes."""
         try:
             return super().request(method, url, auth=auth, **more)
@@ -345,14 +347,14 @@ class _TokenHttp(Http):
     """The method that Authlib calls."""
 
 
-def _json(answer: Answer) -> Any:
+def _json(answer: HttpAnswer) -> Any:
     try:
         return answer.json()
     except (ValueError, RecursionError):
         return None
 
 
-def _tokens(answer: Mapping[str, Any], refresh: Secret | None) -> Tokens:
+def _tokens(answer: Mapping[str, Any], refresh: Secret | None) -> OAuth2Tokens:
     """Returns the tokens of an answer. A refresh token that is not replaced stays good."""
     if (
         not isinstance(answer["access_token"], str)
@@ -363,7 +365,7 @@ def _tokens(answer: Mapping[str, Any], refresh: Secret | None) -> Tokens:
     now, lifetime = time.time(), answer.get("expires_in")
     # Keycloak says 0 for a refresh token that does not expire.
     renewed, refresh_lifetime = answer.get("refresh_token"), answer.get("refresh_expires_in")
-    return Tokens(
+    return OAuth2Tokens(
         Secret(answer["access_token"]),
         now,
         now + (DEFAULT_LIFETIME if lifetime is None else float(lifetime)),

@@ -7,7 +7,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.repository import RemoteRepository
 from nessie_cli.repository.remote.server import Server
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import Transport
 
 
@@ -20,13 +20,13 @@ def open_remote(
     """
     transport = Transport(url, access, extensions=extensions)
     try:
-        return RemoteRepository(_server(Session(transport, context)))
+        return RemoteRepository(_server(RestSession(transport, context)))
     except BaseException:
         transport.close()
         raise
 
 
-def _server(session: Session) -> Server:
+def _server(session: RestSession) -> Server:
     # A command loads only what its server needs.
     if session.configuration.extensions:
         from nessie_cli.repository.remote.extended.server import ExtendedServer

@@ -14,19 +14,19 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.changes import AssignReference, CreateReference, DeleteReference
 from nessie_cli.repository.remote.cel import cel_text
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
 from nessie_cli.wire.extensions import MESSAGE
 
 
-def full_name(session: Session, name: str) -> str:
+def full_name(session: RestSession, name: str) -> str:
     """Returns the name of a reference, `-` being the default branch."""
     return session.configuration.default_branch if name == "-" else name
 
 
-def get(session: Session, name: str, *, metadata: bool = False) -> Reference:
+def get(session: RestSession, name: str, *, metadata: bool = False) -> Reference:
     """Returns a branch or tag. Raises `ReferenceNotFound`."""
     name = full_name(session, name)
     try:
@@ -38,7 +38,7 @@ def get(session: Session, name: str, *, metadata: bool = False) -> Reference:
     )
 
 
-def find(session: Session, name: str) -> Reference | None:
+def find(session: RestSession, name: str) -> Reference | None:
     """Returns a branch or tag, or None."""
     try:
         return get(session, name)
@@ -47,7 +47,7 @@ def find(session: Session, name: str) -> Reference | None:
 
 
 def list_all(
-    session: Session,
+    session: RestSession,
     type: ReferenceType | None = None,
     *,
     prefix: str = "",
@@ -73,7 +73,7 @@ def list_all(
             yield reference
 
 
-def path_at(session: Session, name: str, hash_: str) -> str:
+def path_at(session: RestSession, name: str, hash_: str) -> str:
     """Returns the path of a reference with its expected hash."""
     return f"trees/{segment(f'{check_reference_name(full_name(session, name))}@{hash_}')}"
 
@@ -92,19 +92,19 @@ def creation(change: CreateReference) -> WriteRequest:
     return WriteRequest("POST", "trees", body, {"name": change.name, "type": change.type.value})
 
 
-def assignment(session: Session, change: AssignReference) -> WriteRequest:
+def assignment(session: RestSession, change: AssignReference) -> WriteRequest:
     """Returns the request that moves a reference to a complete hash."""
     path = path_at(session, change.name, change.expected_hash)
     return WriteRequest("PUT", path, {"type": "DETACHED", "hash": change.target})
 
 
-def deletion(session: Session, change: DeleteReference) -> WriteRequest:
+def deletion(session: RestSession, change: DeleteReference) -> WriteRequest:
     """Returns the request that deletes a reference."""
     return WriteRequest("DELETE", path_at(session, change.name, change.expected_hash))
 
 
 @contextmanager
-def current_position(session: Session, name: str, expected_hash: str) -> Iterator[None]:
+def current_position(session: RestSession, name: str, expected_hash: str) -> Iterator[None]:
     """Adds the current hash to a `ReferenceMoved`: the answer has it only in a sentence."""
     try:
         yield

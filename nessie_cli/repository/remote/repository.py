@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 
@@ -32,7 +32,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, Check, Repository
+from nessie_cli.repository.base import ALL_KEYS, Repository
 from nessie_cli.repository.changes import (
     AnyRevision,
     Change,
@@ -45,8 +45,12 @@ from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.server import Server
 
 if TYPE_CHECKING:
+    from nessie_cli.repository.checks import Check
     from nessie_cli.repository.draft import Draft
     from nessie_cli.repository.requests import Submission
+
+
+A = TypeVar("A")
 
 
 class RemoteRepository(Repository):
@@ -213,7 +217,7 @@ class RemoteRepository(Repository):
 
     # -- writing ----------------------------------------------------------------------------------
 
-    def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - a dry run keeps nothing
+    def draft(self, change: Change[A], submission: Submission | None = None) -> Draft[A]:  # noqa: ARG002 - a dry run keeps nothing
         """See `Repository`; by a dry run, if the server has one for the change.
 
         Only moves of references are exact.
@@ -225,8 +229,8 @@ class RemoteRepository(Repository):
         return drafted
 
     def _write(
-        self, change: Change, request_id: str | None, check: Check | None
-    ) -> tuple[Any, Draft[Any] | None]:
+        self, change: Change[A], request_id: str | None, check: Check | None
+    ) -> tuple[A, Draft[A] | None]:
         """See `Repository`; a merge keeps the source that `check` saw, even if its branch moves."""
         from nessie_cli.repository.remote import sending
 
@@ -260,7 +264,7 @@ class RemoteRepository(Repository):
         self._session.transport.close()
 
 
-def _branch_of(change: Change) -> str | None:
+def _branch_of(change: Change[Any]) -> str | None:
     return change.branch if isinstance(change, Commit | Merge | Transplant) else None
 
 

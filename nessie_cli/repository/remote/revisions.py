@@ -10,7 +10,7 @@ from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceType
 from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.ancestry import Ancestry
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import segment
 from nessie_cli.revisions import Revision, Step, parse
 
@@ -21,17 +21,19 @@ _SEARCHED = 10_000
 """Commits that are searched for a shortened hash: REST v2 has no look-up for one."""
 
 
-def resolve(session: Session, revision: AnyRevision) -> Reference:
+def resolve(session: RestSession, revision: AnyRevision) -> Reference:
     """Returns the reference and hash that a revision names."""
     spec = parse(revision) if isinstance(revision, str) else revision
-    found = _named(session, spec)
+    reference = _named(session, spec)
     for step in spec.steps:
         # One request for each: the original server heeds only the last of several steps.
-        found = Reference(found.type, found.name, _stepped(session, found.hash, step))
-    return found
+        reference = Reference(
+            reference.type, reference.name, _stepped(session, reference.hash, step)
+        )
+    return reference
 
 
-def existing(session: Session, hash_: str) -> str:
+def existing(session: RestSession, hash_: str) -> str:
     """Returns the complete hash of a commit that the server has.
 
     Raises `CommitNotFound` or `AmbiguousHash`.
@@ -55,61 +57,65 @@ def is_hash(text: str) -> bool:
     )
 
 
-def _named(session: Session, spec: Revision) -> Reference:
+def _named(session: RestSession, spec: Revision) -> Reference:
     if spec.name is None:
         return Reference(ReferenceType.DETACHED, "", existing(session, spec.hash or ""))
     if spec.hash is None and spec.name in session.hashes:
         # Named by the server before. No reference has the name of a whole hash.
         return Reference(ReferenceType.DETACHED, "", spec.name)
     try:
-        found = references.get(session, spec.name)
+        reference = references.get(session, spec.name)
     except ReferenceNotFound:
         if spec.hash is None and is_hash(spec.name):
             return Reference(ReferenceType.DETACHED, "", existing(session, spec.name))
         raise
-    return Reference(found.type, found.name, existing(session, spec.hash)) if spec.hash else found
+    return (
+        Reference(reference.type, reference.name, existing(session, spec.hash))
+        if spec.hash
+        else reference
+    )
 
 
-def _stepped(session: Session, hash_: str, step: Step) -> str:
+def _stepped(session: RestSession, hash_: str, step: Step) -> str:
     if hash_ == NO_ANCESTOR:
         return NO_ANCESTOR
     revision = f"@{hash_}{step}"
-    found = session.steps.get(revision)
-    if found is None:
-        found = session.steps[revision] = _effective(session, revision)
-    return found
+    target = session.steps.get(revision)
+    if target is None:
+        target = session.steps[revision] = _effective(session, revision)
+    return target
 
 
-def _effective(session: Session, revision: str) -> str:
-    found = session.transport.get(f"trees/{segment(revision)}/entries", {"max-records": "1"})
-    return session.reference(found, "effectiveReference").hash
+def _effective(session: RestSession, revision: str) -> str:
+    answer = session.transport.get(f"trees/{segment(revision)}/entries", {"max-records": "1"})
+    return session.reference(answer, "effectiveReference").hash
 
 
-def _complete(session: Session, short: str) -> str:
-    found = {NO_ANCESTOR: "the empty history"} if NO_ANCESTOR.startswith(short) else {}
+def _complete(session: RestSession, short: str) -> str:
+    subjects = {NO_ANCESTOR: "the empty history"} if NO_ANCESTOR.startswith(short) else {}
     heads = {reference.hash for reference in references.list_all(session)} - {NO_ANCESTOR}
     searched = 0
     for entry in Ancestry(session).reachable(sorted(heads), []):
         if entry.hash.startswith(short):
-            found[entry.hash] = entry.meta.subject
+            subjects[entry.hash] = entry.meta.subject
         searched += 1
-        if searched == _SEARCHED or len(found) > _CANDIDATES:
+        if searched == _SEARCHED or len(subjects) > _CANDIDATES:
             break
-    if not found:
+    if not subjects:
         where = (
             f" among the newest {_SEARCHED:,}; write the whole hash"
             if searched == _SEARCHED
             else ""
         )
         raise CommitNotFound(f"Commit '{short}' not found{where}", short)
-    if len(found) > 1:
-        raise _ambiguous(short, found)
-    return next(iter(found))
+    if len(subjects) > 1:
+        raise _ambiguous(short, subjects)
+    return next(iter(subjects))
 
 
-def _ambiguous(short: str, found: dict[str, str]) -> AmbiguousHash:
+def _ambiguous(short: str, subjects: dict[str, str]) -> AmbiguousHash:
     """Returns the error for a shortened hash that several commits share."""
-    pairs = list(found.items())[:_CANDIDATES]
+    pairs = list(subjects.items())[:_CANDIDATES]
     names = ", ".join(f"{hash_[: max(8, len(short) + 4)]} ({subject})" for hash_, subject in pairs)
-    more = " and more" if len(found) > _CANDIDATES else ""
+    more = " and more" if len(subjects) > _CANDIDATES else ""
     return AmbiguousHash(f"hash '{short}' is ambiguous: {names}{more}", pairs)

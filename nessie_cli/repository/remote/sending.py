@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import structs
 
@@ -24,11 +24,14 @@ from nessie_cli.repository.changes import (
 from nessie_cli.repository.remote import revisions
 from nessie_cli.repository.remote.server import Server
 
+A = TypeVar("A")
 
-def send(server: Server, change: Change, request_id: str | None = None) -> Any:
+
+def send(server: Server, change: Change[A], request_id: str | None = None) -> A:
     """Returns the answer of the server to a change, or to its dry run."""
     server.check_supported(change)
-    return _VERBS[type(change)](server, change, request_id)
+    answer: A = _VERBS[type(change)](server, change, request_id)
+    return answer
 
 
 def _commit(server: Server, change: Commit, request_id: str | None) -> CommitResult:
@@ -76,7 +79,7 @@ def _put_settings(
     return server.put_settings(change.values, request_id)
 
 
-_VERBS: Mapping[type[Change], Callable[[Server, Any, str | None], Any]] = {
+_VERBS: Mapping[type[Change[Any]], Callable[[Server, Any, str | None], Any]] = {
     Commit: _commit,
     Merge: _merge,
     Transplant: _transplant,

@@ -1,15 +1,15 @@
 """`Server`: the requests that depend on the extensions of a server (`wire.extensions`).
 
 `extended.server` sends the extensions, and `plain.server` replaces them by plain REST v2. All other
-requests are the same for every server: they are functions of a `Session` in the modules beside this
-one.
+requests are the same for every server: they are functions of a `RestSession` in the modules of
+this package.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nessie_cli.model import (
     CommitMeta,
@@ -35,13 +35,13 @@ from nessie_cli.repository.changes import (
 )
 
 if TYPE_CHECKING:
-    from nessie_cli.repository.remote.session import Session
+    from nessie_cli.repository.remote.session import RestSession
 
 
 class Server(ABC):
     """The requests that depend on the extensions of a server. Hashes are complete."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: RestSession) -> None:
         self.session = session
 
     # -- reading ----------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class Server(ABC):
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod
-    def check_supported(self, change: Change) -> None:
+    def check_supported(self, change: Change[Any]) -> None:
         """Raises `InvalidInput` or `NotAllowed` for a change that the server cannot make."""
 
     @abstractmethod

@@ -51,7 +51,7 @@ class Configuration(NamedTuple):
     clock_error: timedelta
 
 
-class Session:
+class RestSession:
     """Requests to one server.
 
     Its configuration is fetched at once, so a wrong address fails before any verb.
@@ -138,9 +138,9 @@ class Session:
 
     def reference(self, answer: Any, name: str = "reference") -> Reference:
         """Returns the reference of an answer, and records its hash."""
-        found = understood(answer, lambda answer: answers.decode_reference(answer[name]), name)
-        self.named(found.hash)
-        return found
+        reference = understood(answer, lambda answer: answers.decode_reference(answer[name]), name)
+        self.named(reference.hash)
+        return reference
 
     def named(self, hash_: str) -> None:
         """Records a hash that the server has named."""
@@ -172,7 +172,7 @@ def understood(answer: Any, decode: Callable[[Any], T], what: str) -> T:
 
 def _configuration(transport: Transport) -> Configuration:
     try:
-        found = transport.get("config")
+        document = transport.get("config")
     except StoreNotFound:
         raise
     except NotFound:
@@ -180,25 +180,28 @@ def _configuration(transport: Transport) -> Configuration:
             f"server {transport.url}: no Nessie server answers there; its API is at …/api/v2",
             transport.url,
         ) from None
-    if not isinstance(found, dict) or "maxSupportedApiVersion" not in found:
+    if not isinstance(document, dict) or "maxSupportedApiVersion" not in document:
         raise StoreNotFound(
             f"server {transport.url}: what answers there is no Nessie server", transport.url
         )
-    if found.get("actualApiVersion", 1) != API_VERSION:
+    if document.get("actualApiVersion", 1) != API_VERSION:
         raise InvalidInput(
             f"server {transport.url}: this is another version of the API; the address of version 2"
             " ends in /api/v2"
         )
-    extra, created = found.get("additionalProperties"), found.get("repositoryCreationTimestamp")
+    extra, created = (
+        document.get("additionalProperties"),
+        document.get("repositoryCreationTimestamp"),
+    )
     has_extensions = isinstance(extra, dict) and ANNOUNCED in extra
     return Configuration(
-        default_branch=str(found.get("defaultBranch") or "main"),
+        default_branch=str(document.get("defaultBranch") or "main"),
         created=understood(
             created, lambda text: decode_instant(text, "repositoryCreationTimestamp"), "config"
         )
         if created
         else None,
-        specification=str(found.get("specVersion") or ""),
+        specification=str(document.get("specVersion") or ""),
         extensions=has_extensions,
         clock_error=timedelta() if has_extensions else _CLOCK_ERROR,
     )

@@ -35,7 +35,7 @@ from nessie_cli.repository.access import (
     header_of,
     shown,
 )
-from nessie_cli.repository.remote.http import Answer, AnswerLimit, Http
+from nessie_cli.repository.remote.http import AnswerLimit, Http, HttpAnswer
 from nessie_cli.repository.remote.unreachable import for_good, never_sent, unreachable
 from nessie_cli.wire.answers import decode_error, understood
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER, VERSION
@@ -210,7 +210,7 @@ class Transport:
 
     def _authorized(
         self, method: str, path: str, query: Query | None, body: Any, request_id: str
-    ) -> Answer:
+    ) -> HttpAnswer:
         """Returns the answer.
 
         After a 401 the request is repeated with a new token: the server has not begun it.
@@ -236,7 +236,7 @@ class Transport:
                 return answer
         raise AssertionError
 
-    def _fault(self, answer: Answer, document: Any, what: str) -> NessieError:
+    def _fault(self, answer: HttpAnswer, document: Any, what: str) -> NessieError:
         status = answer.status_code
         if status == requests.codes.unauthorized:
             if self._authorization is None:
@@ -359,7 +359,7 @@ def _encode(body: Any) -> bytes:
         return dumps(body, ensure_ascii=False).encode()
 
 
-def _json(answer: Answer) -> Any:
+def _json(answer: HttpAnswer) -> Any:
     """Returns the JSON of an answer, or None if it is empty or not JSON."""
     try:
         return answer.json() if answer.content else None

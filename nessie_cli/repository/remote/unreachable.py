@@ -75,7 +75,7 @@ def _why(url: str, error: OSError, timeout: float) -> str:
     if isinstance(error, AnswerLimit):
         return text
     if isinstance(error, exceptions.SSLError):
-        return next((line for words, line in _TLS if any(word in text for word in words)), _NO_TLS)
+        return next((line for texts, line in _TLS if any(word in text for word in texts)), _NO_TLS)
     # After repetitions by urllib3 a timeout is only the reason of a ConnectionError.
     slow = isinstance(error, exceptions.Timeout) and not isinstance(
         error, exceptions.ConnectTimeout
@@ -88,7 +88,7 @@ def _why(url: str, error: OSError, timeout: float) -> str:
         isinstance(error, exceptions.Timeout),
     )
     no_file = not isinstance(error, requests.RequestException)
-    found = (
+    reasons = (
         ("407 Proxy" in text, _PROXY_LOGIN),
         (proxy, _PROXY),
         (timeout_, _NO_CONNECTION),
@@ -98,7 +98,7 @@ def _why(url: str, error: OSError, timeout: float) -> str:
         (closed, "the connection was closed without an answer; does it speak https?"),
     )
     return next(
-        (line for fits, line in found if fits),
+        (line for fits, line in reasons if fits),
         "not reachable; is it running, and is the address right?",
     )
 

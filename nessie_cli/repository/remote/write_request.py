@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import Query
 
 
@@ -16,7 +16,7 @@ class WriteRequest(NamedTuple):
     body: Any = None
     query: Query | None = None
 
-    def send(self, session: Session, *, request_id: str = "", safe: bool = False) -> Any:
+    def send(self, session: RestSession, *, request_id: str = "", safe: bool = False) -> Any:
         """Sends the request. Returns its answer.
 
         `safe` says that it writes nothing. Raises `Lost` if the answer is lost.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import partial
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from msgspec import structs
 
@@ -22,18 +22,14 @@ from nessie_cli.model import (
     KeyRange,
     LogEntry,
     Operation,
-    Problem,
     Put,
     Reference,
     ReferenceType,
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, Repository
-from nessie_cli.repository.changes import AnyRevision, Change
-from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.requests import Submission
-from nessie_cli.repository.writing import Plan
+from nessie_cli.repository.changes import AnyRevision
+from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.visibility import Visibility
@@ -51,19 +47,19 @@ def config_type(setting: str) -> str:
     return setting.removeprefix(CONFIG_OBJECT) if setting.startswith(CONFIG_OBJECT) else SETTINGS
 
 
-def require_config(repository: Repository, type_: str) -> None:
+def require_config(repository: ReadableRepository, type_: str) -> None:
     """Raises `NotAllowed` if the caller may not read a type of configuration."""
     if isinstance(repository, AuthorizedRepository):
         repository.rights.require(rules.READ_REPOSITORY_CONFIG, config=type_)
 
 
-class AuthorizedRepository(Repository):
+class AuthorizedRepository(ReadableRepository):
     """The reading methods for one request of one caller.
 
     Each verb checks permissions first. Listings leave out what the caller may not see.
     """
 
-    def __init__(self, repository: Repository, rights: Rights, right: str = "") -> None:
+    def __init__(self, repository: ReadableRepository, rights: Rights, right: str = "") -> None:
         self.rights = rights
         self._right = right
         self._inner = repository
@@ -393,27 +389,6 @@ class AuthorizedRepository(Repository):
         may_know = partial(self.rights.may_somehow, rules.READ_CONTENT_KEY, name)
         added = {key: id_ for key, id_ in found.added.items() if may_know(key)}
         return structs.replace(found, added=added)
-
-    def draft(self, change: Change, submission: Submission | None = None) -> Draft[Any]:  # noqa: ARG002 - as the base
-        """Not available: a write needs the policy, which decides on its draft."""
-        raise NotAllowed("this repository is read-only")
-
-    def commit_all(self, plans: Sequence[Plan[Self, A]], **_: Any) -> list[A | Exception]:  # noqa: ARG002 - as the base
-        """Not available; see `draft`."""
-        raise NotAllowed("this repository is read-only")
-
-    def _write(
-        self,
-        change: Change,  # noqa: ARG002
-        request_id: str | None,  # noqa: ARG002
-        check: object,  # noqa: ARG002
-    ) -> tuple[Any, Draft[Any] | None]:
-        """Not available; see `draft`."""
-        raise NotAllowed("this repository is read-only")
-
-    def check(self) -> Iterator[Problem]:
-        """See `Repository`; no route of the API calls it."""
-        raise NotAllowed("clients cannot verify the store of a server")
 
     def close(self) -> None:
         """Does nothing: the repository belongs to the server."""

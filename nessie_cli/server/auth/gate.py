@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.authorized import AuthorizedRepository
 from nessie_cli.server.auth.identity import (
     ANONYMOUS,
@@ -99,7 +99,7 @@ class Admission(NamedTuple):
         Rules call the route of the path `right`.
         """
 
-        def opened(repository: Repository) -> CallerAccess:
+        def opened(repository: StoreRepository) -> CallerAccess:
             name = self.caller.name
             acting = repository.as_caller(name)
             if self.rules is None:
@@ -169,19 +169,11 @@ class Gate:
         return found
 
 
-def open_gate(
-    security: Security, repository: Repository, report: Report = report_on_stderr
-) -> Gate | None:
-    """Returns the gate of a server over a repository; None if everything is allowed.
+def open_gate(security: Security, report: Report = report_on_stderr) -> Gate | None:
+    """Returns the gate of a server; None if everything is allowed.
 
-    Raises `InvalidInput` and `NotAllowed` for unusable files, and for a repository that cannot
-    distinguish its callers.
+    Raises `InvalidInput` and `NotAllowed` for unusable files.
     """
     if not security.is_enabled:
         return None
-    if not repository.knows_callers:
-        raise InvalidInput(
-            f"{repository.url}: a server in front of another server cannot write in the names of"
-            " its callers; serve the store itself"
-        )
     return Gate(security, report)

@@ -56,7 +56,7 @@ class Policy:
         self._reading = reading
         self._default_branch = default_branch
 
-    def before(self, change: Change) -> None:
+    def before(self, change: Change[Any]) -> None:
         """Raises `NotAllowed` if the caller may not request a change, in any state."""
         checks = self._rights.checks()
         if isinstance(change, Commit):
@@ -76,7 +76,7 @@ class Policy:
             checks.need(rules.DELETE_REFERENCE, self._name(change.old))
         elif isinstance(change, DeleteReference):
             checks.need(rules.DELETE_REFERENCE, self._name(change.name))
-        else:
+        elif isinstance(change, PutSettings):
             self._require_settings(change)
         checks.done()
         self._source_of(change)
@@ -108,7 +108,7 @@ class Policy:
                     )
             checks.done()
 
-    def shown(self, change: Change, answer: Any) -> Any:
+    def shown(self, change: Change[Any], answer: Any) -> Any:
         """Returns an answer with those keys of a merge that the caller may know on a side."""
         if not isinstance(change, Merge | Transplant) or not isinstance(answer, MergeResult):
             return answer
@@ -174,7 +174,7 @@ class Policy:
             options=tuple(map(option, conflict.options)),
         )
 
-    def shown_conflict(self, change: Change, conflict: MergeConflict) -> MergeConflict:
+    def shown_conflict(self, change: Change[Any], conflict: MergeConflict) -> MergeConflict:
         """Returns a conflict with those keys that the caller may know."""
         if not isinstance(change, Merge | Transplant):
             return conflict
@@ -216,7 +216,7 @@ class Policy:
         for name in change.values:
             self._rights.require(rules.UPDATE_REPOSITORY_CONFIG, config=config_type(name))
 
-    def _source_of(self, change: Change) -> str:
+    def _source_of(self, change: Change[Any]) -> str:
         """Returns the reference through which the caller sees the source of a change.
 
         It is empty for a change without a source. Raises `NotAllowed` if the caller does not see

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nessie_cli.model import NO_ANCESTOR, Reference
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import VIEW_REFERENCE
 
@@ -21,7 +21,7 @@ DETACHED = "DETACHED"
 class Visibility:
     """The references that one request named, and through which it sees commits."""
 
-    def __init__(self, repository: Repository, rights: Rights) -> None:
+    def __init__(self, repository: ReadableRepository, rights: Rights) -> None:
         self._repository = repository
         self._rights = rights
         self._named: dict[str, str] = {}

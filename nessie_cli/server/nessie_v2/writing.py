@@ -140,7 +140,6 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         unrelated=body.unrelated,
         expected_hash=where,
         dry_run=body.dry_run,
-        request_id=call.request_id,
     )
     if unused := _unused_drops(call, body, branch, source_hash):
         # Conflicts of namespaces are reported first.
@@ -247,7 +246,6 @@ def transplant(
         any_order=any_order,
         expected_hash=where,
         dry_run=body.dry_run,
-        request_id=call.request_id,
     )
     try:
         result: MergeResult = call.submit(Transplant(branch.name, hashes, options))

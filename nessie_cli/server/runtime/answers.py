@@ -12,7 +12,7 @@ from collections.abc import Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.server.runtime.batches import Batches
 
 MOST_BYTES = 64 << 20
@@ -30,7 +30,7 @@ class Versions:
     of its client.
     """
 
-    def __init__(self, repository: Repository) -> None:
+    def __init__(self, repository: ReadableRepository) -> None:
         self._repository = repository
         self._batches: Batches[None, Hashable | None] = Batches(self._read, name="version")
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.app import Parts, Pipeline
 from nessie_cli.server.auth.browsers import Hosts
 from nessie_cli.server.auth.gate import Security, open_gate
@@ -118,12 +118,12 @@ class Applications(NamedTuple):
     management: Pipeline
 
 
-def application(repository: Repository, parts: Parts | None = None) -> Pipeline:
+def application(repository: StoreRepository, parts: Parts | None = None) -> Pipeline:
     """Returns the ASGI application over a repository."""
     return applications(repository, parts or Parts()).main
 
 
-def applications(repository: Repository, parts: Parts) -> Applications:
+def applications(repository: StoreRepository, parts: Parts) -> Applications:
     """Returns the ASGI applications over a repository, which share their threads."""
     parts = parts._replace(metrics=parts.metrics or Metrics())
     limits, default_branch = parts.limits, repository.config().default_branch
@@ -182,7 +182,7 @@ def url_of(address: tuple[Any, ...], *, tls: bool) -> str:
     return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def serve(opened: Callable[[], Repository], settings: Settings, listeners: Listeners) -> None:
+def serve(opened: Callable[[], StoreRepository], settings: Settings, listeners: Listeners) -> None:
     """Serves a repository until SIGTERM or SIGINT; finishes accepted requests.
 
     `opened` opens the repository, once in each process. Raises `NotAllowed` for a public address
@@ -200,7 +200,7 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
         return
     with opened() as repository, _sockets(settings) as sockets, handled(STOPPING):
         work = Work(opened, settings, listeners, sockets)
-        work.run(repository, _parts(settings, listeners, repository))
+        work.run(repository, _parts(settings, listeners))
 
 
 class Sockets(NamedTuple):
@@ -228,9 +228,9 @@ def _sockets(settings: Settings) -> Iterator[Sockets]:
         yield Sockets(listening(settings.port), [] if management is None else listening(management))
 
 
-def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> Parts:
+def _parts(settings: Settings, listeners: Listeners) -> Parts:
     """Returns the parts of a server in this process."""
-    gate = open_gate(settings.security, repository)
+    gate = open_gate(settings.security)
     tls = RenewedContext(settings.tls) if settings.tls else None
     log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
     return Parts(
@@ -239,14 +239,14 @@ def _parts(settings: Settings, listeners: Listeners, repository: Repository) -> 
 
 
 def _serve_together(
-    opened: Callable[[], Repository], settings: Settings, listeners: Listeners
+    opened: Callable[[], StoreRepository], settings: Settings, listeners: Listeners
 ) -> None:
     """Serves with `settings.workers` processes besides this one."""
     with opened() as repository:
         if repository.url == "memory:":
             raise InvalidInput("a store in memory exists in one process only. Hint: use one worker")
         # Unusable files are reported here, once, and not by each worker.
-        _parts(settings, listeners._replace(log=None), repository)
+        _parts(settings, listeners._replace(log=None))
     # Each worker gets its share of the connections and of the waiting writes.
     each = settings._replace(limits=settings.limits.shared_by(settings.workers))
     with (
@@ -271,7 +271,7 @@ class Work(Struct, frozen=True):
     `folder` is shared by all of them, if there are several.
     """
 
-    opened: Callable[[], Repository]
+    opened: Callable[[], StoreRepository]
     settings: Settings
     listeners: Listeners
     sockets: Sockets
@@ -287,12 +287,12 @@ class Work(Struct, frozen=True):
             report_on_stderr(error.message)
             raise SystemExit(1) from None
         with repository:
-            parts = _parts(self.settings, self.listeners, repository)
+            parts = _parts(self.settings, self.listeners)
             self.run(repository, parts._replace(metrics=Metrics(self.folder)))
         if os.getppid() != parent:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run(self, repository: Repository, parts: Parts) -> None:
+    def run(self, repository: StoreRepository, parts: Parts) -> None:
         """Answers requests until a signal."""
         apps = applications(repository, parts._replace(started=self._started))
         collect_rarely()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Protocol
 
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.http import Limits
 from nessie_cli.server.runtime.answers import Versions
 from nessie_cli.server.runtime.batches import Batches
@@ -35,7 +35,7 @@ class File(Protocol):
 class Threads:
     """The threads that all dialects share."""
 
-    def __init__(self, repository: Repository, limits: Limits) -> None:
+    def __init__(self, repository: StoreRepository, limits: Limits) -> None:
         self.long_readers = ThreadPool(
             LONG_READERS, name="long-reader", most_waiting=limits.long_reads
         )

@@ -14,8 +14,8 @@ from concurrent.futures import Future
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from nessie_cli.repository.base import Repository
-from nessie_cli.repository.writing import Lease, Planned
+from nessie_cli.repository.group_commit import Lease, Planned
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.failures import Unavailable
 from nessie_cli.server.runtime.thread_pool import CLOSING, Outcome, Waiter, deliver
 
@@ -35,7 +35,7 @@ class Write(NamedTuple):
     """
 
     prepare: Callable[[], object]
-    plan: Callable[[Repository], Planned[Any]]
+    plan: Callable[[StoreRepository], Planned[Any]]
     refuse: Callable[[Exception], Any]
     large: bool = False
     begin: tuple[str, str] | None = None
@@ -51,7 +51,7 @@ class Writer:
 
     def __init__(
         self,
-        repository: Repository,
+        repository: StoreRepository,
         *,
         most_waiting: int = MOST_WAITING,
         most_together: int = MOST_TOGETHER,
@@ -136,7 +136,7 @@ class Writer:
         begin = list(dict.fromkeys(one.begin for one in writes if one.begin is not None))
         try:
             return self._repository.commit_all(
-                [one.plan for one in writes], begin=begin, lease=lease
+                [one.plan for one in writes], prefetch=begin, lease=lease
             )
         except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
             return [error] * len(writes)

@@ -43,7 +43,7 @@ ANCHOR_COLUMNS: Types = (Texts, Blobs, Numbers)
 def packed(objects: Iterable[StoredObject]) -> list[PackedObject]:
     """Returns objects in their stored form."""
     return [
-        PackedObject(one.id, one.kind, pack(one.id, one.kind, one.data, plain=one.plain), one.index)
+        PackedObject(one.id, one.kind, pack(one.id, one.kind, one.data), one.index)
         for one in objects
     ]
 

@@ -76,10 +76,7 @@ def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
 
     Raises `InvalidInput` for an object that is too large for a store.
     """
-    rows = [
-        (one.id, one.kind, now, pack(one.id, one.kind, one.data, plain=one.plain))
-        for one in objects
-    ]
+    rows = [(one.id, one.kind, now, pack(one.id, one.kind, one.data)) for one in objects]
     if any(len(blob) > LONGEST_OBJECT for *_, blob in rows):
         raise InvalidInput(
             f"a content or commit takes more than {LONGEST_OBJECT >> 20} MiB, the limit of a store"

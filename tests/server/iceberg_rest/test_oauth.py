@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 import pytest
 
-from nessie_cli import connect
 from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.auth.tokens import add_token, remove_tokens
 from tests.server.client import Answer, Client
@@ -49,8 +48,7 @@ class Tokens:
 def tokens(tmp_path: Path) -> Iterator[Tokens]:
     file = tmp_path / "tokens"
     file.touch(0o600)
-    with connect("memory:") as repository:
-        gate = open_gate(Security(tokens=file), repository)
+    gate = open_gate(Security(tokens=file))
     with lake(tmp_path / "warehouse", gate=gate) as served:
         found = Tokens(served, file)
         yield found

@@ -10,7 +10,6 @@ from uuid import uuid4
 import pytest
 from msgspec import structs
 
-from nessie_cli import connect
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
 from nessie_cli.server.auth.gate import Security, open_gate
 from tests.server.guarding import Guarded, write_rules
@@ -38,8 +37,7 @@ def ruled(tmp_path: Path, warehouses: Warehouses | None = None) -> Iterator[Rule
     (tmp_path / "tokens").touch(0o600)
     write_rules(tmp_path, [])
     security = Security(tokens=tmp_path / "tokens", rules=tmp_path / "rules")
-    with connect("memory:") as repository:
-        gate = open_gate(security, repository)
+    gate = open_gate(security)
     with lake(tmp_path / "warehouse", warehouses, gate=gate) as served:
         found = Ruled(served, tmp_path)
         found.admin.namespace("db")

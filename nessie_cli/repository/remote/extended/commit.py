@@ -13,7 +13,7 @@ from nessie_cli.repository.remote.extended.idempotent import send_idempotent
 from nessie_cli.repository.remote.references import full_name
 from nessie_cli.repository.remote.revisions import is_hash
 from nessie_cli.repository.remote.server import Server
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import segment
 from nessie_cli.repository.remote.write_request import WriteRequest
 
@@ -38,7 +38,7 @@ def commit(server: Server, change: Commit, request_id: str | None) -> CommitResu
         ) from None
 
 
-def path_expecting(session: Session, branch: str, hash_: str | None) -> str:
+def path_expecting(session: RestSession, branch: str, hash_: str | None) -> str:
     """Returns the path of a branch to write to, with the expected hash if there is one."""
     if hash_ is not None and not is_hash(hash_):
         raise InvalidInput(f"Hash must consist of the hex representation of 4-32 bytes: {hash_!r}")

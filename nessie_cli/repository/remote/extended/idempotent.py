@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from nessie_cli.errors import NessieError, OutcomeUnknown
 from nessie_cli.repository.remote.lost_answers import FIRST_PAUSE, look_up_outcome
-from nessie_cli.repository.remote.session import Session, understood
+from nessie_cli.repository.remote.session import RestSession, understood
 from nessie_cli.repository.remote.transport import Lost, segment
 from nessie_cli.repository.remote.write_request import WriteRequest
 
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 def send_idempotent(
-    session: Session,
+    session: RestSession,
     request: WriteRequest,
     request_id: str | None,
     decode: Callable[[Any], T],
@@ -57,7 +57,7 @@ def send_idempotent(
 
 
 def _recorded_answer(
-    session: Session, request: WriteRequest, request_id: str, decode: Callable[[Any], T]
+    session: RestSession, request: WriteRequest, request_id: str, decode: Callable[[Any], T]
 ) -> T | None:
     """Returns the answer to a request that was committed, or None."""
     if request_record(session, request_id) is None:
@@ -65,7 +65,7 @@ def _recorded_answer(
     return understood(request.send(session, request_id=request_id), decode, "write")
 
 
-def request_record(session: Session, request_id: str) -> Any:
+def request_record(session: RestSession, request_id: str) -> Any:
     """Returns the server's record of a committed request, or None."""
     return understood(
         session.transport.get(f"requests/{segment(request_id)}"),

@@ -153,7 +153,7 @@ class ExtendedServer(Server):
     # -- writing ----------------------------------------------------------------------------------
     # Commands that only read do not load the rules of commits and merges.
 
-    def check_supported(self, change: Change) -> None:
+    def check_supported(self, change: Change[Any]) -> None:
         """Does nothing: the server decides."""
 
     def commit(self, change: Commit, request_id: str | None) -> CommitResult:

@@ -35,7 +35,7 @@ from nessie_cli.repository.remote.lost_answers import look_up_outcome
 from nessie_cli.repository.remote.plain.sent_commits import is_commit_of, state_after
 from nessie_cli.repository.remote.revisions import existing
 from nessie_cli.repository.remote.server import Server
-from nessie_cli.repository.remote.session import Session, understood
+from nessie_cli.repository.remote.session import RestSession, understood
 from nessie_cli.repository.remote.transport import Lost, segment
 from nessie_cli.repository.remote.write_request import WriteRequest
 
@@ -53,7 +53,7 @@ def commit(server: Server, change: Commit, request_id: str | None) -> CommitResu
     The request expects the HEAD that the rules were checked against, so no commit comes between.
     """
     session = server.session
-    change = structs.replace(change, operations=list(change.operations))
+    change = change.repeatable()
     for number in range(_TRIES):
         target = branch_to_write(session, change.branch, "commit")
         if request_id and (
@@ -79,7 +79,7 @@ def commit(server: Server, change: Commit, request_id: str | None) -> CommitResu
     raise AssertionError
 
 
-def branch_to_write(session: Session, name: str, verb: str) -> Reference:
+def branch_to_write(session: RestSession, name: str, verb: str) -> Reference:
     """Returns a branch. Raises `InvalidInput` for a tag."""
     reference = references.get(session, name)
     if reference.type is not ReferenceType.BRANCH:
@@ -87,7 +87,7 @@ def branch_to_write(session: Session, name: str, verb: str) -> Reference:
     return reference
 
 
-def _expected(session: Session, target: Reference, hash_: str | None) -> str:
+def _expected(session: RestSession, target: Reference, hash_: str | None) -> str:
     """Returns the expected hash, which must be on the branch."""
     if hash_ is None or hash_.lower() in (target.hash, NO_ANCESTOR):
         return target.hash if hash_ is None else hash_.lower()
@@ -126,7 +126,7 @@ def _send(
 
 
 def _find_sent(
-    session: Session, target: Reference, change: Commit, request_id: str | None
+    session: RestSession, target: Reference, change: Commit, request_id: str | None
 ) -> CommitResult | None:
     """Returns the commit that was sent, found by its request id, or by metadata and operations."""
     if request_id:
@@ -138,7 +138,9 @@ def _find_sent(
     return None
 
 
-def newer_commits(session: Session, target: Reference, *, operations: bool) -> Iterator[LogEntry]:
+def newer_commits(
+    session: RestSession, target: Reference, *, operations: bool
+) -> Iterator[LogEntry]:
     """Yields the commits of a branch after `target`, newest first."""
     head = references.get(session, target.name).hash
     newer = islice(log_down_to(session, head, target.hash, operations=operations), _MOST_NEWER + 1)
@@ -146,7 +148,7 @@ def newer_commits(session: Session, target: Reference, *, operations: bool) -> I
 
 
 def find_committed(
-    session: Session, branch: Reference, request_id: str, since: str | None
+    session: RestSession, branch: Reference, request_id: str, since: str | None
 ) -> CommitResult | None:
     """Returns the result of a request on a branch, or None.
 
@@ -164,12 +166,12 @@ def find_committed(
     return None
 
 
-def _result_of(session: Session, branch: str, entry: LogEntry) -> CommitResult:
+def _result_of(session: RestSession, branch: str, entry: LogEntry) -> CommitResult:
     reference = Reference(ReferenceType.BRANCH, branch, entry.hash)
     return CommitResult(reference, _added_by(session, entry))
 
 
-def _added_by(session: Session, entry: LogEntry) -> Mapping[ContentKey, str]:
+def _added_by(session: RestSession, entry: LogEntry) -> Mapping[ContentKey, str]:
     """Returns the ids that a commit gave to new contents."""
     if len(entry.meta.parents) > 1:
         return {}

@@ -34,7 +34,7 @@ from nessie_cli.repository.remote.plain.commit import branch_to_write, find_comm
 from nessie_cli.repository.remote.plain.merge_plan import Combination, plan
 from nessie_cli.repository.remote.plain.sent_commits import run_of
 from nessie_cli.repository.remote.server import Server
-from nessie_cli.repository.remote.session import Session, understood
+from nessie_cli.repository.remote.session import RestSession, understood
 from nessie_cli.repository.remote.transport import Lost, segment
 from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
@@ -132,7 +132,7 @@ def _send_planned(server: Server, combination: Combination, send: SendCombinatio
     return structs.replace(result, details=planned.details)
 
 
-def _are_neighbours(session: Session, hashes: Sequence[str]) -> bool:
+def _are_neighbours(session: RestSession, hashes: Sequence[str]) -> bool:
     return all(commit_at(session, child).parent == parent for parent, child in pairwise(hashes))
 
 
@@ -200,7 +200,7 @@ def _options(conflict: Conflict) -> tuple[MergeOption, ...]:
 
 
 def _find_sent_merge(
-    session: Session, combination: Combination, request_id: str | None
+    session: RestSession, combination: Combination, request_id: str | None
 ) -> MergeResult | None:
     """Returns the merge that was sent, found by its request id, or by second parent and message."""
     target, options = combination.target, combination.options
@@ -216,7 +216,7 @@ def _find_sent_merge(
     return None
 
 
-def _find_sent_transplant(session: Session, combination: Combination) -> MergeResult | None:
+def _find_sent_transplant(session: RestSession, combination: Combination) -> MergeResult | None:
     """Returns the transplant that was sent, found by all of its commits, in order."""
     target, sources, options = combination.target, combination.sources, combination.options
     originals = [commit_at(session, source) for source in sources]
@@ -226,7 +226,7 @@ def _find_sent_transplant(session: Session, combination: Combination) -> MergeRe
 
 
 def _merge_of(
-    session: Session, target: Reference, hash_: str, options: MergeOptions
+    session: RestSession, target: Reference, hash_: str, options: MergeOptions
 ) -> MergeResult:
     """Returns the result of an earlier merge, as far as its commit contains it."""
     commit = commit_at(session, hash_)

@@ -47,7 +47,7 @@ from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.contents import diff
 from nessie_cli.repository.remote.history import commit_at, entries_of
 from nessie_cli.repository.remote.server import Server
-from nessie_cli.repository.remote.session import Session
+from nessie_cli.repository.remote.session import RestSession
 
 NORMAL, FORCE, DROP = MergeBehavior.NORMAL, MergeBehavior.FORCE, MergeBehavior.DROP
 Records = Mapping[bytes, bytes]
@@ -103,7 +103,7 @@ def plan(server: Server, combination: Combination, *, is_refused: bool = False) 
     )
 
 
-def _has_moved(session: Session, combination: Combination) -> bool:
+def _has_moved(session: RestSession, combination: Combination) -> bool:
     """Returns whether target and source have a content at different keys."""
     ours: defaultdict[str | None, set[ContentKey]] = defaultdict(set)
     theirs: defaultdict[str | None, set[ContentKey]] = defaultdict(set)
@@ -164,7 +164,7 @@ class KeyMergeReplay:
         base: Records = _edited({}, before)
         ours: Records = _edited(base, {key: pair[1] for key, pair in ours_changes.items()})
         rules = ContentRules(self._objects, options.behaviors, options.default_behavior)
-        outcome = Outcome()
+        total = Outcome()
         for source, difference in zip(sources, differences, strict=True):
             changes = [ThreeWay(k, old, ours.get(k), new) for k, (old, new) in difference.items()]
             sides = Sides(
@@ -177,13 +177,14 @@ class KeyMergeReplay:
             )
             # The server checks the namespaces: those that did not change are not read here.
             outcome = rules.apply(self._objects, sides, validate_namespaces=False)
+            total.used |= outcome.used
             step = _Step(source, changes, base, ours, outcome)
             yield step
             if outcome.conflicts:
                 # They must be decided first: later commits are merged with the result.
                 return
             base, ours = _edited(base, {c.key: c.after for c in changes}), step.after
-        rules.check_used(outcome, is_transplant=is_transplant)
+        rules.check_used(total, is_transplant=is_transplant)
 
     def _difference(
         self, before: str, after: str

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from heapq import merge as merge_sorted
+from typing import Any
 
 from msgspec import structs
 
@@ -171,7 +172,7 @@ class PlainServer(Server):
     # -- writing ----------------------------------------------------------------------------------
     # Commands that only read do not load the rules of commits and merges.
 
-    def check_supported(self, change: Change) -> None:
+    def check_supported(self, change: Change[Any]) -> None:
         """Raises an error for an option that REST v2 does not have."""
         if isinstance(change, CreateReference) and change.message:
             raise InvalidInput(

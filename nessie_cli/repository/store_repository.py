@@ -1,0 +1,64 @@
+"""`StoreRepository`: group commit, leases and callers, for a server in front of a store."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self, TypeVar
+
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.group_commit import Lease, Plan
+
+A = TypeVar("A")
+
+
+class StoreRepository(Repository):
+    """A repository over a store."""
+
+    @abstractmethod
+    def as_caller(self, who: str) -> Self:
+        """Returns the same repository with `who` as the committer."""
+
+    @abstractmethod
+    def before_request(self, request_id: str) -> Self:
+        """Returns this repository, but the references that a request moved are where they were.
+
+        Returns the repository itself if there is no such request. Drafting the same change on it
+        gives the recorded answer.
+        """
+
+    @property
+    @abstractmethod
+    def version_waits(self) -> bool:
+        """Whether `version` waits for a database server. Otherwise it takes microseconds."""
+
+    @abstractmethod
+    def commit_all(
+        self,
+        plans: Sequence[Plan[Self, A]],
+        *,
+        fair: bool = True,
+        prefetch: Sequence[tuple[str, str]] = (),
+        lease: Lease | None = None,
+    ) -> list[A | Exception]:
+        """Runs plans and commits their drafts. Returns the answer or error of each plan, in order.
+
+        A plan is called with this repository as it will be after the plans before it. It reads,
+        drafts, checks, and returns a `Planned`. It is called again if something that it read has
+        changed. All plans share one wait for the disk. No answer is returned before the writes that
+        its plan could have seen are durable. If they fail, their plans get an error:
+        `StoreUnavailable` if nothing was written, otherwise `OutcomeUnknown` with the request id.
+
+        Plans that run programs need `fair=False`: then no lease is taken for them. `prefetch` lists
+        references that plans move, each with the request id (or ""), which are read together.
+        `lease` is the result of `lease_if_contested`. The guard is not asked.
+        """
+
+    @abstractmethod
+    def lease_if_contested(self, name: str) -> Lease:
+        """Takes the lease of a reference if other processes have won races for it recently.
+
+        Otherwise the result holds no lease. The caller calls `give_back` in any case. A server
+        collects plans for `commit_all` under the lease, so that plans that arrive while it waits
+        share one commit.
+        """
