@@ -90,7 +90,7 @@ def run(options: Options, app: Invocation) -> Merge:
         conflicts,
         once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id,
     ):
-        outcome = repository.merge(branch, source, replace(wanted, request_id=request_id))
+        outcome = repository.merge(branch, source, wanted, request_id=request_id)
     merge = Merge(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
     return with_differences(merge, app) if options.deep else merge
 

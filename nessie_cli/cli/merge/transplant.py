@@ -90,7 +90,7 @@ def run(options: Options, app: Invocation) -> Merge:
         conflicts,
         once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id,
     ):
-        outcome = repository.transplant(branch, commits, replace(wanted, request_id=request_id))
+        outcome = repository.transplant(branch, commits, wanted, request_id=request_id)
     source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")
     merge = Merge(outcome=outcome, verb="transplanted", source=source)
     return with_differences(merge, app) if options.deep else merge
