@@ -12,14 +12,19 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class NessieError(Exception):
-    """Base of all errors of this package. `message` is one line without a trailing stop."""
+    """Base of all errors of this package.
+
+    `message` is one line without a trailing stop: what failed and why, then the `hint` (what to do)
+    if there is one.
+    """
 
     code: ClassVar[str] = "UNKNOWN"
     status: ClassVar[int] = 500
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        self.message = f"{message}. Hint: {hint}" if hint else message
+        self.hint = hint
+        super().__init__(self.message)
 
 
 class Resolution(NamedTuple):
@@ -58,8 +63,10 @@ class AmbiguousHash(InvalidInput):
     `candidates` are up to ten (hash, subject) pairs.
     """
 
-    def __init__(self, message: str, candidates: Sequence[tuple[str, str]]) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, candidates: Sequence[tuple[str, str]], *, hint: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
         self.candidates = tuple(candidates)
 
 
@@ -79,8 +86,8 @@ class NotFound(NessieError):
     code = "REFERENCE_NOT_FOUND"
     status = 404
 
-    def __init__(self, message: str, name: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, name: str = "", *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.name = name
 
 
@@ -97,8 +104,8 @@ class ContentNotFound(NotFound):
 
     code = "CONTENT_NOT_FOUND"
 
-    def __init__(self, message: str, key: Any) -> None:
-        super().__init__(message, str(key))
+    def __init__(self, message: str, key: Any, *, hint: str = "") -> None:
+        super().__init__(message, str(key), hint=hint)
         self.key = key
 
 
@@ -135,8 +142,8 @@ class AlreadyExists(NessieError):
     code = "REFERENCE_ALREADY_EXISTS"
     status = 409
 
-    def __init__(self, message: str, name: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, name: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.name = name
 
 
@@ -183,8 +190,9 @@ class ReferenceConflict(NessieError):
         reference: str | None = None,
         head: str | None = None,
         expected_hash: str | None = None,
+        hint: str = "",
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
         self.reference = reference
         self.head = head
@@ -256,8 +264,8 @@ class DamagedObject(StoreUnavailable):
     code = "DAMAGED_OBJECT"
     status = 500
 
-    def __init__(self, message: str, object_id: str = "") -> None:
-        super().__init__(message)
+    def __init__(self, message: str, object_id: str = "", *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.object_id = object_id
 
 
@@ -269,8 +277,8 @@ class OutcomeUnknown(StoreUnavailable):
 
     code = "OUTCOME_UNKNOWN"
 
-    def __init__(self, message: str, request_id: str) -> None:
-        super().__init__(message)
+    def __init__(self, message: str, request_id: str, *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
         self.request_id = request_id
 
 

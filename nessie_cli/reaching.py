@@ -20,6 +20,7 @@ from nessie_cli.repository.access import (
 )
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect
+from nessie_cli.repository.urls import is_server
 from nessie_cli.workspace import environment
 from nessie_cli.workspace.access import BY_USER, VARIABLES, AccessSettings, Lookup, Origin, needed
 
@@ -42,7 +43,7 @@ def opened(url: str, lookup: Lookup, place: Callable[[str], str]) -> Repository:
 
     Raises the errors of `connect` and `access_to`.
     """
-    access = access_to(url, lookup, place) if url.startswith(("http://", "https://")) else None
+    access = access_to(url, lookup, place) if is_server(url) else None
     return connect(url, who=environment.who(), access=access)
 
 

@@ -18,6 +18,11 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MAX_NAME_LENGTH, check_reference_name, check_revision_size
 
 HEAD = "HEAD"
+_OF_REFLOG = (
+    "`nessie reflog REF` lists earlier hashes of a reference; REF@HASH and REF*yesterday name"
+    " earlier revisions"
+)
+"""The hint for git's `main@{1}`."""
 _HASH = r"[0-9a-fA-F]{4,64}"
 _STEP = r"([~^])(\d*)|\*([^~^*]+)"
 _AGO = r"(\d+) *(second|minute|hour|day|week|month|year)s?(?: +ago)?"
@@ -102,7 +107,8 @@ def parse(text: str, now: datetime | None = None) -> Revision:
         raise InvalidInput(f"revision {text!r} names no reference and no commit")
     if at and hash_ and not re.fullmatch(_HASH, hash_):
         raise InvalidInput(
-            f"revision {text!r}: {hash_!r} is not a commit hash (4 to 64 hexadecimal digits)"
+            f"revision {text!r}: {hash_!r} is not a commit hash (4 to 64 hexadecimal digits)",
+            hint=_OF_REFLOG if hash_.startswith("{") else "",
         )
     if at and not name and not hash_:
         raise InvalidInput(

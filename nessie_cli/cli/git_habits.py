@@ -26,6 +26,7 @@ ACCEPTED: Mapping[str, Sequence[str]] = {
 
 _ATOMIC = "a command with conflicts changes nothing, so there is nothing to abort or continue"
 _NO_REMOTE = "branches live in the store, so there are no remote-tracking branches"
+_NO_SOURCE = "a commit is found by its hash, so omit the branch that has it"
 _MOVES = (
     "`nessie branch -f BRANCH REV` moves a branch, `nessie undo` undoes its last move; `nessie"
     " reset` only unstages operations"
@@ -36,6 +37,8 @@ HINTS: Mapping[tuple[str, str], str] = {
     ("branch", "-u"): _NO_REMOTE,
     ("cherry-pick", "--abort"): _ATOMIC,
     ("cherry-pick", "--continue"): _ATOMIC,
+    ("cherry-pick", "-s"): _NO_SOURCE,
+    ("cherry-pick", "--source"): _NO_SOURCE,
     (
         "cherry-pick",
         "-n",

@@ -51,7 +51,7 @@ class Dataset:
             raise InvalidInput(f"{self._run}: the run has no {self.name} yet")
         if not (self._run / current).is_dir():
             raise InvalidInput(
-                f"{self._run / current} is missing. Hint: begin a new run with `nessie gc mark`"
+                f"{self._run / current} is missing", hint="begin a new run with `nessie gc mark`"
             )
         return self._run / current
 

@@ -90,7 +90,7 @@ def _instant(text: str, given: str) -> datetime:
     try:
         since = datetime.fromisoformat(given)
     except ValueError:
-        raise InvalidInput(f"retention policy {text!r} is not valid. Hint: {_RULE}") from None
+        raise InvalidInput(f"retention policy {text!r} is not valid", hint=f"{_RULE}") from None
     if since.tzinfo is None:
         raise InvalidInput(
             f"retention policy {text!r}: an instant needs a time zone. Hint: write {given}Z for UTC"

@@ -294,15 +294,16 @@ class Runs:
         ids = self.ids()
         if not ids:
             raise RunNotFound(
-                f"{self.folder}: there is no run. Hint: `nessie gc mark` begins one", id_ or ""
+                f"{self.folder}: there is no run", id_ or "", hint="`nessie gc mark` begins one"
             )
         found = [one for one in ids if one == id_] or [
             one for one in ids if one.startswith(id_ or "")
         ]
         if not found:
             raise RunNotFound(
-                f"there is no run '{id_}' in {self.folder}. Hint: `nessie gc list` lists the runs",
+                f"there is no run '{id_}' in {self.folder}",
                 id_ or "",
+                hint="`nessie gc list` lists the runs",
             )
         if id_ is not None and len(found) > 1:
             raise InvalidInput(

@@ -197,7 +197,7 @@ def _asked_locally(uri: str, asked: Callable[[Path], T]) -> T:
         kind = path.stat().st_mode
         if stat.S_ISDIR(kind):
             raise InvalidInput(
-                f"{shown(uri)} is a folder. Hint: name the metadata file in it{_suggestion(path)}"
+                f"{shown(uri)} is a folder", hint=f"name the metadata file in it{_suggestion(path)}"
             )
         if not stat.S_ISREG(kind):
             raise InvalidInput(f"{shown(uri)} is not a regular file")

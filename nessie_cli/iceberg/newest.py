@@ -47,7 +47,8 @@ def newest_metadata(folder: str, properties: Mapping[str, str]) -> str:
             )
         raise InvalidInput(
             f"{shown(place)}: several files have version {wanted}: "
-            f"{', '.join(sorted(found_names))}. Hint: name one of them"
+            f"{', '.join(sorted(found_names))}",
+            hint="name one of them",
         )
     raise InvalidInput(f"{shown(folder)} has no metadata file of an Iceberg table or view")
 

@@ -156,9 +156,9 @@ class ContentMerge:
             if len(contested) > 1:
                 first, second = (format_content_id(v.states.content_id) for v in contested[:2])
                 raise InvalidInput(
-                    f"{choice} is the key of two contents in conflict: {first} and {second}."
-                    " Hint: name one of them by its id instead of the key; `nessie resolve` also"
-                    " asks for its value"
+                    f"{choice} is the key of two contents in conflict: {first} and {second}",
+                    hint="name one of them by its id instead of the key; `nessie resolve` also asks"
+                    " for its value",
                 )
             same = contested or same
         changed = self.verdicts[: self._changed]

@@ -169,8 +169,8 @@ def _check_resolved(objects: Objects, merge: ContentMerge) -> None:
         key = decode_key(result.key)
         if isinstance(content, Namespace) and content.elements != key.elements:
             raise InvalidInput(
-                f"{key.plain}: the elements of the namespace to store are not its key. Hint: its"
-                f" elements are {list(key.elements)}"
+                f"{key.plain}: the elements of the namespace to store are not its key",
+                hint=f"its elements are {list(key.elements)}",
             )
 
 

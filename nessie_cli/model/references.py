@@ -79,8 +79,8 @@ def check_revision_size(text: str) -> None:
     steps = sum(map(text.count, "~^*"))
     if steps > MAX_STEPS:
         raise InvalidInput(
-            f"Revision has {steps} relative parts, max allowed number: {MAX_STEPS}."
-            " Hint: write ~N for N steps back"
+            f"Revision has {steps} relative parts, max allowed number: {MAX_STEPS}",
+            hint="write ~N for N steps back",
         )
 
 

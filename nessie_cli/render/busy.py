@@ -43,6 +43,11 @@ class Work:
         """Reports progress."""
         self.done, self.total = done, total
 
+    def report(self, activity: str, done: int, total: int | None) -> None:
+        """Reports progress of work with several activities."""
+        self.what = activity
+        self(done, total)
+
     def __enter__(self) -> Self:
         """Starts or resumes the work."""
         self._busy.begin(self)

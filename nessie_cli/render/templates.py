@@ -123,8 +123,8 @@ class Template:
             text = text.removeprefix(prefix)
         if "%" not in text:
             raise InvalidInput(
-                f"--format: {visible(text)!r} is not a format. Hint: use oneline, or a template"
-                " such as '%h %an %s'"
+                f"--format: {visible(text)!r} is not a format",
+                hint="use oneline, or a template such as '%h %an %s'",
             )
         self._text = text
         self._used = {found[1] for found in re.finditer(_PLACEHOLDER, text)}

@@ -4,7 +4,6 @@
 here.
 """
 
-import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from enum import StrEnum
@@ -158,22 +157,6 @@ def bearer(token: str) -> str:
             "the bearer token is empty, or contains characters that are invalid in a header"
         )
     return f"Bearer {token}"
-
-
-def header_at_hand(access: Access, now: float | None = None) -> str | None:
-    """Returns the `Authorization` header if no OAuth2 server needs to be asked, otherwise None.
-
-    Completion uses it, because it must not wait.
-    """
-    credentials = access.credentials
-    if not isinstance(credentials, OAuth2):
-        return header_of(credentials) if credentials else None
-    tokens = read_tokens(credentials.cache)
-    return (
-        f"Bearer {tokens.access.reveal()}"
-        if tokens and tokens.usable(time.time() if now is None else now)
-        else None
-    )
 
 
 # -- tokens of an OAuth2 server ------------------------------------------------------------------

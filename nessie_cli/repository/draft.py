@@ -224,13 +224,6 @@ class Draft(Generic[A]):
         for id_, _ in history.reachable(objects, self.effect.sources, excluded):
             yield id_.hex()
 
-    def reached_changes(
-        self, reachable: Sequence[str] = ()
-    ) -> Iterator[tuple[ContentKey, str | None]]:
-        """Yields the changes of `reached_commits`: keys and content types; see `changes_of`."""
-        for commit in self.reached_commits(reachable):
-            yield from self.changes_of(commit)
-
     def changes_of(self, commit: str) -> list[tuple[ContentKey, str | None]]:
         """Returns the changes of an existing commit: keys and content types, None for a deletion.
 

@@ -109,13 +109,13 @@ class LocalRepository(StoreRepository):
             # The first write has the default branch and its first entry.
             if store.reflog(limit=1):
                 raise DamagedObject(
-                    f"store {store.url}: the setting {DEFAULT_BRANCH} is missing."
-                    " Hint: restore the store from a backup"
+                    f"store {store.url}: the setting {DEFAULT_BRANCH} is missing",
+                    hint="restore the store from a backup",
                 )
             raise StoreNotFound(
-                f"store {store.url}: its creation was interrupted."
-                " Hint: create it again to finish it",
+                f"store {store.url}: its creation was interrupted",
                 store.url,
+                hint="create it again to finish it",
             )
         if settings.get(TREE, PARAMETERS) != PARAMETERS:
             raise UnsupportedFormat(

@@ -13,6 +13,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context, now
+from nessie_cli.repository.urls import is_server
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
@@ -50,7 +51,7 @@ def connect(
     ...     repository.reference("main").hash[:8]
     '2e1cfa82'
     """
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote
 
@@ -87,7 +88,7 @@ def create(
     The folder of a file must exist. Raises `InvalidInput` for an invalid name of the default
     branch, for an existing repository with another default branch, and for a server.
     """
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         raise InvalidInput(
             "a server creates its own repository; create() needs the URL of a store."
             " Hint: use connect(url)"

@@ -11,7 +11,7 @@ from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from heapq import merge
 from itertools import takewhile
-from typing import Self
+from typing import ClassVar, Self
 
 from nessie_cli.model import (
     AheadBehind,
@@ -43,6 +43,9 @@ class ReadableRepository(ABC):
     Methods that follow from others have a default implementation. A repository overrides those that
     it can do faster.
     """
+
+    is_remote: ClassVar[bool] = False
+    """Whether the repository is behind a server."""
 
     @property
     @abstractmethod

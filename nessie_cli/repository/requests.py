@@ -210,7 +210,7 @@ def result_of_request(request: Request) -> Recorded:
         return _decode(request.result)
     except (MsgspecError, UnicodeDecodeError) as error:
         raise DamagedObject(
-            f"the result of request {request.id!r} cannot be decoded: {error}. Hint: nessie fsck"
+            f"the result of request {request.id!r} cannot be decoded: {error}", hint="nessie fsck"
         ) from None
 
 
@@ -220,7 +220,7 @@ def values_of(move: Move) -> tuple[str | None, str | None]:
         return _decode_values(move.message)
     except MsgspecError as error:
         raise DamagedObject(
-            f"an entry of {move.name!r} in the reflog has no values: {error}. Hint: nessie fsck"
+            f"an entry of {move.name!r} in the reflog has no values: {error}", hint="nessie fsck"
         ) from None
 
 

@@ -122,5 +122,5 @@ def nessie_errors() -> Iterator[None]:
 def unknown(what: str, given: str, known: Any) -> errors.InvalidInput:
     """Returns the error for an unknown word."""
     return errors.InvalidInput(
-        f"{what} {given!r} is unknown. Hint: there are {', '.join(sorted(known))}"
+        f"{what} {given!r} is unknown", hint=f"there are {', '.join(sorted(known))}"
     )

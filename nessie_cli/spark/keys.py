@@ -150,7 +150,7 @@ def _content_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
 
 def _pin_two(repository: Repository, options: ReadOptions) -> Pinned:
     if options.since is None:
-        raise InvalidInput("option 'from' is missing. Hint: set it to the earlier revision")
+        raise InvalidInput("option 'from' is missing", hint="set it to the earlier revision")
     pinned = pin_heads(repository, options)
     if len(pinned.heads) != 1:
         raise InvalidInput("option 'to' must be one revision")

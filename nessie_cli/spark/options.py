@@ -10,6 +10,7 @@ from msgspec import Struct
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
 from nessie_cli.repository.access import checked_url
+from nessie_cli.repository.urls import is_server
 
 ALL_REFERENCES = "*"
 ROWS_PER_PARTITION = 25_000
@@ -94,7 +95,7 @@ def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]
                 f"Hint: its options are {_spelt(allowed)}"
             )
     if "ref" in given and "to" in given:
-        raise InvalidInput("options 'ref' and 'to' cannot be combined. Hint: set one of them")
+        raise InvalidInput("options 'ref' and 'to' cannot be combined", hint="set one of them")
     text = given.get("ref") or given.get("to")
     result = ReadOptions(
         url=_url(given),
@@ -131,7 +132,7 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
             )
     if not given.get("message", "").strip():
         raise InvalidInput(
-            "option 'message' is missing. Hint: set the commit message by .option('message', ...)"
+            "option 'message' is missing", hint="set the commit message by .option('message', ...)"
         )
     return WriteOptions(
         url=_url(given),
@@ -163,10 +164,11 @@ def _url(given: Mapping[str, str]) -> str:
     url = given.get("url", "").strip()
     if not url:
         raise InvalidInput(
-            "option 'url' is missing. Hint: set .option('url', ...) to a server "
-            "(http://host/api/v2) or a store (sqlite:////path)"
+            "option 'url' is missing",
+            hint="set .option('url', ...) to a server "
+            "(http://host/api/v2) or a store (sqlite:////path)",
         )
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         return checked_url(url)
     if url.startswith("memory:"):
         raise InvalidInput("option 'url': memory is a store of one process, and Spark has several")

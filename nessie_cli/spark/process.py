@@ -11,13 +11,14 @@ from pathlib import Path
 from nessie_cli import reaching
 from nessie_cli.errors import NotAllowed, StoreNotFound
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.urls import is_server
 
 _SQLITE = "sqlite:///"
 
 
 def at_driver(url: str) -> str:
     """Returns the URL for all processes. Relative paths are relative to the driver's directory."""
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         return url
     path = url[len(_SQLITE) :] if url[: len(_SQLITE)].lower() == _SQLITE else url
     # `connect` checks all other schemes.

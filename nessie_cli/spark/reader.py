@@ -29,8 +29,8 @@ class Batches:
         for field in schema.fields:
             if field.name not in own:
                 raise InvalidInput(
-                    f"column {field.name}: table {table.name} has no such column. Hint: it has"
-                    f" {', '.join(own)}"
+                    f"column {field.name}: table {table.name} has no such column",
+                    hint=f"it has {', '.join(own)}",
                 )
             wanted, there = (
                 field.dataType.simpleString(),

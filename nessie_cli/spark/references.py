@@ -221,7 +221,7 @@ class Merge(Struct, frozen=True):
 
 def _pin_merge(repository: Repository, options: ReadOptions) -> Pinned:
     if options.since is None:
-        raise InvalidInput("option 'from' is missing. Hint: set it to the revision to merge")
+        raise InvalidInput("option 'from' is missing", hint="set it to the revision to merge")
     pinned = pin_heads(repository, options)
     if len(pinned.heads) != 1 or pinned.heads[0].type is not ReferenceType.BRANCH:
         raise InvalidInput("option 'to' must be one branch, the target of the merge")

@@ -31,7 +31,7 @@ class LogStream(DataSourceStreamReader):
         with at(options.place):
             if options.table not in STREAMED:
                 raise InvalidInput(
-                    f"table {options.table} is not a stream. Hint: {' and '.join(STREAMED)} are"
+                    f"table {options.table} is not a stream", hint=f"{' and '.join(STREAMED)} are"
                 )
             if options.at is not None:
                 raise InvalidInput("option 'at' is not allowed, because a stream has no end")
@@ -112,8 +112,9 @@ def _beyond(repository: Repository, after: str, before: str) -> int:
     if apart.common_ancestor != before:
         raise NotFound(
             f"commit {before} was read before, but is no longer in the history of {after}: "
-            "the reference has been moved. Hint: use a new checkpoint with the option "
-            f"from={apart.common_ancestor}, their merge base",
+            "the reference has been moved",
             before,
+            hint="use a new checkpoint with the option "
+            f"from={apart.common_ancestor}, their merge base",
         )
     return apart.ahead

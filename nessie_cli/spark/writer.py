@@ -87,12 +87,13 @@ def _check_columns(schema: StructType) -> None:
     for name in types:
         if name not in COLUMNS:
             raise InvalidInput(
-                f"column {name}: operations have no such column. Hint: select {', '.join(COLUMNS)}"
+                f"column {name}: operations have no such column",
+                hint=f"select {', '.join(COLUMNS)}",
             )
     for name in COLUMNS[:2]:
         if name not in types:
             raise InvalidInput(
-                f"column {name} is missing. Hint: operations have {', '.join(COLUMNS)}"
+                f"column {name} is missing", hint=f"operations have {', '.join(COLUMNS)}"
             )
     if not isinstance(types["operation"], StringType):
         raise InvalidInput(
@@ -121,7 +122,7 @@ def operation_of(row: Mapping[str, Any]) -> Operation:
     content, expected = row.get("content"), row.get("expected_content")
     if name not in OPERATIONS:
         raise InvalidInput(
-            f"row {key}: operation {name!r} is unknown. Hint: use {', '.join(OPERATIONS)}"
+            f"row {key}: operation {name!r} is unknown", hint=f"use {', '.join(OPERATIONS)}"
         )
     if name == "PUT":
         if content is None:

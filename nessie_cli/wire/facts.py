@@ -24,7 +24,6 @@ from nessie_cli.model import (
     CommitResult,
     Conflict,
     ContentKey,
-    Entry,
     LogEntry,
     MergeDetail,
     MergeResult,
@@ -37,7 +36,6 @@ from nessie_cli.wire.encode import (
     encode_commit_meta,
     encode_commit_result,
     encode_conflict,
-    encode_entry,
     encode_error_line,
     encode_key,
     encode_log_entry,
@@ -198,11 +196,6 @@ def commit_with_facts(result: CommitResult) -> Json:
 def log_entry_with_facts(entry: LogEntry) -> Json:
     """Encodes a commit of a log with its height."""
     return encode_log_entry(entry) | {"height": entry.height}
-
-
-def entry_with_facts(entry: Entry) -> Json:
-    """Encodes a key of a commit's state with its value hash and cache key."""
-    return encode_entry(entry) | {"valueHash": entry.value_hash, "cacheKey": entry.cache_key}
 
 
 def reflog_entry(entry: ReflogEntry) -> Json:

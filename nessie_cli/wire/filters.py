@@ -83,7 +83,7 @@ def _check_steps(kind: FilterKind, text: str, values: Mapping[str, Any]) -> None
     rounded = tuple((name, size.rounded()) for name, size in sizes.items())
     if _steps(kind, text, rounded) > MOST_STEPS:
         raise InvalidInput(
-            "filter: could take too long for a record. Hint: use fewer and smaller loops and texts"
+            "filter: could take too long for a record", hint="use fewer and smaller loops and texts"
         )
 
 

@@ -54,8 +54,8 @@ class Staged(Struct, frozen=True):
 class Batch(Struct, frozen=True):
     """The staged operations in order, with the starting hash, the branch and the store.
 
-    `request_id` is that of a submission with unknown outcome. `branch` and `store` are None in
-    batches of versions before 1.0.
+    `request_id` is that of a submission with unknown outcome. `branch` and `store` are None in a
+    batch that is not kept in a file, such as that of a dry run.
     """
 
     begun_at: str
@@ -112,11 +112,9 @@ def decode_document(document: Any, place: str) -> Batch:
     """Decodes the parsed JSON of a batch file."""
     if not isinstance(document, Mapping) or document.get("version") != VERSION:
         raise InvalidInput(f"{place} is not a batch file of version {VERSION}")
-    begun_at, operations, request_id, store = (
-        document.get(name) for name in ("begunAt", "operations", "requestId", "store")
+    begun_at, operations, request_id, branch, store = (
+        document.get(name) for name in ("begunAt", "operations", "requestId", "branch", "store")
     )
-    # Versions before 1.0 wrote the branch of a submission as `sentTo`.
-    branch = document.get("branch", document.get("sentTo"))
     texts = (request_id, branch, store)
     if (
         not isinstance(begun_at, str)

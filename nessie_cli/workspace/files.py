@@ -55,8 +55,8 @@ def _open_regular(path: Path, flags: int) -> int:
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     raise InvalidInput(
-        f"{path} cannot be used: it is not a regular file. Hint: remove it, and restore the file"
-        " if you have a copy"
+        f"{path} cannot be used: it is not a regular file",
+        hint="remove it, and restore the file if you have a copy",
     )
 
 
@@ -121,8 +121,8 @@ def locked(
         if not _lock(file, wait=False):
             if hook.startswith("pre-"):
                 raise NotAllowed(
-                    f"{path.parent} cannot be changed while its hook {hook} runs. Hint: use a"
-                    " post- hook"
+                    f"{path.parent} cannot be changed while its hook {hook} runs",
+                    hint="use a post- hook",
                 )
             with waiting():
                 _lock(file, wait=True)

@@ -211,7 +211,7 @@ def working_folder() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         raise InvalidInput(
-            "the current folder has been deleted. Hint: `cd` to a folder that exists"
+            "the current folder has been deleted", hint="`cd` to a folder that exists"
         ) from None
 
 

@@ -148,7 +148,11 @@ def parse_name(text: str) -> tuple[str, ...]:
 
 
 class UnknownSetting(InvalidInput):
-    """No setting has this name."""
+    """No setting has this name. `other` is the name of the setting that was meant, if known."""
+
+    def __init__(self, message: str, other: str = "") -> None:
+        super().__init__(message)
+        self.other = other
 
 
 def known(text: str) -> Known:
@@ -164,9 +168,9 @@ def known(text: str) -> Known:
         ):
             return candidate
     refuse_secret(text, None)
-    other = _OTHER_NAMES.get(text)
+    other = _OTHER_NAMES.get(text, "")
     raise UnknownSetting(
-        f"there is no setting '{text}'" + (f"; here it is called '{other}'" if other else "")
+        f"there is no setting '{text}'" + (f"; here it is called '{other}'" if other else ""), other
     )
 
 

@@ -172,7 +172,8 @@ def unmodified(
     if any(item.key == key and not isinstance(item.operation, Unchanged) for item in staged):
         raise InvalidInput(
             f"key '{key}': the batch already changes it, so it cannot be required to stay"
-            f" unmodified. Hint: `nessie reset {key}` unstages the change"
+            f" unmodified",
+            hint=f"`nessie reset {key}` unstages the change",
         )
     if _other_of(staged, key) is not None:
         return staged

@@ -44,7 +44,9 @@ class StashFile:
         """Returns one of them. Raises `NothingStaged`, or `InvalidInput` for a wrong number."""
         found = self.read()
         if not found:
-            raise NothingStaged("the stash is empty. Hint: `nessie stash` stashes the staged batch")
+            raise NothingStaged(
+                "the stash is empty", hint="`nessie stash` stashes the staged batch"
+            )
         if not 0 <= number < len(found):
             raise InvalidInput(
                 f"{number}: the stash has {len(found)} batch{'' if len(found) == 1 else 'es'},"

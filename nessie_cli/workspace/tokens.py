@@ -63,10 +63,10 @@ class TokenFile:
 def token_file(*names: str) -> TokenFile:
     """Returns the file for a client, by server, client id, grant and scopes."""
     digest = hashlib.sha256("\0".join(names).encode()).hexdigest()[:32]
-    return TokenFile(Path(state(), "tokens", f"{digest}.json"))
+    return TokenFile(state() / "tokens" / f"{digest}.json")
 
 
 def login_file(server: str) -> TokenFile:
     """Returns the file with the token that `nessie login` got for a server."""
     digest = hashlib.sha256(server.encode()).hexdigest()[:32]
-    return TokenFile(Path(state(), "tokens", f"{digest}.token"))
+    return TokenFile(state() / "tokens" / f"{digest}.token")

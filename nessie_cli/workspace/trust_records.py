@@ -5,12 +5,10 @@ text file: `workspaces` has the workspaces that `nessie init` made, `servers` th
 login`.
 """
 
-# os.path: importing pathlib takes longer than a keystroke of completion may.
-# ruff: noqa: PTH103, PTH116, PTH117, PTH118, PTH123
-
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nessie_cli.workspace import environment, trust
@@ -70,7 +68,7 @@ def _without(lines: Iterable[str], path: str) -> list[str]:
 
 
 def _set_identity(path: str, identity: str) -> bool:
-    file = os.path.join(path, FOLDER, _IDENTITY)
+    file = Path(path, FOLDER, _IDENTITY)
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
         descriptor = os.open(file, flags, 0o600)
@@ -88,7 +86,7 @@ def _identity(path: str) -> str | None:
     try:
         # Opening a pipe would wait for a writer.
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-        descriptor = os.open(os.path.join(path, FOLDER, _IDENTITY), flags)
+        descriptor = os.open(Path(path, FOLDER, _IDENTITY), flags)
         try:
             text = os.read(descriptor, _LENGTH + 1).decode("ascii", "replace").strip()
         finally:
@@ -100,9 +98,9 @@ def _identity(path: str) -> str | None:
 
 def _owners(path: str) -> set[int] | None:
     """Returns the owners of a folder, its `.nessie/`, and a link to it; None if unknown."""
-    folder = os.path.join(path, FOLDER)
+    folder = Path(path, FOLDER)
     try:
-        return {os.stat(path).st_uid, os.lstat(folder).st_uid, os.stat(folder).st_uid}
+        return {Path(path).stat().st_uid, folder.lstat().st_uid, folder.stat().st_uid}
     except OSError:
         return None
 
@@ -110,13 +108,13 @@ def _owners(path: str) -> set[int] | None:
 def safe_directories() -> list[str]:
     """Returns the absolute `safe-directories` of system, user and environment, resolved."""
     named = environment.variable(environment.SAFE_DIRECTORIES)
-    found = named.split(os.pathsep) if named else []
+    folders = named.split(os.pathsep) if named else []
     for path in (system_config(), user_config()):
-        found += _listed(path, SAFE_DIRECTORIES, os.pathsep)
+        folders += _listed(path, SAFE_DIRECTORIES, os.pathsep)
     return [
         _resolved(entry)
-        for text in found
-        if (entry := home(text.strip())) == trust.EVERYWHERE or os.path.isabs(entry)
+        for text in folders
+        if (entry := home(text.strip())) == trust.EVERYWHERE or Path(entry).is_absolute()
     ]
 
 
@@ -162,11 +160,6 @@ def _profile_urls() -> list[str]:
     ]
 
 
-def accepted_servers() -> list[str]:
-    """Returns the servers of `nessie login` and the databases of `nessie init`, oldest first."""
-    return _records(_SERVERS)
-
-
 def record_server(url: str) -> bool:
     """Records that the user named this server. Returns whether that was possible."""
     return _change(_SERVERS, lambda lines: lines if url in lines else [*lines, url])
@@ -203,27 +196,25 @@ def _words(text: str | None) -> list[str]:
     return text.replace(",", " ").split() if text else []
 
 
-def _listed(path: str, name: str, separator: str | None) -> list[str]:
+def _listed(path: Path, name: str, separator: str | None) -> list[str]:
     """Returns a list of a settings file: an array of strings, or one text with separators."""
     # Most files do not contain the word, and need no parser.
     if name not in _text(path):
         return []
-    from pathlib import Path
-
     from nessie_cli.workspace.settings import Settings
 
-    found = Settings(Path(path)).texts_of(name)
-    parts = [
-        part for text in found for part in (text.split(separator) if separator else _words(text))
+    entries = [
+        entry
+        for text in Settings(path).texts_of(name)
+        for entry in (text.split(separator) if separator else _words(text))
     ]
-    return [part for part in parts if part.strip()]
+    return [entry for entry in entries if entry.strip()]
 
 
-def _text(path: str) -> str:
+def _text(path: Path) -> str:
     """Returns the text of a file, or an empty one if it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
+        return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return ""
 
@@ -232,29 +223,25 @@ def _records(name: str) -> list[str]:
     folder = state()
     # The path is relative for a user without a home.
     return (
-        [line for line in _text(os.path.join(folder, name)).split("\n") if line]
-        if os.path.isabs(folder)
-        else []
+        [line for line in _text(folder / name).split("\n") if line] if folder.is_absolute() else []
     )
 
 
 def _change(name: str, change: Callable[[list[str]], list[str]]) -> bool:
     """Changes a file of records under its lock. Returns False if that is not possible."""
-    from pathlib import Path
-
     from nessie_cli.errors import StoreUnavailable
     from nessie_cli.workspace.files import locked, replace_text
 
     folder = state()
-    if not os.path.isabs(folder):
+    if not folder.is_absolute():
         return False
     try:
-        os.makedirs(folder, mode=0o700, exist_ok=True)
-        with locked(Path(folder, f"{name}.lock")):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with locked(folder / f"{name}.lock"):
             before = _records(name)
             after = change(before)
             if after != before:
-                replace_text(Path(folder, name), "".join(f"{line}\n" for line in after))
+                replace_text(folder / name, "".join(f"{line}\n" for line in after))
     except (OSError, StoreUnavailable, UnicodeEncodeError):
         return False
     return True

@@ -10,9 +10,9 @@
     ref = "main"
 """
 
-from pathlib import Path
 from typing import NamedTuple
 
+from nessie_cli.workspace.locations import user_config
 from nessie_cli.workspace.settings import Settings
 
 
@@ -24,16 +24,9 @@ class Profile(NamedTuple):
     ref: str | None
 
 
-def user_config_path() -> Path:
-    """Returns the path of the user's configuration."""
-    from platformdirs import user_config_path as folder
-
-    return folder("nessie") / "config.toml"
-
-
 def user_settings() -> Settings:
     """Returns the user's configuration."""
-    return Settings(user_config_path())
+    return Settings(user_config())
 
 
 def default_profile() -> Profile | None:

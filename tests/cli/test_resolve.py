@@ -366,11 +366,12 @@ def test_the_answers_about_a_batch_are_current_and_proposed(nessie, batch) -> No
     assert len(staged(nessie)) == 1
 
 
-def test_ours_and_theirs_still_decide_about_a_batch_with_a_warning(nessie, batch) -> None:
-    ran = nessie("resolve", "--theirs", "db.orders", "--ours", "db.items")
-    assert (ran.code, staged(nessie)) == (0, ["db.orders"])
-    assert "warning: for a batch --ours is called --current" in ran.err
-    assert "warning: for a batch --theirs is called --proposed" in ran.err
+@pytest.mark.parametrize("option", ["--ours", "--theirs"])
+def test_ours_and_theirs_belong_to_a_merge(nessie, batch, option) -> None:
+    before = staged(nessie)
+    ran = nessie("resolve", option, "db.orders")
+    assert (ran.code, "--current and --proposed" in ran.err) == (2, True), ran
+    assert staged(nessie) == before
 
 
 def test_current_and_proposed_belong_to_a_batch(nessie, merging) -> None:

@@ -84,10 +84,6 @@ def test_settings_are_offered_by_name(here, said):
 
 
 def test_aliases_and_plug_ins_are_commands(here, said, words, tmp_path, monkeypatch):
-    from nessie_cli.workspace.locations import user_config
-    from nessie_cli.workspace.user import user_config_path
-
-    assert user_config() == str(user_config_path())
     (tmp_path / "config/nessie").mkdir(parents=True)
     (tmp_path / "config/nessie/config.toml").write_text(
         '[alias]\nlg = "log --oneline"\nloud = "commit -m \'it is loud\'"\nlog = "show"\n'

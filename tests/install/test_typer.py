@@ -17,10 +17,10 @@ ROOT = Path(__file__).parents[2]
 
 
 def oldest() -> str:
-    """Returns the lower bound in pyproject.toml, which is the only bound."""
+    """Returns the lower bound in pyproject.toml. The upper one is only for the speed."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     bound = next(one for one in project["dependencies"] if one.startswith("typer"))
-    return re.fullmatch(r"typer>=([0-9.]+)", bound)[1]
+    return re.fullmatch(r"typer>=([0-9.]+),<[0-9.]+", bound)[1]
 
 
 @pytest.fixture(scope="module", params=["oldest", "newest"])

@@ -32,6 +32,7 @@ _DIGITS = re.compile(
 )
 _REQUEST = re.compile(r'(?<="requestId":")[0-9a-f]{16,32}(?=")')
 _SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
+_AGO = re.compile(r"\bjust now\b|\b\d+ (?:second|minute|hour|day|week|month|year)s? ago\b")
 _VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
 _SCRIPT = re.compile(r'"(script|help|text|token|tokenId|fact)":"(?:[^"\\]|\\.)*"')
 """Long texts that have their own tests, and random texts."""
@@ -144,6 +145,7 @@ class _Namer:
         text = _VERSIONS.sub(r'"\1":"<\1>"', _SCRIPT.sub(r'"\1":"<\1>"', text))
         text = _DIGITS.sub(lambda match: self._name(match.lastgroup or "", match[0]), text)
         text = _SHORT.sub(lambda match: self._short(match[0]), text)
+        text = _AGO.sub("<ago>", text)
         return _REQUEST.sub(lambda match: self._name("request", match[0]), text)
 
     def _short(self, digits: str) -> str:

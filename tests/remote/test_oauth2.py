@@ -17,7 +17,6 @@ from nessie_cli.repository.access import (
     Grant,
     OAuth2,
     OAuth2Tokens,
-    header_at_hand,
     read_tokens,
     write_tokens,
 )
@@ -265,17 +264,6 @@ def test_invalid_stored_tokens_are_ignored(cache: TokenFile, text: str) -> None:
     with cache.locked():
         cache.write(text)
     assert read_tokens(cache) is None
-
-
-def test_completion_uses_only_the_stored_token(issuer: Issuer, cache: TokenFile) -> None:
-    access = Access(client(issuer, cache))
-    assert header_at_hand(access) is None
-    with source(client(issuer, cache)) as tokens:
-        tokens.header()
-    assert header_at_hand(access) == "Bearer token-1"
-    old(cache, age=3590, lifetime=3600)
-    assert header_at_hand(access) is None
-    assert issuer.grants == ["client_credentials"]
 
 
 # -- documents changed by an attacker or a mistake -----------------------------------------------

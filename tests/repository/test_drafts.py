@@ -148,8 +148,9 @@ def test_the_draft_of_a_merge_lists_changes_and_reachable_commits(
     assert draft.parents == heads
     assert draft.sources == heads[1:]
     # All changes of the source's commits, whether the merge takes them or not.
-    assert sorted(draft.reached_changes()) == [(A, TABLE), (B, None), (C, TABLE)]
-    assert list(draft.reached_changes([heads[1]])) == []
+    reached = [change for hash_ in draft.reached_commits() for change in draft.changes_of(hash_)]
+    assert sorted(reached) == [(A, TABLE), (B, None), (C, TABLE)]
+    assert list(draft.reached_commits([heads[1]])) == []
 
 
 def test_a_merge_in_conflict_has_a_draft(repository: Repository) -> None:

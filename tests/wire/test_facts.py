@@ -23,7 +23,6 @@ from nessie_cli.model import (
     Conflict,
     ConflictType,
     ContentKey,
-    Entry,
     IcebergTable,
     LogEntry,
     MergeBehavior,
@@ -158,11 +157,6 @@ def test_other_shapes_only_gain_attributes():
     result = CommitResult(MAIN, {KEY: "i"}, applied=False)
     assert facts.commit_with_facts(result) == encode.encode_commit_result(result) | {
         "wasApplied": False
-    }
-    entry = Entry(KEY, "ICEBERG_TABLE", "i", "ff")
-    assert facts.entry_with_facts(entry) == encode.encode_entry(entry) | {
-        "valueHash": "ff",
-        "cacheKey": "i:ff",
     }
     logged = LogEntry(BY, 7)
     assert facts.log_entry_with_facts(logged) == encode.encode_log_entry(logged) | {"height": 7}

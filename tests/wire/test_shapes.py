@@ -184,7 +184,6 @@ WRITTEN = [
     (documents.Merge, facts.merge_with_facts(MERGE)),
     (documents.MergeDetailOfOurs, merge_detail(PLACED)),
     (documents.LogEntry, facts.log_entry_with_facts(LOGGED)),
-    (documents.Entry, facts.entry_with_facts(ENTRY)),
     (documents.ReflogEntry, facts.reflog_entry(MOVE)),
     (documents.Problem, facts.problem(Problem(ProblemKind.DAMAGED, "w", "m"))),
     (

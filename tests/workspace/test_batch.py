@@ -149,7 +149,7 @@ def test_an_empty_batch_has_no_file(file, workspace):
             "missing or has the wrong type",
         ),
         (
-            '{"version": 1, "begunAt": "a", "requestId": "b", "sentTo": 7, "operations": []}',
+            '{"version": 1, "begunAt": "a", "requestId": "b", "branch": 7, "operations": []}',
             "missing or has the wrong type",
         ),
         (

@@ -35,7 +35,7 @@ OTHERWISE = "reading"
 def watched(repository: Repository, busy: Busy) -> Repository:
     """Returns the repository, wrapped so that slow operations are reported."""
     where = ""
-    if repository.url.startswith(("http://", "https://")):
+    if repository.is_remote:
         from urllib.parse import urlsplit
 
         where = f", waiting for {urlsplit(repository.url).hostname}"

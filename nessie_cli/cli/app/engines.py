@@ -54,13 +54,9 @@ def spark_session(app: Invocation, *, brief: bool = False) -> Iterator[Any]:
     `ModuleNotFoundError` without PySpark; failures of Spark are raised as errors of
     `nessie_cli.errors`.
     """
-    from nessie_cli.cli.app.progress import progress_of
-
     import_module("pyspark")
     environment.spark_for_this_python(brief=brief)
     from nessie_cli.spark import session
 
-    # Commands that are not brief report their progress themselves.
-    progress = progress_of(app, "Spark tasks") if brief else app.at_work("running on Spark")
-    with progress as report, session("nessie", report) as spark:
+    with app.at_work("Spark tasks") as work, session("nessie", work) as spark:
         yield spark

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.global_options import GlobalOptions
 from nessie_cli.errors import InvalidInput
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     import typer
 
     from nessie_cli.cli.app.output import Output
+    from nessie_cli.cli.app.progress import Work
     from nessie_cli.cli.app.store_choice import StoreChoice
     from nessie_cli.cli.hooks.guard import Hooks
-    from nessie_cli.model.progress import Progress
     from nessie_cli.render.busy import Busy
     from nessie_cli.render.spans import Span
     from nessie_cli.render.terminal import Terminal
@@ -113,12 +113,20 @@ class Invocation:
 
         return Busy(sys.stderr)
 
-    def at_work(self, what: str) -> AbstractContextManager[Progress]:
-        """Shows `what` on the terminal while the block runs, once it takes over a second.
+    def at_work(self, activity: str) -> Work:
+        """Shows the progress of a block that takes over a second, and nothing with `--quiet`.
 
-        The block may report its progress. The context manager can be entered repeatedly.
+        On a terminal it is a bar, otherwise an occasional line if the block reports its progress.
+        The context manager can be entered repeatedly.
         """
-        return self._busy.at_work(what) if self._busy else nullcontext(_ignore_progress)
+        if self._busy is not None:
+            return self._busy.at_work(activity)
+        from nessie_cli.cli.app.progress import WorkInLines
+
+        return WorkInLines(activity, None if self.options.quiet else self._print_progress)
+
+    def _print_progress(self, line: str) -> None:
+        self.err.print_line(line)
 
     def batch_file(self) -> BatchFile:
         """The batch file of the workspace. Raises `StoreNotFound` if there is no workspace."""
@@ -229,8 +237,8 @@ class Invocation:
         spec = self.head
         if spec.name is None or spec.hash or spec.steps:
             raise InvalidInput(
-                f"{spec} is a commit, but this command needs a branch or tag. Hint: name one"
-                " with --ref"
+                f"{spec} is a commit, but this command needs a branch or tag",
+                hint="name one with --ref",
             )
         return spec.name
 
@@ -308,19 +316,3 @@ class Invocation:
     def note(self, line: str) -> None:
         """Prints a remark on stderr, unless `--quiet` is set."""
         self.output.note(line)
-
-    def answer(self, document: Any) -> None:
-        """Prints the JSON document of this command."""
-        self.output.print_document(document)
-
-    def answer_listing(self, name: str, documents: Iterable[Any], **more: Any) -> None:
-        """Prints a listing while it is read.
-
-        With `--jsonl` each record is a line. Otherwise the records are the attribute `name` of one
-        document.
-        """
-        self.output.print_listing(name, documents, **more)
-
-
-def _ignore_progress(_done: int, _total: int | None) -> None:
-    """Does nothing."""

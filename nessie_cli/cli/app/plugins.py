@@ -40,7 +40,7 @@ def run_plugin(app: Invocation, words: Sequence[str]) -> None:
     except OSError as error:
         reason = f"the plug-in cannot be run: {error.strerror}"
         raise NessieError(
-            f"{path}: {reason}. Hint: a script begins with a line such as #!/bin/sh"
+            f"{path}: {reason}", hint="a script begins with a line such as #!/bin/sh"
         ) from None
 
 

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import partial
-
-from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.model.progress import Progress
+from collections.abc import Callable
+from typing import Protocol, Self
 
 PACE = 15.0
 """Seconds between two progress lines."""
@@ -18,40 +13,43 @@ Report = Callable[[str, int, int | None], None]
 """Progress callback: the current activity, the amount done, and the total (None if unknown)."""
 
 
-@contextmanager
-def reporting(call: Invocation, what: str) -> Iterator[Report]:
-    """Reports progress on `what` while the block runs, as a bar on a terminal, else as lines.
+class Work(Protocol):
+    """Work that runs while its block is entered. It is a `Progress` callback."""
 
-    Does nothing with `--quiet`.
-    """
-    if sys.stderr.isatty() or call.options.quiet:
-        with call.at_work(what) as progress:
-            yield _shown(progress)
-        return
-    last = time.monotonic()
+    def __call__(self, done: int, total: int | None) -> None:
+        """Reports progress."""
 
-    def report(words: str, done: int, total: int | None) -> None:
-        nonlocal last
-        if time.monotonic() - last >= PACE:
-            last = time.monotonic()
-            of = f" of {total:,}" if total else ""
-            call.err.print_line(f"{words}: {done:,}{of}")
+    def report(self, activity: str, done: int, total: int | None) -> None:
+        """Reports progress of work with several activities."""
 
-    yield report
+    def __enter__(self) -> Self:
+        """Starts or resumes the work."""
+
+    def __exit__(self, *_: object) -> None:
+        """Pauses or ends the work."""
 
 
-@contextmanager
-def progress_of(call: Invocation, what: str) -> Iterator[Progress]:
-    """Reports the progress of work that has a single activity."""
-    with reporting(call, what) as report:
-        yield partial(report, what)
+class WorkInLines:
+    """Work that is not shown on a terminal: `print_line` gets an occasional line, if it is set."""
 
+    def __init__(self, activity: str, print_line: Callable[[str], None] | None) -> None:
+        self._activity = activity
+        self._print_line = print_line
+        self._last = time.monotonic()
 
-def _shown(progress: Callable[[int, int | None], None]) -> Report:
-    def report(words: str, done: int, total: int | None) -> None:
-        # The bar on a terminal has its own description.
-        if hasattr(progress, "what"):
-            progress.what = words
-        progress(done, total)
+    def __call__(self, done: int, total: int | None) -> None:
+        """Reports progress."""
+        self.report(self._activity, done, total)
 
-    return report
+    def report(self, activity: str, done: int, total: int | None) -> None:
+        """Reports progress of work with several activities."""
+        if self._print_line and time.monotonic() - self._last >= PACE:
+            self._last = time.monotonic()
+            self._print_line(f"{activity}: {done:,}" + (f" of {total:,}" if total else ""))
+
+    def __enter__(self) -> Self:
+        """Starts or resumes the work."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Pauses or ends the work."""

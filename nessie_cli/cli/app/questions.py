@@ -40,4 +40,4 @@ def confirm(app: Invocation, question: str, *, yes: bool) -> None:
     if yes or app.wants_json or not sys.stdin.isatty():
         return
     if not is_yes(app.err, question):
-        raise Interrupted("not confirmed, so nothing was done. Hint: --yes skips the question")
+        raise Interrupted("not confirmed, so nothing was done", hint="--yes skips the question")

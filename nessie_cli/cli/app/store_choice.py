@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput, SettingNotFound, StoreNotFound
+from nessie_cli.repository.urls import is_server
 from nessie_cli.workspace import environment as env
 from nessie_cli.workspace.folder import find_workspace, store_name, working_folder
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
@@ -20,15 +21,6 @@ if TYPE_CHECKING:
     from nessie_cli.repository.access import Access
     from nessie_cli.workspace.folder import Workspace
     from nessie_cli.workspace.user import Profile
-
-NO_STORE = (
-    "no store: no workspace in this folder or a parent, and no --store, NESSIE_STORE or default"
-    " profile. Hint: `nessie init` creates one"
-)
-NO_WORKSPACE = (
-    "no workspace in this folder or a parent. Hint: `nessie init` creates one; with -m, `nessie"
-    " content` commits without one"
-)
 
 
 class StoreChoice:
@@ -67,7 +59,10 @@ class StoreChoice:
             raise self.found_workspace.refusal(
                 "it is ignored while an option or a variable names the store"
             )
-        raise StoreNotFound(NO_WORKSPACE)
+        raise StoreNotFound(
+            "no workspace in this folder or a parent",
+            hint="`nessie init` creates one; with -m, `nessie content` commits without one",
+        )
 
     @cached_property
     def profile(self) -> Profile | None:
@@ -103,7 +98,11 @@ class StoreChoice:
         named = self.profile.store if self.profile_name and self.profile else None
         url = named or self.nearer_store or (self.profile.store if self.profile else None)
         if url is None:
-            raise StoreNotFound(NO_STORE)
+            raise StoreNotFound(
+                "no store: no workspace in this folder or a parent, and no --store, NESSIE_STORE or"
+                " default profile",
+                hint="`nessie init` creates one",
+            )
         return url
 
     def refuse_two_stores(self) -> None:
@@ -134,7 +133,7 @@ class StoreChoice:
 
         They belong to the profile or workspace that names the URL.
         """
-        if not url.startswith(("http://", "https://")):
+        if not is_server(url):
             return None
         from nessie_cli.cli.app.access import access_of
 

@@ -14,7 +14,6 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.app.result import Listing
 from nessie_cli.cli.audit.advice import advice
 from nessie_cli.errors import ContentNotFound
@@ -162,7 +161,7 @@ def _audit_here(
 
     keys = KeyRange(prefix=prefix) if prefix else KeyRange()
     entries = app.repository().entries(f"@{at}", keys, content=True)
-    with progress_of(app, "reading the files of tables") as progress:
+    with app.at_work("reading the files of tables") as progress:
         yield from local_findings(entries, counts, progress, Files(of_s3()))
 
 

@@ -39,7 +39,7 @@ class Revisions:
             self._repository.references(ReferenceType(kind) if kind else None, prefix=word)
         )
         found.sort(key=lambda reference: reference.name)
-        described = len(found) <= _DESCRIBED and not self._repository.url.startswith("http")
+        described = len(found) <= _DESCRIBED and not self._repository.is_remote
         return [
             (one.name, _joined(one.type.lower(), self._subject(one.hash) if described else ""))
             for one in found

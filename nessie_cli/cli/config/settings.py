@@ -20,8 +20,8 @@ from nessie_cli.workspace.known import (
     names,
     parse_name,
 )
+from nessie_cli.workspace.locations import user_config
 from nessie_cli.workspace.settings import Settings
-from nessie_cli.workspace.user import user_config_path
 
 
 class Setting(Result, frozen=True):
@@ -81,18 +81,17 @@ def known_setting(name: str, scope: Scope | None) -> Known:
             fnmatchcase(name, setting.name) for setting in REPOSITORY
         ):
             raise InvalidInput(
-                f"{name} is a setting of the repository. Hint: add --repository"
+                f"{name} is a setting of the repository", hint="add --repository"
             ) from None
-        # A message with a semicolon already suggests the correct setting.
         known_names = names(REPOSITORY if scope is Scope.REPOSITORY else KNOWN)
         # The second word of `protect.main` is the user's own.
         own = [*name.split("."), ""][1]
         choices = [choice.replace("NAME", own or "NAME") for choice in known_names]
-        near = did_you_mean(name, choices) if ";" not in error.message else ""
+        near = "" if error.other else did_you_mean(name, choices)
         raise UnknownSetting(error.message + near) from None
     if scope and scope not in found.scopes:
         where = " or ".join(f"--{allowed}" for allowed in found.scopes)
-        raise InvalidInput(f"{name} is not a setting of the {scope}. Hint: use {where}")
+        raise InvalidInput(f"{name} is not a setting of the {scope}", hint=f"use {where}")
     return found
 
 
@@ -105,9 +104,7 @@ def settings_file(app: Invocation, scope: Scope) -> Settings | None:
 
 def settings_path(app: Invocation, scope: Scope) -> Path:
     """Returns the path of the user's or workspace's settings."""
-    return (
-        app.store.need_workspace().config_path if scope is Scope.WORKSPACE else user_config_path()
-    )
+    return app.store.need_workspace().config_path if scope is Scope.WORKSPACE else user_config()
 
 
 def _joined(parts: tuple[str, ...]) -> str:

@@ -17,7 +17,7 @@ def scope_to_write(app: Invocation, name: str, scope: Scope | None) -> Scope:
         return allowed[0]
     if app.store.workspace is None:
         raise InvalidInput(
-            f"{name}: there is no workspace here. Hint: --user writes it to your own settings"
+            f"{name}: there is no workspace here", hint="--user writes it to your own settings"
         )
     return Scope.WORKSPACE
 
@@ -48,7 +48,7 @@ def with_value(app: Invocation, name: str, value: str, scope: Scope) -> str:
     separator = known_setting(name, scope).separator
     file = settings_file(app, scope)
     if not separator or file is None:
-        raise InvalidInput(f"{name} is not a list. Hint: omit --add")
+        raise InvalidInput(f"{name} is not a list", hint="omit --add")
     values = [part for text in file.texts_of(name) for part in text.split(separator) if part]
     return separator.join(values if value in values else [*values, value])
 

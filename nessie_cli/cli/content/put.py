@@ -116,6 +116,6 @@ def _check_id(content: Content, current: Content | None, key: ContentKey, what: 
             " contents"
         )
     raise InvalidInput(
-        f"{what} {content.id}: key '{key}' has the content id {current.id}. Hint: `nessie content"
-        " replace` replaces it by a new content, which gets a new id"
+        f"{what} {content.id}: key '{key}' has the content id {current.id}",
+        hint="`nessie content replace` replaces it by a new content, which gets a new id",
     )

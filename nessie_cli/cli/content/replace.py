@@ -65,8 +65,8 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
         check_ids(key, content)
     elif given_fields(options):
         raise InvalidInput(
-            "replace keeps no field of the old content. Hint: set --type with all fields,"
-            " --from-metadata or --content"
+            "replace keeps no field of the old content",
+            hint="set --type with all fields, --from-metadata or --content",
         )
 
     def change(staged: StagedList, state: State) -> StagedList:

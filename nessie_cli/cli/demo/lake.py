@@ -56,7 +56,7 @@ def run(options: Options, app: Invocation) -> ExampleLake:
     root = Path(options.folder).absolute()
     for name in (FOLDER, WAREHOUSE):
         if (root / name).exists():
-            raise FileExists(f"{root / name} already exists. Hint: name another folder", name)
+            raise FileExists(f"{root / name} already exists", name, hint="name another folder")
     # First, so that nothing is made without PyIceberg.
     from nessie_cli.iceberg.example_lake import fill
 

@@ -11,9 +11,10 @@ from nessie_cli.cli.doctor.check import Check, Status
 from nessie_cli.cli.doctor.installed import installed
 from nessie_cli.errors import NessieError, StoreNotFound
 from nessie_cli.render.spans import Column, Span
+from nessie_cli.workspace.locations import user_config
 from nessie_cli.workspace.secrets import without_secrets
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
-from nessie_cli.workspace.user import user_config_path, user_settings
+from nessie_cli.workspace.user import user_settings
 
 EXAMPLES = ("nessie doctor", "nessie doctor --ref feature", "nessie doctor --json")
 NOT_USABLE = 7
@@ -84,8 +85,8 @@ def show(result: Diagnosis, output: Output) -> None:
 
 
 def _user_settings() -> Check:
-    path = str(user_config_path())
-    if not user_config_path().exists():
+    path = str(user_config())
+    if not user_config().exists():
         return Check("user settings", Status.ABSENT, f"{path} does not exist")
     try:
         user_settings().check()

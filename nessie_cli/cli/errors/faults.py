@@ -18,7 +18,8 @@ def fault_of(error: BaseException) -> errors.NessieError:
         return errors.NessieError(f"{where}{error.strerror}")
     if isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name or "")):
         return errors.NessieError(
-            f"the package {error.name} is not installed. Hint: `pip install 'nessie-cli[{extra}]'`"
+            f"the package {error.name} is not installed",
+            hint=f"`pip install 'nessie-cli[{extra}]'`",
         )
     return errors.NessieError(
         f"internal error: {type(error).__name__}: {error}; run with --debug to see where"

@@ -9,11 +9,8 @@ from nessie_cli import errors
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.model import ContentKey
+from nessie_cli.repository.urls import is_server
 
-_OF_REFLOG = (
-    "`nessie reflog REF` lists earlier hashes of a reference; REF@HASH and REF*yesterday name"
-    " earlier revisions"
-)
 _LISTING: Mapping[type[errors.NotFound], str] = {
     errors.ReferenceNotFound: "`nessie branch` and `nessie tag` list the references",
     errors.ContentNotFound: "`nessie content list` lists the keys",
@@ -36,13 +33,13 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
             _unrelated(error) or _without_current_reference(error, app) or _near_names(error, app)
         )
     if isinstance(error, errors.StoreNotFound):
-        return _of_pynessie() if "nessie init" in error.message else _how_to_make(error)
+        return _how_to_make(error.name) if error.name else _of_pynessie()
     if isinstance(error, errors.StoreUnavailable):
         return _of_store(error, app)
     if isinstance(error, errors.ReferenceMoved):
         lines = [line for conflict in error.conflicts for line in error.resolutions(conflict)]
         return [f"`{line.command}` repeats it at the current commit" for line in lines]
-    return [_OF_REFLOG] if isinstance(error, errors.InvalidInput) and "@{" in error.message else []
+    return []
 
 
 def _of_store(error: errors.StoreUnavailable, app: Invocation) -> list[str]:
@@ -52,18 +49,16 @@ def _of_store(error: errors.StoreUnavailable, app: Invocation) -> list[str]:
     return ["`nessie fsck` lists all damage"] if is_damage else []
 
 
-def _how_to_make(error: errors.StoreNotFound) -> list[str]:
+def _how_to_make(url: str) -> list[str]:
     """Hints how to create a store. This is impossible through a server."""
-    return (
-        [] if error.message.startswith("server ") else ["`nessie init --store URL` creates a store"]
-    )
+    return [] if is_server(url) else ["`nessie init --store URL` creates a store"]
 
 
 def _of_pynessie() -> list[str]:
     """Names the setting that replaces pynessie's settings, which are not read."""
-    from nessie_cli.workspace.user import user_config_path
+    from nessie_cli.workspace.locations import user_config
 
-    path = user_config_path().with_name("config.yaml")
+    path = user_config().with_name("config.yaml")
     return (
         [
             (
@@ -114,7 +109,7 @@ def _without_current_reference(error: errors.NotFound, app: Invocation) -> list[
     workspace, name = app.store.workspace, error.name
     if (
         not isinstance(error, errors.ReferenceNotFound)
-        or "Hint:" in error.message
+        or error.hint
         or not workspace
         or workspace.current_reference() != name
     ):

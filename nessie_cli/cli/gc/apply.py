@@ -7,7 +7,6 @@ import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.progress import reporting
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunEngineOption, RunOptions
 from nessie_cli.cli.gc.worker import Worker
@@ -51,17 +50,17 @@ class CollectorRehearsal(CollectorRun, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> CollectorRun | CollectorRehearsal:
     """Deletes the approved files, or counts them in a dry run."""
     run = options.run(app)
-    with run.changing(), reporting(app, "marking again") as progress:
+    with run.changing(), app.at_work("marking again") as work:
         if run.info.state is State.APPLIED and not options.dry_run:
             app.output.note(f"run {run.id} has been applied already")
             return finished(run)
-        worker = Worker(app, run, options.engine, progress)
+        worker = Worker(app, run, options.engine, work.report)
         found = apply(
             run,
             worker,
             worker.properties,
             clock,
-            lambda done, total: progress("deleting", done, total),
+            lambda done, total: work.report("deleting", done, total),
             dry_run=options.dry_run,
         )
     return CollectorRehearsal.of(run, would_be=found.counts) if options.dry_run else finished(run)

@@ -7,7 +7,6 @@ import typer
 
 from nessie_cli.cli.app.engines import EngineOption, chosen
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.progress import reporting
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import FolderOptions
 from nessie_cli.cli.gc.worker import Worker, need_packages
@@ -107,8 +106,8 @@ class Options(FolderOptions, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> CollectorRun:
     """Marks a new run, or resumes one."""
     run = _resumed(options, app) if options.resume is not None else _new(options, app)
-    with run.changing(), reporting(app, "marking") as progress:
-        phases.mark(run, Worker(app, run, options.engine, progress).mark, clock)
+    with run.changing(), app.at_work("marking") as work:
+        phases.mark(run, Worker(app, run, options.engine, work.report).mark, clock)
     return finished(run)
 
 
@@ -125,8 +124,8 @@ def _resumed(options: Options, app: Invocation) -> Run:
     )
     if any(one is not None for one in settings):
         raise InvalidInput(
-            "--resume keeps the settings of the run. Hint: omit --cutoff and the other settings,"
-            " or begin a new run"
+            "--resume keeps the settings of the run",
+            hint="omit --cutoff and the other settings, or begin a new run",
         )
     return options.runs(app).open(options.resume)
 

@@ -5,7 +5,6 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.progress import reporting
 from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunEngineOption, RunOptions
 from nessie_cli.cli.gc.worker import Worker
@@ -63,7 +62,7 @@ class Options(RunOptions, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> CollectorRun:
     """Plans the run."""
     run = options.run(app)
-    with run.changing(), reporting(app, "planning") as progress:
+    with run.changing(), app.at_work("planning") as work:
         allowed = options.warehouses or run.info.settings.warehouse
         if not allowed:
             raise InvalidInput(
@@ -71,7 +70,7 @@ def run(options: Options, app: Invocation) -> CollectorRun:
             )
         if not all(map(str.strip, allowed)):
             raise InvalidInput("--warehouse: the location is empty")
-        worker = Worker(app, run, options.engine, progress)
+        worker = Worker(app, run, options.engine, work.report)
         worker.verify()
         settings = run.info.settings.with_plan(
             tuple(map(absolute_location, allowed)), _grace(options.grace, app)

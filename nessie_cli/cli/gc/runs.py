@@ -12,13 +12,6 @@ from nessie_cli.errors import StoreNotFound
 from nessie_cli.gc.run import DEFAULT_FOLDER, Run, Runs
 from nessie_cli.workspace.trust import TRUSTED
 
-NO_RUNS = (
-    "runs need a workspace, and there is none in this folder or a parent. Hint: `nessie init`"
-    " creates one, or"
-    " name a folder with --runs"
-)
-
-
 RunEngineOption = Annotated[
     Engine | None,
     typer.Option(
@@ -52,7 +45,10 @@ class FolderOptions(Struct, frozen=True, kw_only=True):
             return Runs(Path(self.runs_folder).absolute())
         workspace = app.store.workspace
         if workspace is None:
-            raise StoreNotFound(NO_RUNS)
+            raise StoreNotFound(
+                "runs need a workspace, and there is none in this folder or a parent",
+                hint="`nessie init` creates one, or name a folder with --runs",
+            )
         if workspace.trust != TRUSTED:
             raise workspace.refusal("its runs are not used")
         return Runs(workspace.folder / DEFAULT_FOLDER)

@@ -62,8 +62,8 @@ class Hooks:
             if not failure.has_run:
                 raise NotAllowed(str(failure)) from None
             raise NotAllowed(
-                f"the hook {name} refuses: {failure}; nothing was written. Hint: --no-verify skips"
-                " the hook"
+                f"the hook {name} refuses: {failure}; nothing was written",
+                hint="--no-verify skips the hook",
             ) from None
 
     def done(self, draft: Draft[Any], answer: Any) -> None:

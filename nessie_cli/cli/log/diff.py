@@ -162,8 +162,8 @@ def _sides(words: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:
     """Returns the revisions to compare."""
     if not words:
         raise InvalidInput(
-            f"diff needs a revision to compare with: {USAGE}. Hint: `nessie diff --staged` shows"
-            " the staged changes"
+            f"diff needs a revision to compare with: {USAGE}",
+            hint="`nessie diff --staged` shows the staged changes",
         )
     if len(words) > 1:
         return app.revision(words[0]), app.revision(words[1])

@@ -32,7 +32,7 @@ def last_changes(
     # As a text, a hash would be looked up among the names of references each time.
     commit = Revision(None, at)
     # For a server, one request for many keys is faster than one per key.
-    for entry in islice(entries, 0 if repository.url.startswith("http") else PAGE):
+    for entry in islice(entries, 0 if repository.is_remote else PAGE):
         if (meta := repository.last_change(commit, entry.key)) is not None:
             yield entry, meta
     while some := list(islice(entries, MANY)):

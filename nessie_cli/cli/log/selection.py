@@ -219,7 +219,7 @@ def _any_of(patterns: Sequence[re.Pattern[str]]) -> re.Pattern[str]:
         return re.compile(text, patterns[0].flags)
     except re.error:
         raise InvalidInput(
-            "--grep: flags such as (?i) cannot be combined with another --grep. Hint: use -i"
+            "--grep: flags such as (?i) cannot be combined with another --grep", hint="use -i"
         ) from None
 
 

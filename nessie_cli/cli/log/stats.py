@@ -14,7 +14,6 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.app.result import Result
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference, type_label
 from nessie_cli.model.progress import with_progress
@@ -281,7 +280,7 @@ def _count(options: Options, line: Line, app: Invocation) -> History:
     repository = app.repository()
     log = islice(repository.log(f"@{line.end.hash}", operations=True), line.commits)
     before = repository.entries(f"@{line.since}") if line.since != NO_ANCESTOR else ()
-    with progress_of(app, "counting commits") as progress:
+    with app.at_work("counting commits") as progress:
         return history(with_progress(log, progress, line.commits), before, options.most)
 
 
@@ -299,7 +298,7 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
 
     entries = app.repository().entries(f"@{line.end.hash}", content=True)
     tables = (entry for entry in entries if isinstance(entry.content, IcebergTable))
-    with progress_of(app, "reading metadata files") as progress:
+    with app.at_work("reading metadata files") as progress:
         return sizes(each(tables, size, progress), options.most)
 
 

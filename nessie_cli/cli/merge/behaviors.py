@@ -164,8 +164,8 @@ def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBe
     expected = app.repository().contents(branch, [key]).get(key)
     if expected is None:
         raise InvalidInput(
-            f"--resolve {key}: '{branch}' has no content with this key. Hint: decide by --ours or"
-            " --theirs"
+            f"--resolve {key}: '{branch}' has no content with this key",
+            hint="decide by --ours or --theirs",
         )
     content = with_id_of(_read_content(file), expected, key)
     return KeyBehavior(key, MergeBehavior.NORMAL, expected, content)
@@ -179,7 +179,8 @@ def with_id_of(content: Content, current: Content, key: ContentKey) -> Content:
     if content.id not in (None, current.id):
         raise InvalidInput(
             f"--resolve {key}: the file has the content id {content.id}, but the key has the id"
-            f" {current.id}. Hint: remove the id from the file"
+            f" {current.id}",
+            hint="remove the id from the file",
         )
     return content.with_id(current.id)
 

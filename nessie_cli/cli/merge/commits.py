@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.log.selection import walk_of
@@ -12,8 +12,6 @@ from nessie_cli.revisions import Revision
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
-    from nessie_cli.model import DiffEntry, KeyRange
-    from nessie_cli.repository.base import Repository
 
 
 def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
@@ -35,12 +33,3 @@ def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
     if not hashes:
         raise InvalidInput("nothing to transplant: the range is empty")
     return hashes
-
-
-def changes_of_commits(
-    repository: Repository, commits: Sequence[str], keys: KeyRange
-) -> Iterator[DiffEntry]:
-    """Yields the changes that commits made to keys of a range since their first parents."""
-    for commit in commits:
-        parent = repository.commit_at(Revision(None, commit)).parent
-        yield from repository.diff(parent, commit, keys)

@@ -42,7 +42,7 @@ def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
     """Raises `InvalidInput` for `--deep` without `--dry-run`."""
     if deep and not dry_run:
         raise InvalidInput(
-            "--deep needs --dry-run. Hint: afterwards, `nessie show --deep` shows the same"
+            "--deep needs --dry-run", hint="afterwards, `nessie show --deep` shows the same"
         )
 
 

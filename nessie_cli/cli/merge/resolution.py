@@ -120,8 +120,8 @@ def _resolved_by(conflict: Conflict, content: Content) -> KeyBehavior:
     assert conflict.key is not None
     if conflict.actual is None:
         raise InvalidInput(
-            f"{conflict.key}: the branch has no content with this key. Hint: decide by --ours or"
-            " --theirs"
+            f"{conflict.key}: the branch has no content with this key",
+            hint="decide by --ours or --theirs",
         )
     content = with_id_of(content, conflict.actual, conflict.key)
     return KeyBehavior(
@@ -203,7 +203,8 @@ def _refuse_deletions(error: ReferenceConflict, decisions: Decisions) -> None:
             commands = ", or ".join(f"`{line}`" for line in lines)
             raise InvalidInput(
                 f"--{decisions.sides.theirs} {conflict.key} would delete contents that it does"
-                f" not name: {conflict.message}. Hint: {commands}"
+                f" not name: {conflict.message}",
+                hint=f"{commands}",
             )
 
 

@@ -27,7 +27,7 @@ from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, Mergi
 from nessie_cli.cli.merge.outcome import Merge, print_outcome
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.reverted import Revert, print_revert
-from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT, Sides
+from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT
 from nessie_cli.cli.staging.batch import Batch, changes_of, note_deletions, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import Committed, print_committed
@@ -123,16 +123,11 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
             "--unrelated", help="For a merge: merge even if the histories share no commit."
         ),
     ] = False
-    source: Annotated[
-        str | None,
-        typer.Option("--source", "-s", metavar="REF", help="As for transplant.", hidden=True),
-    ] = None
 
     @property
     def decides_about_a_merge(self) -> bool:
         """Whether an option is given that applies only to a merge or transplant."""
-        others = (self.into, self.expected_hash, self.unrelated, self.source)
-        return any(others)
+        return any((self.into, self.expected_hash, self.unrelated))
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed | Merge | Revert:
@@ -151,6 +146,11 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge | Revert
         raise InvalidInput(
             f"--current and --proposed belong to the batch; for a {verb} they are --ours and"
             " --theirs"
+        )
+    if not verb and (options.ours or options.theirs):
+        raise InvalidInput(
+            "--ours and --theirs belong to a merge, transplant or revert; for the batch they are"
+            " --current and --proposed"
         )
     if not verb:
         return _resolve_batch(options, app)
@@ -232,7 +232,9 @@ def _resolve_revert(options: Options, app: Invocation, words: str) -> Revert:
 
 def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
     branch, message = app.reference_name(), _message(options)
-    decisions = _batch_decisions(options, app)
+    decisions = Decisions(
+        OF_BATCH, options.current or (), options.proposed or (), contents_of_files(options.resolve)
+    )
     trial = Submission(branch, CommitMeta(""), dry_run=True)
     with app.batch_file().changing() as file:
         batch, _ = read_batch(app, file)
@@ -261,25 +263,6 @@ def _for_sides(options: Options) -> MergingOptions:
         theirs=options.theirs,
         expected_hash=options.expected_hash,
     )
-
-
-def _decisions(options: Options, sides: Sides) -> Decisions:
-    return Decisions(
-        sides, options.ours or (), options.theirs or (), contents_of_files(options.resolve)
-    )
-
-
-def _batch_decisions(options: Options, app: Invocation) -> Decisions:
-    """Returns the decisions about the batch. --ours and --theirs are accepted for compatibility."""
-    for old, new, keys in (
-        ("--ours", "--current", options.ours),
-        ("--theirs", "--proposed", options.theirs),
-    ):
-        if keys:
-            app.output.note(f"warning: for a batch {old} is called {new}")
-    current = [*(options.current or ()), *(options.ours or ())]
-    proposed = [*(options.proposed or ()), *(options.theirs or ())]
-    return Decisions(OF_BATCH, current, proposed, contents_of_files(options.resolve))
 
 
 def _message(options: Options) -> str | None:

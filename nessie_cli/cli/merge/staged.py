@@ -100,8 +100,8 @@ def _refuse_foreign_elements(key: ContentKey, content: Content | None) -> None:
     """Raises `InvalidInput` for a namespace whose elements are not its key."""
     if isinstance(content, Namespace) and content.elements != key.elements:
         raise InvalidInput(
-            f"{key}: the elements of the namespace to store are not its key. Hint: its elements are"
-            f" {list(key.elements)}"
+            f"{key}: the elements of the namespace to store are not its key",
+            hint=f"its elements are {list(key.elements)}",
         )
 
 
@@ -114,6 +114,6 @@ def _refuse_contradiction(
             key, others = min(edit.keys & proposed), ", ".join(map(str, sorted(current)))
             raise InvalidInput(
                 f"the decisions contradict each other: the staged change of {key} cannot be kept,"
-                f" because the current state of {others} is kept. Hint: decide in the same way"
-                " about the keys of a rename, a swap or a chain"
+                f" because the current state of {others} is kept",
+                hint="decide in the same way about the keys of a rename, a swap or a chain",
             )

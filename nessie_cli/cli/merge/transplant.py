@@ -69,26 +69,15 @@ class Options(MergingOptions, frozen=True, kw_only=True):
             help="The branch to write to. Default: the current branch.",
         ),
     ] = None
-    source: Annotated[
-        str | None,
-        typer.Option(
-            "--source",
-            "-s",
-            metavar="REF",
-            help="Ignored; accepted for compatibility. Fails if REF does not exist.",
-        ),
-    ] = None
 
 
 def run(options: Options, app: Invocation) -> Merge:
     """Transplants, or raises `MergeConflict` for the first commit with conflicts."""
     usage = "nessie transplant REV|RANGE... [--onto REF] [--expected-hash H]"
-    refuse_empty(usage, *options.words, options.onto, options.source, options.expected_hash)
+    refuse_empty(usage, *options.words, options.onto, options.expected_hash)
     refuse_deep_write(deep=options.deep, dry_run=options.dry_run)
     branch = options.onto or app.reference_name()
     repository = app.repository()
-    if options.source:
-        repository.reference(options.source)
     commits = commits_to_transplant(app, options.words)
 
     refuse_unknown(repository, options, states_of_transplant(repository, branch, commits))

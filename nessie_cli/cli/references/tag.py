@@ -17,7 +17,7 @@ from nessie_cli.cli.references.results import (
     show,
 )
 from nessie_cli.cli.references.work import work
-from nessie_cli.errors import InvalidInput, ReferenceNotFound
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType, Tag
 from nessie_cli.repository.base import Repository
 
@@ -73,8 +73,6 @@ def run(
     """Performs the selected action."""
     if options.message is not None and not options.message.strip():
         raise InvalidInput("-m: the message of the tag is empty")
-    if options.actions == ("-m",):
-        _refuse_rename(options, app.repository())
     result = work(options, app, ReferenceType.TAG, options.message)
     if not (app.output.is_json or app.options.verbose or options.extended):
         return result
@@ -103,26 +101,3 @@ def _with_messages(repository: Repository, references: Iterable[Reference]) -> I
 
 def _tag(found: Reference, message: str | None) -> Tag:
     return Tag(found.type, found.name, found.hash, found.metadata, message)
-
-
-def _refuse_rename(options: Options, repository: Repository) -> None:
-    """Raises `InvalidInput` for `-m OLD NEW`, which renamed a tag in earlier versions."""
-    old, words = options.message or "", options.words
-    if (
-        len(words) != 1
-        or not _exists(repository, old, ReferenceType.TAG)
-        or _exists(repository, words[0])
-    ):
-        return
-    rename = f"`nessie tag --move {old} {words[0]}` renames it"
-    create = f"`nessie tag -m {old} {words[0]} HEAD` creates a tag with this message"
-    raise InvalidInput(
-        f"-m is the message of a tag, and '{old}' is a tag. Hint: {rename}; {create}"
-    )
-
-
-def _exists(repository: Repository, name: str, type_: ReferenceType | None = None) -> bool:
-    try:
-        return type_ in (None, repository.reference(name).type)
-    except ReferenceNotFound:
-        return False

@@ -215,10 +215,11 @@ class Options(Struct, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> None:
     """Serves until the process is stopped."""
     from nessie_cli.repository.opening import connect_store
+    from nessie_cli.repository.urls import is_server
     from nessie_cli.server import Listeners, Settings, serve
 
     url = app.store_url()
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         raise InvalidInput(
             f"{url} is already a server. Hint: clients can use it directly. To serve its store,"
             " name the store"

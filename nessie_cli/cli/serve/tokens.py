@@ -37,7 +37,7 @@ class FileOptions(Struct, frozen=True, kw_only=True):
         """The token file. Raises `InvalidInput` if neither an option nor a variable names one."""
         named = self.file or env.variable(env.SERVE_TOKENS)
         if not named:
-            raise InvalidInput("no token file. Hint: name it with --file or NESSIE_SERVE_TOKENS")
+            raise InvalidInput("no token file", hint="name it with --file or NESSIE_SERVE_TOKENS")
         return Path(named)
 
 

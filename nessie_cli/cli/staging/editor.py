@@ -36,8 +36,8 @@ def edit(path: Path) -> None:
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InvalidInput(
-            f"the editor {name!r} cannot be run: {reason}. Hint: NESSIE_EDITOR, VISUAL or EDITOR"
-            " names another one"
+            f"the editor {name!r} cannot be run: {reason}",
+            hint="NESSIE_EDITOR, VISUAL or EDITOR names another one",
         ) from None
     if code:
         raise InvalidInput(f"the editor {name!r} ended with {code}")

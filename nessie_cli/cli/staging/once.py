@@ -19,14 +19,13 @@ def once(call: Invocation, *what: object, dry_run: bool = False) -> Iterator[str
     An embedded store always answers, and without a workspace no id is kept. `what` identifies the
     write: the same values get the same id until the outcome is known.
     """
-    url = call.store_url()
-    if dry_run or call.workspace is None or not url.startswith(("http://", "https://")):
+    if dry_run or call.workspace is None or not call.repository().is_remote:
         yield None
         return
     from nessie_cli.cli.staging.submission import new_request_id
     from nessie_cli.workspace.requests import Requests
 
-    requests, text = Requests(call.workspace), repr((url, *what))
+    requests, text = Requests(call.workspace), repr((call.store_url(), *what))
     request_id = requests.begin(text, new_request_id())
     try:
         yield request_id

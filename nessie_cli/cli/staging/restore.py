@@ -107,8 +107,8 @@ def _in_the_way(app: Invocation, restorer: Restorer, key: ContentKey) -> Invalid
     command = command_line(*carried(app.options), "content", "rename", str(key), str(aside))
     what = _type_at(restorer, key) if key in restorer.now else "staged content"
     return InvalidInput(
-        f"key '{key}' has another content now, of type {what}, and restoring would delete it."
-        f" Hint: `{command}` moves it; then restore again"
+        f"key '{key}' has another content now, of type {what}, and restoring would delete it",
+        hint=f"`{command}` moves it; then restore again",
     )
 
 

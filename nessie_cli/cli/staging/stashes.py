@@ -73,8 +73,8 @@ def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
         head_of_branch(app.repository(), branch)
         if batch.store not in (None, store):
             raise InvalidInput(
-                f"that batch is for the store {batch.store}, not for {store}. Hint: name the store"
-                " by --store"
+                f"that batch is for the store {batch.store}, not for {store}",
+                hint="name the store by --store",
             )
         file.write(replace(batch, branch=branch, store=store))
         if not keep:

@@ -77,8 +77,8 @@ def head_of_branch(repository: Repository, name: str) -> str:
     reference = repository.reference(name)
     if reference.type is not ReferenceType.BRANCH:
         raise InvalidInput(
-            f"{name} is a tag, and commits need a branch. Hint: `nessie switch BRANCH` or --ref"
-            " BRANCH"
+            f"{name} is a tag, and commits need a branch",
+            hint="`nessie switch BRANCH` or --ref BRANCH",
         )
     return reference.hash
 

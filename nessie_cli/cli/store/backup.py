@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.store.copies import StoreCopy, local_store_url, verify_now
 from nessie_cli.store.backup import back_up
 
@@ -32,7 +31,7 @@ class Options(Struct, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> StoreCopy:
     """Backs up the store to the file."""
     url, file = local_store_url(app), str(options.file.absolute())
-    with progress_of(app, "backing up") as progress:
+    with app.at_work("backing up") as progress:
         return StoreCopy.of(url, file, back_up(url, file, progress, verify_now))
 
 

@@ -7,6 +7,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.result import Result
 from nessie_cli.errors import InvalidInput
 from nessie_cli.render.text import counted
+from nessie_cli.repository.urls import is_server
 from nessie_cli.repository.verification import verify_copy
 from nessie_cli.store.base import Store
 from nessie_cli.store.records import Counts
@@ -49,9 +50,9 @@ def local_store_url(app: Invocation) -> str:
     Raises `InvalidInput` if the store is behind a server.
     """
     url = app.store_url()
-    if url.startswith(("http://", "https://")):
+    if is_server(url):
         raise InvalidInput(
-            f"{url} is a server, but this command needs direct access to the store. Hint: run it"
-            " where the store is, with --store"
+            f"{url} is a server, but this command needs direct access to the store",
+            hint="run it where the store is, with --store",
         )
     return url

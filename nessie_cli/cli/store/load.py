@@ -8,7 +8,6 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.progress import progress_of
 from nessie_cli.cli.store.copies import StoreCopy, local_store_url, verify_now
 from nessie_cli.errors import ReferenceNotFound
 from nessie_cli.store.backup import load_backup
@@ -36,7 +35,7 @@ class Options(Struct, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> StoreCopy:
     """Loads the file into the store."""
     url, file = local_store_url(app), str(options.file.absolute())
-    with progress_of(app, "loading") as progress:
+    with app.at_work("loading") as progress:
         copy = StoreCopy.of(url, file, load_backup(file, url, progress, verify_now))
     if app.workspace and app.workspace.store() == url:
         _check_current_reference(app, app.workspace)

@@ -113,8 +113,8 @@ def _set_back(repository: Repository, setting: str, last: ReflogEntry, before: s
     now = repository.config().settings.get(setting)
     if now != last.value_after:
         raise InvalidInput(
-            f"setting {setting} has changed since operation {last.number}. Hint: `nessie reflog"
-            f" {last.reference}` lists its changes"
+            f"setting {setting} has changed since operation {last.number}",
+            hint=f"`nessie reflog {last.reference}` lists its changes",
         )
     if before == now:
         raise InvalidInput(f"setting {setting} has this value already: nothing to undo")

@@ -202,8 +202,9 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
     if entry is None:
         names = " or ".join(sorted(filter(None, callers))) or "this user"
         raise InvalidInput(
-            f"the reflog has no operation of {names}. Hint: `nessie reflog --all` lists all"
-            " operations; `nessie undo REF` undoes the last one of REF"
+            f"the reflog has no operation of {names}",
+            hint="`nessie reflog --all` lists all"
+            " operations; `nessie undo REF` undoes the last one of REF",
         )
     last = next(repository.reflog(entry.reference), entry)
     if last.number != entry.number:
@@ -260,10 +261,10 @@ def _confirm(entry: ReflogEntry, output: Output) -> None:
             else f"operation {entry.number} may be another user's, because the store did not record"
             " a user (a server without authentication does not)"
         )
-        raise InvalidInput(f"{reason}. Hint: --yes undoes it")
+        raise InvalidInput(f"{reason}", hint="--yes undoes it")
     who = f"is by {entry.who}" if entry.who else "has no recorded user and may be another user's"
     if not is_yes(output.err, f"Operation {entry.number} {who}. Undo it?"):
-        raise Interrupted("not confirmed, so nothing was done. Hint: --yes skips the question")
+        raise Interrupted("not confirmed, so nothing was done", hint="--yes skips the question")
 
 
 def _preview(step: Step) -> Reference | None:

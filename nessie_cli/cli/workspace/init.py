@@ -84,8 +84,8 @@ def run(options: Options, app: Invocation) -> Initialised:
             elsewhere = None
         else:
             raise InvalidInput(
-                f"{existing.folder}: this workspace uses {existing.named_store()}. Hint: run"
-                " `nessie init` in another folder"
+                f"{existing.folder}: this workspace uses {existing.named_store()}",
+                hint="run `nessie init` in another folder",
             )
     is_new = False
     if elsewhere:

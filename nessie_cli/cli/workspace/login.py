@@ -100,7 +100,7 @@ def _server(url: str) -> str:
         checked_url(url)
     elif not url.startswith(DATABASE):
         raise InvalidInput(
-            f"{url} is not a server. Hint: write https://host[:port] or postgresql://host/database"
+            f"{url} is not a server", hint="write https://host[:port] or postgresql://host/database"
         )
     return endpoint(url) or url
 

@@ -170,8 +170,8 @@ class MetadataFiles:
                 from pyiceberg.io import load_file_io
             except ImportError:
                 raise InvalidInput(
-                    f"{location}: PyIceberg reads files in {scheme}:."
-                    " Hint: `pip install 'nessie-cli[iceberg]'`"
+                    f"{location}: PyIceberg reads files in {scheme}:",
+                    hint="`pip install 'nessie-cli[iceberg]'`",
                 ) from None
             found = load_file_io(dict(self.warehouse.storage), location)
             upload_small_files_at_once(found)

@@ -150,8 +150,8 @@ class TokenSource:
         """Returns tokens after a person has signed in with a browser."""
         if self._client.print_line is None:
             raise NotAllowed(
-                f"{self._name}: a person must sign in on a terminal. Hint: run a command there"
-                " first"
+                f"{self._name}: a person must sign in on a terminal",
+                hint="run a command there first",
             )
         url = self._endpoint(
             "device_authorization_endpoint", self._client.device_endpoint, "device-auth-endpoint"

@@ -55,6 +55,8 @@ A = TypeVar("A")
 class RemoteRepository(Repository):
     """A `Repository` behind a server."""
 
+    is_remote = True
+
     def __init__(self, server: Server) -> None:
         self._server = server
         self._session = server.session

@@ -176,8 +176,8 @@ class PlainServer(Server):
         """Raises an error for an option that REST v2 does not have."""
         if isinstance(change, CreateReference) and change.message:
             raise InvalidInput(
-                f"server {self.session.transport.url} keeps no message of a tag. Hint: create the"
-                " tag without a message",
+                f"server {self.session.transport.url} keeps no message of a tag",
+                hint="create the tag without a message",
             )
         if isinstance(change, Merge | Transplant) and change.options.unrelated:
             raise self.session.too_old("merge unrelated histories")
