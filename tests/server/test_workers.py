@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPException
@@ -18,6 +17,7 @@ import pytest
 from nessie_cli import connect, create
 from tests.server.client import EMPTY, Client, put, table
 from tests.server.processes import PATIENCE, SERVE, started
+from tests.server.waiting import until
 
 COMMITS = 'nessie_http_requests_total{method="POST",route="/api/v2/trees/{ref}/history/commit",status="200"}'
 
@@ -26,15 +26,6 @@ COMMITS = 'nessie_http_requests_total{method="POST",route="/api/v2/trees/{ref}/h
 def path(tmp_path):
     found = str(tmp_path / "catalog.sqlite")
     create(found).close()
-    return found
-
-
-def until(condition):
-    """Waits until a condition is true."""
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
     return found
 
 

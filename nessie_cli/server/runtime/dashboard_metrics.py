@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from http import HTTPStatus
 from time import monotonic
-from typing import Literal
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, Summary
 
@@ -154,29 +153,8 @@ class DashboardMetrics:
             "Time of requests.",
             ("method", "outcome", "status", "uri"),
         )
-        self._connected: dict[object, float] = {}
-        self._active = _gauge(
-            registry, "http_server_connections_seconds_active_count", "Open connections."
-        )
-        self._durations = _gauge(
-            registry, "http_server_connections_seconds_duration_sum", "Age of all open connections."
-        )
-        self._oldest = _gauge(
-            registry,
-            "http_server_connections_seconds_max",
-            "Age of the oldest open connection.",
-            "livemax",
-        )
         self._usage = _gauge(registry, "process_cpu_usage", "Recent use of all processors, 0 to 1.")
         self._measured, self._used = monotonic(), _processor_time()
-
-    def connected(self, connection: object) -> None:
-        """Counts a new connection."""
-        self._connected[connection] = monotonic()
-
-    def disconnected(self, connection: object) -> None:
-        """Counts a closed connection."""
-        self._connected.pop(connection, None)
 
     def durations(self, method: str, route: str, status: int) -> list[Durations]:
         """Returns the lists for the duration of an answered request."""
@@ -192,23 +170,14 @@ class DashboardMetrics:
         self._requests.sample()
         self._store.sample()
         now, used = monotonic(), _processor_time()
-        ages = [now - opened for opened in self._connected.values()]
-        self._active.set(len(ages))
-        self._durations.set(sum(ages))
-        self._oldest.set(max(ages, default=0.0))
         if now - self._measured >= 1:
             self._usage.set((used - self._used) / (now - self._measured) / (os.cpu_count() or 1))
             self._measured, self._used = now, used
 
 
-def _gauge(
-    registry: CollectorRegistry,
-    name: str,
-    meaning: str,
-    of_all: Literal["livesum", "livemax"] = "livesum",
-) -> Gauge:
+def _gauge(registry: CollectorRegistry, name: str, meaning: str) -> Gauge:
     return Gauge(
-        name, meaning, ("application",), registry=registry, multiprocess_mode=of_all
+        name, meaning, ("application",), registry=registry, multiprocess_mode="livesum"
     ).labels(APPLICATION)
 
 

@@ -87,7 +87,6 @@ class Metrics:
         )
         began.set(time())
         self._dashboard = DashboardMetrics(self._registry, BUCKETS)
-        self.connected, self.disconnected = self._dashboard.connected, self._dashboard.disconnected
         self.sample()
 
     def _counter(self, name: str, meaning: str, *labels: str) -> Counter:

@@ -31,13 +31,13 @@ from nessie_cli.server.pages import Health, checks, pages
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.runtime.access_log import AccessLog
-from nessie_cli.server.runtime.connections import configuration
 from nessie_cli.server.runtime.management import managed
 from nessie_cli.server.runtime.memory import collect_rarely
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.threads import Threads
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
+from nessie_cli.server.runtime.web_server import configuration
 from nessie_cli.server.runtime.workers import (
     STOPPING,
     SharedLog,

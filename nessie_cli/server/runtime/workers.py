@@ -24,11 +24,8 @@ from typing import Any
 from msgspec import json
 from prometheus_client.multiprocess import mark_process_dead
 
-GRACE = 20
-"""Seconds that requests have to finish when the server is stopped.
+from nessie_cli.server.runtime.web_server import GRACE
 
-Closing takes up to ten more seconds. Most supervisors kill a process after 30.
-"""
 PATIENCE = 5.0
 """Seconds after the grace period of workers until they are killed."""
 _POLL = 0.1
