@@ -140,7 +140,7 @@ class Pipeline:
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         tasks = [
-            asyncio.create_task(self.metrics.keep_sampling()),
+            asyncio.create_task(self.metrics.keep_sharing()),
             asyncio.create_task(self._threads.bodies.keep_collecting()),
         ]
         while True:
@@ -150,7 +150,7 @@ class Pipeline:
             if message["type"] == "lifespan.shutdown":
                 for task in tasks:
                     task.cancel()
-                self.metrics.sample()
+                self.metrics.share()
                 self.close()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":

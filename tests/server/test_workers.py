@@ -133,7 +133,8 @@ def test_a_dead_worker_is_replaced(path):
         assert len(before) == 2
         commit_some(url, "before")
         # A request is counted after its answer has been sent.
-        until(lambda: number(url, COMMITS) == 6)
+        # Both workers count 6, so each has shared what it has counted.
+        until(lambda: all(number(url, COMMITS) == 6 for _ in range(20)))
         os.kill(before[0], signal.SIGKILL)
         said = json.loads(process.stderr.readline())
         assert str(before[0]) in said["message"]

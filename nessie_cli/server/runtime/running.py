@@ -141,7 +141,8 @@ def applications(repository: Repository, parts: Parts) -> Applications:
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
         iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads.writer, limits.reads)
     health = nessie._replace(match=RouteTable(probes).match)
-    management = parts._replace(log=None, hosts=Hosts(every=True))
+    # Its requests are not counted: it has another thread.
+    management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())
     return Applications(
         Pipeline(catalog, {"": nessie, "iceberg": iceberg}, threads, parts),
         Pipeline(catalog, {"": health}, threads, management),

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import json
-from prometheus_client.multiprocess import mark_process_dead
 
+from nessie_cli.server.runtime.metrics import end_process
 from nessie_cli.server.runtime.web_server import GRACE
 
 PATIENCE = 5.0
@@ -118,7 +118,8 @@ class Workers:
             wait([worker.sentinel for worker in workers if worker.is_alive()], _POLL)
 
     def _bury(self, worker: BaseProcess) -> None:
-        mark_process_dead(worker.pid, str(self._folder))  # type: ignore[no-untyped-call]
+        assert worker.pid is not None
+        end_process(self._folder, worker.pid)
         if self._log is not None:
             message = f"worker {worker.pid} has ended; another one takes its place"
             self._log(json.encode({"message": message}) + b"\n")
