@@ -34,9 +34,7 @@ from nessie_cli.server.http import (
     TooMuchArrives,
     accepts_json,
     check_content_type,
-    check_head,
-    check_single,
-    check_upgrade,
+    check_headers,
     compressed,
     drain,
     header,
@@ -185,9 +183,7 @@ class Pipeline:
         if self._running > self.limits.connections:
             raise Unavailable(BUSY)
         target = len(scope["raw_path"]) + len(scope["query_string"])
-        check_head(target, headers, self.limits.head)
-        check_single(headers)
-        check_upgrade(headers)
+        check_headers(target, headers, self.limits.head)
         self._hosts.check(exchange.method, scope["raw_path"], headers)
         try:
             match = dialect.match(exchange.method, exchange.path)
@@ -204,7 +200,7 @@ class Pipeline:
             )
         if endpoint.takes_json or endpoint.effect is not READS:
             check_content_type(headers)
-        body = await self._body(exchange, endpoint, receive)
+        body = await self._body(exchange, endpoint, receive) if endpoint.body else b""
         catalog = self.catalog
         if admission is not None:
             catalog = admission.catalog(catalog, scope["raw_path"], endpoint.right)
@@ -234,8 +230,6 @@ class Pipeline:
         return admission
 
     async def _body(self, exchange: Exchange, endpoint: Endpoint, receive: Receive) -> bytes:
-        if not endpoint.body:
-            return b""
         limits = self.limits._replace(body=MOST_FORM) if endpoint.body == FORM else self.limits
         body = await read_body(exchange.headers, receive, limits, self._arriving)
         exchange.received = len(body)

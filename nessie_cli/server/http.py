@@ -91,18 +91,29 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     return b""
 
 
-def check_single(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuses two headers `Authorization`: a proxy may have checked the other one."""
-    if sum(name == b"authorization" for name, _ in headers) > 1:
-        raise HttpFault(400, "The header Authorization occurs more than once", "BAD_REQUEST")
+def check_headers(target: int, headers: Iterable[tuple[bytes, bytes]], most: int) -> None:
+    """Refuses what the web server accepts and the pipeline must not.
 
-
-def check_upgrade(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuses a body of a request to upgrade the protocol.
-
-    The web server does not read it, but takes its bytes for the next request.
+    A path and query of `target` bytes with headers of more than `most` bytes in all. Two headers
+    `Authorization`: a proxy may have checked the other one. A body of a request to upgrade the
+    protocol: the web server does not read it, but takes its bytes for the next request.
     """
-    if header(headers, b"upgrade") and has_body(headers):
+    size, credentials, upgrades = target, 0, False
+    for name, value in headers:
+        size += len(name) + len(value) + _SEPARATORS
+        if name == b"authorization":
+            credentials += 1
+        elif name == b"upgrade":
+            upgrades = True
+    if size > most:
+        raise HttpFault(
+            431,
+            f"the request's path, query and headers are larger than {most} bytes",
+            "BAD_REQUEST",
+        )
+    if credentials > 1:
+        raise HttpFault(400, "The header Authorization occurs more than once", "BAD_REQUEST")
+    if upgrades and has_body(headers):
         raise UnreadBody(
             400, "A request with a body must not have the header Upgrade", "BAD_REQUEST"
         )
@@ -113,19 +124,6 @@ def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
     return bool(
         header(headers, b"content-length").strip(b"0 ") or header(headers, b"transfer-encoding")
     )
-
-
-def check_head(target: int, headers: Iterable[tuple[bytes, bytes]], most: int) -> None:
-    """Refuses a path and query of `target` bytes with headers of more than `most` bytes in all."""
-    size = target
-    for name, value in headers:
-        size += len(name) + len(value) + _SEPARATORS
-    if size > most:
-        raise HttpFault(
-            431,
-            f"the request's path, query and headers are larger than {most} bytes",
-            "BAD_REQUEST",
-        )
 
 
 def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:

@@ -1,4 +1,4 @@
-"""The metrics of a server for prometheus_client, also under the names of the original server.
+"""The metrics of a server, also under the names of the original server.
 
 There is no version store of the original. `nessie_versionstore_request_seconds` is the time of
 whole requests, under the name of the call that serves them in the original.
@@ -6,9 +6,8 @@ whole requests, under the name of the call that serves them in the original.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from prometheus_client.core import (
     CounterMetricFamily,
@@ -18,8 +17,7 @@ from prometheus_client.core import (
     SummaryMetricFamily,
 )
 
-if TYPE_CHECKING:
-    from nessie_cli.server.runtime.metrics import Durations, Key, Sample
+from nessie_cli.server.runtime.counts import BUCKETS, Durations, Key, Sample
 
 APPLICATION = "Nessie"
 _URIS = {
@@ -70,13 +68,13 @@ _CALLS = {
 Labels = tuple[str, ...]
 
 
-def families(sample: Sample, bounds: Sequence[float]) -> Iterator[Metric]:
-    """Yields all metrics. `bounds` are the upper bounds of buckets of durations."""
-    yield from _own(sample, bounds)
-    yield from _of_the_original(sample, bounds)
+def families(sample: Sample) -> Iterator[Metric]:
+    """Yields all metrics."""
+    yield from _own(sample)
+    yield from _of_the_original(sample)
 
 
-def _own(sample: Sample, bounds: Sequence[float]) -> Iterator[Metric]:
+def _own(sample: Sample) -> Iterator[Metric]:
     requests = CounterMetricFamily(
         "nessie_http_requests", "Requests answered.", labels=("method", "route", "status")
     )
@@ -89,7 +87,6 @@ def _own(sample: Sample, bounds: Sequence[float]) -> Iterator[Metric]:
         "Time from the first line of a request to the last byte of its answer.",
         ("route",),
         by_route,
-        bounds,
     )
     yield GaugeMetricFamily(
         "nessie_http_requests_running", "Requests that are being answered.", sample.running
@@ -110,14 +107,14 @@ def _own(sample: Sample, bounds: Sequence[float]) -> Iterator[Metric]:
     )
 
 
-def _of_the_original(sample: Sample, bounds: Sequence[float]) -> Iterator[Metric]:
+def _of_the_original(sample: Sample) -> Iterator[Metric]:
     name, meaning = (
         "nessie_versionstore_request_seconds",
         "Time of requests, by the call of the original's version store.",
     )
     labels: Labels = ("application", "exception", "method")
     calls = _grouped(sample, _call)
-    yield _histogram(name, meaning, labels, calls, bounds)
+    yield _histogram(name, meaning, labels, calls)
     yield _longest(name, meaning, labels, calls)
     name, meaning = "http_server_requests_seconds", "Time of requests."
     labels = ("application", "method", "outcome", "status", "uri")
@@ -152,12 +149,11 @@ def _histogram(
     meaning: str,
     labels: Labels,
     groups: dict[Labels, Durations],
-    bounds: Sequence[float],
 ) -> Metric:
     histogram = HistogramMetricFamily(name, meaning, labels=labels)
     for values, durations in groups.items():
         below, buckets = 0, []
-        for bound, number in zip((*map(str, bounds), "+Inf"), durations.buckets, strict=True):
+        for bound, number in zip((*map(str, BUCKETS), "+Inf"), durations.buckets, strict=True):
             below += number
             buckets.append((bound, below))
         histogram.add_metric(values, buckets, durations.total)
