@@ -199,7 +199,7 @@ def serve(opened: Callable[[], Repository], settings: Settings, listeners: Liste
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
         return
-    with opened() as repository, _sockets(settings) as sockets, handled(STOPPING):
+    with opened() as repository, _sockets(settings) as sockets:
         work = Work(opened, settings, listeners, sockets)
         work.run(repository, _parts(settings, listeners, repository))
 
@@ -297,8 +297,13 @@ class Work(Struct, frozen=True):
         """Answers requests until a signal."""
         apps = applications(repository, parts._replace(started=self._started))
         collect_rarely()
-        with managed(apps.management, self.sockets.management):
-            uvicorn.Server(configuration(apps.main)).run(self.sockets.main)
+        server = uvicorn.Server(configuration(apps.main))
+
+        def stop(*_: object) -> None:
+            server.should_exit = True
+
+        with managed(apps.management, self.sockets.management), handled(STOPPING, stop):
+            server.run(self.sockets.main)
 
     def _started(self) -> None:
         if self.folder is None:

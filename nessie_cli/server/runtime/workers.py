@@ -131,9 +131,11 @@ def _run(work: Callable[[], None]) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_with_parent() -> None:
-        while os.getppid() == parent:
+        while True:
             time.sleep(1)
-        os.kill(os.getpid(), signal.SIGTERM)
+            if os.getppid() != parent:
+                # Again: it may have come before the web server handles signals.
+                os.kill(os.getpid(), signal.SIGTERM)
 
     with handled(STOPPING):
         threading.Thread(target=end_with_parent, name="parent", daemon=True).start()
@@ -146,8 +148,8 @@ def handled(
 ) -> Iterator[None]:
     """Handles signals within the block, if it runs on the main thread.
 
-    uvicorn raises the signals that have stopped it again at its end. A handler that does nothing
-    lets the process end in its own way.
+    uvicorn raises the signals that have stopped it again at its end. With a handler, the process
+    still ends in its own way.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
