@@ -51,7 +51,7 @@ from nessie_cli.model import (
     ReflogType,
     Rename,
 )
-from nessie_cli.wire import contents, documents, rest, shapes
+from nessie_cli.wire import commits, contents, documents, rest, shapes
 from nessie_cli.wire.json_text import join
 from nessie_cli.wire.shape import (
     Attribute,
@@ -63,7 +63,7 @@ from nessie_cli.wire.shape import (
     without_null,
 )
 from nessie_cli.wire.validation import checked
-from nessie_cli.wire.values import content_of, decode_instant, key_of
+from nessie_cli.wire.values import content_of, decode_instant, key_of, object_with_type
 
 T = TypeVar("T")
 
@@ -185,15 +185,22 @@ class _AnyMerge(shapes.BareMerge):
 
 def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
     """Decodes commit metadata, with the attributes that the server sets."""
-    found = _fields(shapes.CommitMeta, data, path)
-    for name, empty in (
-        ("authors", ()),
-        ("signed_off_by", ()),
-        ("parents", ()),
-        ("properties", {}),
-    ):
-        found[name] = found[name] or empty
-    return CommitMeta(**found)
+    meta = checked(commits.CommitMeta, data, path)
+    author_time, commit_time = (
+        None if text is None else decode_instant(text, join(path, name))
+        for name, text in (("authorTime", meta.author_time), ("commitTime", meta.commit_time))
+    )
+    return CommitMeta(
+        message=meta.message,
+        authors=tuple(meta.authors),
+        signed_off_by=tuple(meta.all_signed_off_by),
+        author_time=author_time,
+        properties={name: tuple(values) for name, values in meta.all_properties.items()},
+        committer=meta.committer,
+        commit_time=commit_time,
+        hash=meta.hash,
+        parents=tuple(meta.parent_commit_hashes),
+    )
 
 
 def decode_reference(data: Any, path: str = "reference") -> Reference:
@@ -226,12 +233,14 @@ def decode_log_entry(data: Any) -> LogEntry:
     return LogEntry(meta, found["height"] or 0, found["operations"])
 
 
-def decode_logged_operation(data: Any) -> Operation:
+def decode_logged_operation(data: Any, path: str = "operations") -> Operation:
     """Decodes PUT or DELETE of a log."""
-    found = _fields(shapes.LoggedPut, data, "operations", "type", "key")
-    if found["type"] == "DELETE":
-        return Delete(found["key"])
-    return Put(found["key"], decode_content(None) if found["content"] is None else found["content"])
+    if object_with_type(data, path, ("PUT", "DELETE")) == "DELETE":
+        deleted = checked(commits.LoggedDelete, data, path).key
+        return Delete(key_of(deleted, join(path, "key"), allow_empty=True))
+    put = checked(commits.LoggedPut, data, path)
+    key = key_of(put.key, join(path, "key"), allow_empty=True)
+    return Put(key, decode_content(put.content, join(path, "content")))
 
 
 def decode_page(data: Any) -> str | None:
@@ -296,9 +305,9 @@ _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
     shapes.Instant: decode_instant,
     contents.Key: lambda data, _: decode_key(data),
     shapes.Content: lambda data, _: decode_content(data),
-    shapes.CommitMeta: decode_meta,
+    commits.CommitMeta: decode_meta,
     shapes.ReferenceMetadata: _decode_metadata,
-    shapes.LoggedPut | shapes.LoggedDelete: lambda data, _: decode_logged_operation(data),
+    commits.LoggedPut | commits.LoggedDelete: decode_logged_operation,
     shapes.BareConflict: lambda data, _: decode_conflict(data),
     documents.MergeDetailOfOurs: _decode_merge_detail,
     documents.ContentPlace: _decode_place,

@@ -8,6 +8,7 @@ from these classes and the results of the commands. `facts` encodes them; a test
 from operator import itemgetter
 from typing import Literal, TypeVar
 
+from nessie_cli.wire.commits import CommitMeta
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.shape import NotRequired, Shape, of
 from nessie_cli.wire.shapes import (
@@ -19,7 +20,6 @@ from nessie_cli.wire.shapes import (
     BareMergeDetail,
     Behavior,
     CleanMergeDetail,
-    CommitMeta,
     Content,
     Count,
     Digest,

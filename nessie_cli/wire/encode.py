@@ -7,17 +7,17 @@ use. The shapes of REST have no added attributes, because its Java clients refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cache
 from types import SimpleNamespace
 from typing import Any, Literal, get_args, get_origin
 
-from msgspec import Raw, to_builtins
+from msgspec import Raw, Struct, to_builtins
 
+from nessie_cli import model
 from nessie_cli.errors import ContentNotFound, MergeConflict, NessieError, ReferenceConflict
 from nessie_cli.model import (
-    CommitMeta,
     CommitResult,
     Conflict,
     ConflictType,
@@ -34,6 +34,7 @@ from nessie_cli.model import (
     Reference,
 )
 from nessie_cli.wire import shapes
+from nessie_cli.wire.commits import CommitMeta, CommitMetaV1, LoggedDelete, LoggedPut, PutV1
 from nessie_cli.wire.contents import CONTENTS, Key
 from nessie_cli.wire.shape import (
     Attribute,
@@ -92,8 +93,7 @@ def encoder(shape: Any) -> Callable[[Any], Json]:
 def _chosen(several: Iterable[Any]) -> Callable[[Any], Json]:
     """Returns the function that encodes values in the shape of their type."""
     by_type = {name: encoder(one) for one in several for name in get_args(attributes(one)[0].type)}
-    operations: Mapping[Any, str] = {Put: "PUT", Delete: "DELETE"}
-    return lambda value: by_type[operations.get(type(value)) or value.type](value)
+    return lambda value: by_type[value.type](value)
 
 
 def _source(attribute: Attribute, names: dict[str, Any]) -> str:
@@ -169,9 +169,14 @@ def encode_key(key: ContentKey) -> Json:
 
 def encode_content(content: Content) -> Json:
     """Encodes a content: `type` and `id` first (`id` null if unknown), then its attributes."""
+    body: Json = to_builtins(_content(content))
+    return body
+
+
+def _content(content: Content) -> Struct | Json:
     if content.payload:
-        body: Json = to_builtins(CONTENTS[content.type].of(content))
-        return body
+        struct: Struct = CONTENTS[content.type].of(content)
+        return struct
     return {"type": content.type_name, "id": content.id} | content.attributes()
 
 
@@ -191,12 +196,59 @@ def encode_operation(operation: Operation) -> Json:
     return body
 
 
-def encode_commit_meta(meta: CommitMeta) -> Json:
+def encode_commit_meta(meta: model.CommitMeta) -> Json:
     """Encodes commit metadata for REST v2.
 
     Attributes are plural; `allProperties` and `parentCommitHashes` are left out if empty.
     """
-    return encode(shapes.CommitMeta, meta)
+    body: Json = to_builtins(
+        CommitMeta(
+            hash=meta.hash,
+            committer=meta.committer,
+            authors=list(meta.authors),
+            all_signed_off_by=list(meta.signed_off_by),
+            message=meta.message,
+            commit_time=instant(meta.commit_time),
+            author_time=instant(meta.author_time),
+            all_properties={name: list(values) for name, values in meta.properties.items()},
+            parent_commit_hashes=list(meta.parents),
+        )
+    )
+    return body
+
+
+def _encode_commit_meta_v1(meta: model.CommitMeta) -> Json:
+    body: Json = to_builtins(
+        CommitMetaV1(
+            properties={name: values[0] for name, values in meta.properties.items() if values},
+            hash=meta.hash,
+            committer=meta.committer,
+            message=meta.message,
+            commit_time=instant(meta.commit_time),
+            author_time=instant(meta.author_time),
+            author=meta.author,
+            signed_off_by=meta.signed_off_by[0] if meta.signed_off_by else None,
+        )
+    )
+    return body
+
+
+def _encode_logged(operation: Operation) -> Json:
+    key = Key(list(operation.key.elements))
+    body: Json = to_builtins(
+        LoggedPut(key, _content(operation.content))
+        if isinstance(operation, Put)
+        else LoggedDelete(key)
+    )
+    return body
+
+
+def _encode_logged_v1(operation: Operation) -> Json:
+    key = Key(list(operation.key.elements))
+    body: Json = to_builtins(
+        PutV1(key, _content(operation.content)) if isinstance(operation, Put) else LoggedDelete(key)
+    )
+    return body
 
 
 def encode_reference(reference: Reference) -> Json:
@@ -234,6 +286,10 @@ ENCODERS: dict[Any, Callable[[Any], Any]] = {
     shapes.ConflictKind: str,
     Key: encode_key,
     shapes.Content: encode_content,
+    CommitMeta: encode_commit_meta,
+    CommitMetaV1: _encode_commit_meta_v1,
+    LoggedPut | LoggedDelete: _encode_logged,
+    PutV1 | LoggedDelete: _encode_logged_v1,
 }
 """The types with an encoder of their own."""
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 from msgspec import Struct
 
 from nessie_cli import model
-from nessie_cli.wire import contents, documents, shapes
+from nessie_cli.wire import commits, contents, documents, shapes
 from nessie_cli.wire.encode import ENCODERS
 from nessie_cli.wire.facts import error_with_facts
 from nessie_cli.wire.shape import Attribute, NotRequired, Shape, attributes, is_shape
@@ -30,7 +30,7 @@ OPTIONAL = NotRequired.__metadata__[0]
 
 SHAPES: Mapping[Any, Any] = {
     datetime: shapes.Instant,
-    model.CommitMeta: shapes.CommitMeta,
+    model.CommitMeta: commits.CommitMeta,
     model.CommitResult: documents.CommitOutcome,
     model.Content: shapes.Content,
     model.ContentKey: contents.Key,

@@ -6,6 +6,7 @@ from typing import Literal
 
 from nessie_cli.model import NO_ANCESTOR
 from nessie_cli.wire.bodies import GarbageCollectorConfig
+from nessie_cli.wire.commits import CommitMeta, CommitMetaV1, LoggedDelete, PutV1
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.shape import NotRequired, OneOf, Shape, of
 from nessie_cli.wire.shapes import (
@@ -14,14 +15,12 @@ from nessie_cli.wire.shapes import (
     BareEntry,
     BareLogEntry,
     CleanMergeDetail,
-    CommitMeta,
     Content,
     DetachedReference,
     ErrorLine,
     Hash,
     Instant,
     KeyDetails,
-    LoggedDelete,
     MergeOutcome,
     NamedReference,
     Reference,
@@ -113,28 +112,6 @@ class NessieError(ErrorLine):
 
 
 # -- version 1 -------------------------------------------------------------------------------------
-
-
-class CommitMetaV1(Shape):
-    """The metadata of a commit: the first author, signature and value of each property."""
-
-    properties: dict[str, str] = of(
-        lambda meta: {name: values[0] for name, values in meta.properties.items() if values}
-    )
-    hash: Hash | None
-    committer: str | None
-    message: str
-    commitTime: Instant | None
-    authorTime: Instant | None
-    author: str | None
-    signedOffBy: str | None = of(lambda meta: meta.signed_off_by[0] if meta.signed_off_by else None)
-
-
-class PutV1(Shape):
-    type: Literal["PUT"]
-    key: Key
-    content: Content
-    expectedContent: None
 
 
 class LogEntryV1(BareLogEntry):

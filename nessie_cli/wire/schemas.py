@@ -12,8 +12,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from msgspec import NODEFAULT, Struct, structs
 from msgspec.json import schema_components
 
-from nessie_cli.wire import bodies, rest, shapes
-from nessie_cli.wire.contents import CONTENTS
+from nessie_cli.wire import bodies, commits, rest, shapes
+from nessie_cli.wire.contents import CONTENTS, Key
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.shape import (
     SCALARS,
@@ -124,21 +124,31 @@ def _of_struct(struct: type[Struct], refer: Callable[[Any], Json]) -> Json:
     return dict(sorted((found | is_open).items()))
 
 
-def _in_output(schema: Json, refer: Callable[[Any], Json], *, left_out: bool) -> Json:
-    """The schema of an attribute in output: no default, titles are definitions of their own."""
+_NAMED: Mapping[str, Any] = {
+    kind.__name__: kind
+    for kind in (*SCALARS, shapes.Content, Key, commits.CommitMeta, commits.LoggedPut)
+}
+"""Types that have definitions of their own, by the titles and references of msgspec's schemas."""
+
+
+def _in_output(schema: Json, refer: Callable[[Any], Json], *, left_out: bool = False) -> Json:
+    """The schema of an attribute in output: no default, references by `refer`."""
+    name = schema["$ref"].rpartition("/")[2] if "$ref" in schema else schema.get("title")
+    if name is not None and name in _NAMED:
+        return refer(_NAMED[name])
     if "anyOf" in schema:
         several = [
-            _in_output(one, refer, left_out=left_out)
+            _in_output(one, refer)
             for one in schema["anyOf"]
             if not (left_out and one == {"type": "null"})
         ]
         return several[0] if len(several) == 1 else {"anyOf": several}
-    named = {scalar.__name__: scalar for scalar in SCALARS}.get(schema.get("title"))
-    return (
-        {name: rule for name, rule in schema.items() if name != "default"}
-        if named is None
-        else refer(named)
-    )
+    below = {
+        inner: _in_output(schema[inner], refer)
+        for inner in ("items", "additionalProperties")
+        if inner in schema
+    }
+    return {inner: rule for inner, rule in schema.items() if inner != "default"} | below
 
 
 def definitions(kinds: Iterable[Any]) -> dict[str, Json]:

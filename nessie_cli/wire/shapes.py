@@ -10,6 +10,7 @@ from operator import itemgetter
 from typing import Literal, NewType
 
 from nessie_cli.model import ConflictType
+from nessie_cli.wire.commits import CommitMeta, LoggedDelete, LoggedPut
 from nessie_cli.wire.contents import CONTENTS, ForeignContent, Key
 from nessie_cli.wire.shape import SCALARS, NotRequired, OneOf, Shape, of
 
@@ -76,36 +77,6 @@ class Content(OneOf):
 
 
 # -- commits ---------------------------------------------------------------------------------------
-
-
-class CommitMeta(Shape):
-    """The metadata of a commit. `parentCommitHashes` has the merged commit second."""
-
-    hash: Hash | None
-    committer: str | None
-    authors: list[str]
-    allSignedOffBy: list[str] = of("signed_off_by")
-    message: str
-    commitTime: Instant | None
-    authorTime: Instant | None
-    allProperties: NotRequired[dict[str, list[str]]] = of("properties")
-    parentCommitHashes: NotRequired[list[Hash]] = of("parents")
-
-
-class LoggedPut(Shape):
-    """A Put of a commit."""
-
-    type: Literal["PUT"]
-    key: Key
-    content: Content
-    documentation: None
-
-
-class LoggedDelete(Shape):
-    """A Delete of a commit."""
-
-    type: Literal["DELETE"]
-    key: Key
 
 
 class BareLogEntry(Shape):

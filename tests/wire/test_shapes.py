@@ -54,7 +54,17 @@ from nessie_cli.model import (
     UnknownContent,
 )
 from nessie_cli.server.extensions import merge_detail
-from nessie_cli.wire import answers, bodies, contents, documents, facts, rest, schemas, shapes
+from nessie_cli.wire import (
+    answers,
+    bodies,
+    commits,
+    contents,
+    documents,
+    facts,
+    rest,
+    schemas,
+    shapes,
+)
 from nessie_cli.wire.decode import decode_content_value, decode_operation
 from nessie_cli.wire.encode import (
     assembled,
@@ -111,10 +121,10 @@ PAIR = {KEY: TABLE}.items()
 ENCODED = [
     *((shapes.Content, content) for content in CONTENTS[:-1]),
     (contents.Key, KEY),
-    (shapes.CommitMeta, NEW_COMMIT),
-    (shapes.CommitMeta, META),
-    (rest.CommitMetaV1, NEW_COMMIT),
-    (rest.CommitMetaV1, META),
+    (commits.CommitMeta, NEW_COMMIT),
+    (commits.CommitMeta, META),
+    (commits.CommitMetaV1, NEW_COMMIT),
+    (commits.CommitMetaV1, META),
     (shapes.BareLogEntry, LOGGED),
     (shapes.BareLogEntry, LogEntry(META, 2)),
     (documents.LogEntry, LOGGED),
@@ -327,8 +337,8 @@ def test_components_are_valid_schemas(name):
 @pytest.mark.parametrize(
     ("shape", "decode", "value"),
     [
-        (shapes.CommitMeta, answers.decode_meta, META),
-        (shapes.CommitMeta, answers.decode_meta, NEW_COMMIT),
+        (commits.CommitMeta, answers.decode_meta, META),
+        (commits.CommitMeta, answers.decode_meta, NEW_COMMIT),
         (shapes.Reference, answers.decode_reference, MAIN),
         (shapes.Reference, answers.decode_reference, DETACHED),
         (documents.LogEntry, answers.decode_log_entry, LOGGED),
@@ -408,7 +418,9 @@ def test_the_error_for_an_invalid_answer_names_the_place(decode, data, message):
 
 def test_a_commit_is_described_by_the_attributes_of_both_versions():
     versions = {
-        one.name for shape in (shapes.CommitMeta, rest.CommitMetaV1) for one in attributes(shape)
+        name
+        for struct in (commits.CommitMeta, commits.CommitMetaV1)
+        for name in struct.__struct_encode_fields__
     }
     assert set(bodies.CommitMetaRequest.__struct_encode_fields__) == versions
 
