@@ -51,7 +51,7 @@ from nessie_cli.model import (
     ReflogType,
     Rename,
 )
-from nessie_cli.wire import commits, contents, documents, rest, shapes
+from nessie_cli.wire import commits, contents, documents, references, rest, shapes
 from nessie_cli.wire.json_text import join
 from nessie_cli.wire.shape import (
     Attribute,
@@ -63,7 +63,7 @@ from nessie_cli.wire.shape import (
     without_null,
 )
 from nessie_cli.wire.validation import checked
-from nessie_cli.wire.values import content_of, decode_instant, key_of, object_with_type
+from nessie_cli.wire.values import content_of, decode_instant, key_of
 
 T = TypeVar("T")
 
@@ -169,8 +169,8 @@ def _decoder(kind: Any) -> Callable[[Any, str], Any] | None:
 # hash that a merge started from.
 
 
-class _AnyLogEntry(documents.LogEntry):
-    parentCommitHash: shapes.Hash | None = of("parent")  # type: ignore[assignment]
+class _AnyLogEntry(commits.LogEntry):
+    parent_commit_hash: str | None = None  # type: ignore[assignment]
 
 
 class _AnyConflict(documents.ConflictOfOurs):
@@ -185,7 +185,10 @@ class _AnyMerge(shapes.BareMerge):
 
 def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
     """Decodes commit metadata, with the attributes that the server sets."""
-    meta = checked(commits.CommitMeta, data, path)
+    return _commit_meta(checked(commits.CommitMeta, data, path), path)
+
+
+def _commit_meta(meta: commits.CommitMeta, path: str) -> CommitMeta:
     author_time, commit_time = (
         None if text is None else decode_instant(text, join(path, name))
         for name, text in (("authorTime", meta.author_time), ("commitTime", meta.commit_time))
@@ -205,13 +208,23 @@ def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
 
 def decode_reference(data: Any, path: str = "reference") -> Reference:
     """Decodes a branch, tag or detached commit."""
-    found = _fields(shapes.NamedReference, data, path, "type", "hash")
-    found["type"] = ReferenceType(found["type"])
-    return Reference(**found)
-
-
-def _decode_metadata(data: Any, path: str) -> ReferenceMetadata:
-    return ReferenceMetadata(**_fields(shapes.ReferenceMetadata, data, path))
+    reference = checked(references.NamedReference, data, path)
+    found = reference.metadata
+    head = None if found is None else found.commit_meta_of_head
+    metadata = (
+        None
+        if found is None
+        else ReferenceMetadata(
+            None
+            if head is None
+            else _commit_meta(head, join(path, "metadata", "commitMetaOfHEAD")),
+            found.num_total_commits,
+            found.num_commits_ahead,
+            found.num_commits_behind,
+            found.common_ancestor_hash,
+        )
+    )
+    return Reference(ReferenceType(reference.type), reference.name, reference.hash, metadata)
 
 
 def decode_key(data: Any, path: str = "key") -> ContentKey:
@@ -226,21 +239,19 @@ def decode_content(data: Any, path: str = "content") -> Content:
 
 def decode_log_entry(data: Any) -> LogEntry:
     """Decodes a commit; the height is 0 if the server does not send it."""
-    found = _fields(_AnyLogEntry, data, "logEntries", "commitMeta")
-    meta, parent = found["meta"], found["parent"]
-    if not meta.parents and parent:
-        meta = structs.replace(meta, parents=(parent,))
-    return LogEntry(meta, found["height"] or 0, found["operations"])
+    entry = checked(_AnyLogEntry, data, "logEntries")
+    meta = _commit_meta(entry.commit_meta, "logEntries.commitMeta")
+    if not meta.parents and entry.parent_commit_hash:
+        meta = structs.replace(meta, parents=(entry.parent_commit_hash,))
+    operations = None if entry.operations is None else tuple(map(_operation, entry.operations))
+    return LogEntry(meta, entry.height or 0, operations)
 
 
-def decode_logged_operation(data: Any, path: str = "operations") -> Operation:
-    """Decodes PUT or DELETE of a log."""
-    if object_with_type(data, path, ("PUT", "DELETE")) == "DELETE":
-        deleted = checked(commits.LoggedDelete, data, path).key
-        return Delete(key_of(deleted, join(path, "key"), allow_empty=True))
-    put = checked(commits.LoggedPut, data, path)
-    key = key_of(put.key, join(path, "key"), allow_empty=True)
-    return Put(key, decode_content(put.content, join(path, "content")))
+def _operation(operation: commits.LoggedPut | commits.LoggedDelete) -> Operation:
+    key = key_of(operation.key, "key", allow_empty=True)
+    if isinstance(operation, commits.LoggedDelete):
+        return Delete(key)
+    return Put(key, decode_content(operation.content))
 
 
 def decode_page(data: Any) -> str | None:
@@ -306,8 +317,6 @@ _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
     contents.Key: lambda data, _: decode_key(data),
     shapes.Content: lambda data, _: decode_content(data),
     commits.CommitMeta: decode_meta,
-    shapes.ReferenceMetadata: _decode_metadata,
-    commits.LoggedPut | commits.LoggedDelete: decode_logged_operation,
     shapes.BareConflict: lambda data, _: decode_conflict(data),
     documents.MergeDetailOfOurs: _decode_merge_detail,
     documents.ContentPlace: _decode_place,

@@ -11,12 +11,15 @@ from typing import Annotated, Any
 
 from msgspec import Meta, Struct, field
 
-from nessie_cli.wire.contents import Key, empty_list
+from nessie_cli.wire.contents import ContentId, Key, empty_list
 
+Digest = Annotated[str, Meta(title="Digest")]
 Hash = Annotated[str, Meta(title="Hash")]
+Count = Annotated[int, Meta(title="Count")]
 Instant = Annotated[str, Meta(title="Instant")]
 AnyContent = Annotated[Any, Meta(title="Content")]
-"""A content of any type. The titles name definitions (`schemas`)."""
+AnyReference = Annotated[Any, Meta(title="Reference")]
+"""A struct of another module. The titles name definitions (`schemas`)."""
 Null = Annotated[Any, Meta(extra_json_schema={"type": "null"})]
 """An attribute that is null in our answers, and is not read from those of other servers."""
 
@@ -49,6 +52,46 @@ class LoggedDelete(Struct, tag_field="type", tag="DELETE"):
     key: Key
 
 
+class BareLogEntry(Struct, rename="camel"):
+    """A commit; `operations` is null if there are none or they were not requested."""
+
+    commit_meta: CommitMeta
+    parent_commit_hash: Hash
+    operations: list[LoggedPut | LoggedDelete] | None = field(default_factory=NoneType)
+
+
+class LogEntry(BareLogEntry):
+    """A commit; `height` counts the commits of its history.
+
+    `operations` is null if there are none or they were not requested.
+    """
+
+    height: Count | None = field(default_factory=NoneType)
+
+
+class AddedContent(Struct, rename="camel"):
+    """A content that a commit created."""
+
+    key: Key
+    content_id: ContentId
+
+
+class BareCommit(Struct, rename="camel"):
+    """What a commit did; `addedContents` is null if it created nothing."""
+
+    target_branch: AnyReference
+    added_contents: list[AddedContent] | None
+
+
+class CommitOutcome(BareCommit):
+    """What a commit did, or would do in a dry run (`wasApplied` is false)."""
+
+    was_applied: bool
+
+
+# -- version 1 -------------------------------------------------------------------------------------
+
+
 class CommitMetaV1(Struct, rename="camel"):
     """The metadata of a commit: the first author, signature and value of each property."""
 
@@ -68,3 +111,11 @@ class PutV1(Struct, rename="camel", tag_field="type", tag="PUT"):
     key: Key
     content: AnyContent
     expected_content: Null = None
+
+
+class LogEntryV1(Struct, rename="camel"):
+    """A commit in REST v1."""
+
+    commit_meta: CommitMetaV1
+    parent_commit_hash: Hash
+    operations: list[PutV1 | LoggedDelete] | None

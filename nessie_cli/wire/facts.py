@@ -32,7 +32,9 @@ from nessie_cli.model import (
     ReflogEntry,
     Rename,
 )
+from nessie_cli.wire import commits, entries
 from nessie_cli.wire.encode import (
+    ENCODERS,
     Json,
     encode_commit_meta,
     encode_commit_result,
@@ -203,6 +205,13 @@ def log_entry_with_facts(entry: LogEntry) -> Json:
 def entry_with_facts(entry: Entry) -> Json:
     """Encodes a key of a commit's state with its value hash and cache key."""
     return encode_entry(entry) | {"valueHash": entry.value_hash, "cacheKey": entry.cache_key}
+
+
+ENCODERS |= {
+    commits.CommitOutcome: commit_with_facts,
+    commits.LogEntry: log_entry_with_facts,
+    entries.Entry: entry_with_facts,
+}
 
 
 def reflog_entry(entry: ReflogEntry) -> Json:

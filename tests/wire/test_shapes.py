@@ -60,7 +60,9 @@ from nessie_cli.wire import (
     commits,
     contents,
     documents,
+    entries,
     facts,
+    references,
     rest,
     schemas,
     shapes,
@@ -92,6 +94,7 @@ NEW_COMMIT = CommitMeta("m")
 META = CommitMeta("m", ("a",), ("s",), WHEN, {"p": ("1", "2")}, "c", WHEN, HASH, (OTHER,))
 METADATA = ReferenceMetadata(META, 3, 1, 2, OTHER)
 MAIN = Reference(ReferenceType.BRANCH, "main", HASH, METADATA)
+BARE = Reference(ReferenceType.BRANCH, "main", HASH, ReferenceMetadata())
 DETACHED = Reference(ReferenceType.DETACHED, "", HASH)
 LOGGED = LogEntry(META, 2, (Delete(NEW), Put(KEY, TABLE)))
 ENTRY = Entry(KEY, "ICEBERG_TABLE", "i", OTHER, TABLE)
@@ -125,26 +128,26 @@ ENCODED = [
     (commits.CommitMeta, META),
     (commits.CommitMetaV1, NEW_COMMIT),
     (commits.CommitMetaV1, META),
-    (shapes.BareLogEntry, LOGGED),
-    (shapes.BareLogEntry, LogEntry(META, 2)),
-    (documents.LogEntry, LOGGED),
-    (rest.LogEntryV1, LOGGED),
-    (shapes.ReferenceMetadata, ReferenceMetadata()),
+    (commits.BareLogEntry, LOGGED),
+    (commits.BareLogEntry, LogEntry(META, 2)),
+    (commits.LogEntry, LOGGED),
+    (commits.LogEntryV1, LOGGED),
+    (shapes.Reference, BARE),
     (shapes.Reference, MAIN),
     (shapes.Reference, DETACHED),
     (rest.ReferenceV1, MAIN),
     (rest.ReferenceV1, DETACHED),
-    (shapes.BareEntry, ENTRY),
-    (documents.Entry, ENTRY),
-    (rest.EntryV1, ENTRY),
-    (shapes.BareDiffEntry, DiffEntry(KEY, None, TABLE)),
+    (entries.BareEntry, ENTRY),
+    (entries.Entry, ENTRY),
+    (entries.EntryV1, ENTRY),
+    (entries.BareDiffEntry, DiffEntry(KEY, None, TABLE)),
     (shapes.BareConflict, CONFLICT),
     (shapes.BareMergeDetail, DETAILS[0]),
     (shapes.BareMergeDetail, DETAILS[1]),
     (shapes.BareMerge, MERGE),
     (rest.MergeResponseV1, MERGE),
-    (shapes.BareCommit, COMMIT),
-    (shapes.BareCommit, CommitResult(MAIN)),
+    (commits.BareCommit, COMMIT),
+    (commits.BareCommit, CommitResult(MAIN)),
     (documents.Rename, Rename(KEY, NEW, META)),
     (documents.ReflogEntry, MOVE),
     (rest.NessieConfiguration, CONFIG),
@@ -172,11 +175,11 @@ WRITTEN = [
         rest.GetMultipleContentsResponseV1,
         assembled(rest.GetMultipleContentsResponseV1, contents=PAIR),
     ),
-    (rest.LogResponse, encode_page("logEntries", [encode(shapes.BareLogEntry, LOGGED)], HASH)),
+    (rest.LogResponse, encode_page("logEntries", [encode(commits.BareLogEntry, LOGGED)], HASH)),
     (rest.ReferencesResponse, encode_page("references", [encode(shapes.Reference, MAIN)])),
     (
         rest.EntriesResponse,
-        encode_page("entries", [encode(shapes.BareEntry, ENTRY)], effectiveReference=MAIN),
+        encode_page("entries", [encode(entries.BareEntry, ENTRY)], effectiveReference=MAIN),
     ),
     (
         rest.DiffResponse,
@@ -193,8 +196,8 @@ WRITTEN = [
     (documents.Conflict, facts.conflict_with_facts(CONFLICT, [Resolution("nessie reset")])),
     (documents.Merge, facts.merge_with_facts(MERGE)),
     (documents.MergeDetailOfOurs, merge_detail(PLACED)),
-    (documents.LogEntry, facts.log_entry_with_facts(LOGGED)),
-    (documents.Entry, facts.entry_with_facts(ENTRY)),
+    (commits.LogEntry, facts.log_entry_with_facts(LOGGED)),
+    (entries.Entry, facts.entry_with_facts(ENTRY)),
     (documents.ReflogEntry, facts.reflog_entry(MOVE)),
     (documents.Problem, facts.problem(Problem(ProblemKind.DAMAGED, "w", "m"))),
     (
@@ -213,8 +216,8 @@ WRITTEN = [
             ),
         ),
     ),
-    (documents.Tag, encode(documents.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
-    (documents.CommitOutcome, facts.commit_with_facts(COMMIT)),
+    (references.Tag, encode(references.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
+    (commits.CommitOutcome, facts.commit_with_facts(COMMIT)),
     *(
         (documents.Error, facts.error_with_facts(error))
         for error in (
@@ -341,8 +344,8 @@ def test_components_are_valid_schemas(name):
         (commits.CommitMeta, answers.decode_meta, NEW_COMMIT),
         (shapes.Reference, answers.decode_reference, MAIN),
         (shapes.Reference, answers.decode_reference, DETACHED),
-        (documents.LogEntry, answers.decode_log_entry, LOGGED),
-        (documents.LogEntry, answers.decode_log_entry, LogEntry(META, 2)),
+        (commits.LogEntry, answers.decode_log_entry, LOGGED),
+        (commits.LogEntry, answers.decode_log_entry, LogEntry(META, 2)),
         (documents.ReflogEntry, answers.decode_reflog_entry, MOVE),
     ],
 )
