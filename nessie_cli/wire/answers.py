@@ -51,7 +51,7 @@ from nessie_cli.model import (
     ReflogType,
     Rename,
 )
-from nessie_cli.wire import contents, documents, rest, shapes
+from nessie_cli.wire import commits, contents, documents, references, rest, shapes
 from nessie_cli.wire.json_text import join
 from nessie_cli.wire.shape import (
     Attribute,
@@ -169,8 +169,8 @@ def _decoder(kind: Any) -> Callable[[Any, str], Any] | None:
 # hash that a merge started from.
 
 
-class _AnyLogEntry(documents.LogEntry):
-    parentCommitHash: shapes.Hash | None = of("parent")  # type: ignore[assignment]
+class _AnyLogEntry(commits.LogEntry):
+    parent_commit_hash: str | None = None  # type: ignore[assignment]
 
 
 class _AnyConflict(documents.ConflictOfOurs):
@@ -185,26 +185,46 @@ class _AnyMerge(shapes.BareMerge):
 
 def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
     """Decodes commit metadata, with the attributes that the server sets."""
-    found = _fields(shapes.CommitMeta, data, path)
-    for name, empty in (
-        ("authors", ()),
-        ("signed_off_by", ()),
-        ("parents", ()),
-        ("properties", {}),
-    ):
-        found[name] = found[name] or empty
-    return CommitMeta(**found)
+    return _commit_meta(checked(commits.CommitMeta, data, path), path)
+
+
+def _commit_meta(meta: commits.CommitMeta, path: str) -> CommitMeta:
+    author_time, commit_time = (
+        None if text is None else decode_instant(text, join(path, name))
+        for name, text in (("authorTime", meta.author_time), ("commitTime", meta.commit_time))
+    )
+    return CommitMeta(
+        message=meta.message,
+        authors=tuple(meta.authors),
+        signed_off_by=tuple(meta.all_signed_off_by),
+        author_time=author_time,
+        properties={name: tuple(values) for name, values in meta.all_properties.items()},
+        committer=meta.committer,
+        commit_time=commit_time,
+        hash=meta.hash,
+        parents=tuple(meta.parent_commit_hashes),
+    )
 
 
 def decode_reference(data: Any, path: str = "reference") -> Reference:
     """Decodes a branch, tag or detached commit."""
-    found = _fields(shapes.NamedReference, data, path, "type", "hash")
-    found["type"] = ReferenceType(found["type"])
-    return Reference(**found)
-
-
-def _decode_metadata(data: Any, path: str) -> ReferenceMetadata:
-    return ReferenceMetadata(**_fields(shapes.ReferenceMetadata, data, path))
+    reference = checked(references.NamedReference, data, path)
+    found = reference.metadata
+    head = None if found is None else found.commit_meta_of_head
+    metadata = (
+        None
+        if found is None
+        else ReferenceMetadata(
+            None
+            if head is None
+            else _commit_meta(head, join(path, "metadata", "commitMetaOfHEAD")),
+            found.num_total_commits,
+            found.num_commits_ahead,
+            found.num_commits_behind,
+            found.common_ancestor_hash,
+        )
+    )
+    return Reference(ReferenceType(reference.type), reference.name, reference.hash, metadata)
 
 
 def decode_key(data: Any, path: str = "key") -> ContentKey:
@@ -219,19 +239,19 @@ def decode_content(data: Any, path: str = "content") -> Content:
 
 def decode_log_entry(data: Any) -> LogEntry:
     """Decodes a commit; the height is 0 if the server does not send it."""
-    found = _fields(_AnyLogEntry, data, "logEntries", "commitMeta")
-    meta, parent = found["meta"], found["parent"]
-    if not meta.parents and parent:
-        meta = structs.replace(meta, parents=(parent,))
-    return LogEntry(meta, found["height"] or 0, found["operations"])
+    entry = checked(_AnyLogEntry, data, "logEntries")
+    meta = _commit_meta(entry.commit_meta, "logEntries.commitMeta")
+    if not meta.parents and entry.parent_commit_hash:
+        meta = structs.replace(meta, parents=(entry.parent_commit_hash,))
+    operations = None if entry.operations is None else tuple(map(_operation, entry.operations))
+    return LogEntry(meta, entry.height or 0, operations)
 
 
-def decode_logged_operation(data: Any) -> Operation:
-    """Decodes PUT or DELETE of a log."""
-    found = _fields(shapes.LoggedPut, data, "operations", "type", "key")
-    if found["type"] == "DELETE":
-        return Delete(found["key"])
-    return Put(found["key"], decode_content(None) if found["content"] is None else found["content"])
+def _operation(operation: commits.LoggedPut | commits.LoggedDelete) -> Operation:
+    key = key_of(operation.key, "key", allow_empty=True)
+    if isinstance(operation, commits.LoggedDelete):
+        return Delete(key)
+    return Put(key, decode_content(operation.content))
 
 
 def decode_page(data: Any) -> str | None:
@@ -296,9 +316,7 @@ _DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
     shapes.Instant: decode_instant,
     contents.Key: lambda data, _: decode_key(data),
     shapes.Content: lambda data, _: decode_content(data),
-    shapes.CommitMeta: decode_meta,
-    shapes.ReferenceMetadata: _decode_metadata,
-    shapes.LoggedPut | shapes.LoggedDelete: lambda data, _: decode_logged_operation(data),
+    commits.CommitMeta: decode_meta,
     shapes.BareConflict: lambda data, _: decode_conflict(data),
     documents.MergeDetailOfOurs: _decode_merge_detail,
     documents.ContentPlace: _decode_place,

@@ -8,27 +8,22 @@ from these classes and the results of the commands. `facts` encodes them; a test
 from operator import itemgetter
 from typing import Literal, TypeVar
 
+from nessie_cli.wire.commits import CommitMeta
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.shape import NotRequired, Shape, of
 from nessie_cli.wire.shapes import (
-    BareCommit,
     BareConflict,
-    BareEntry,
-    BareLogEntry,
     BareMerge,
     BareMergeDetail,
     Behavior,
     CleanMergeDetail,
-    CommitMeta,
     Content,
     Count,
-    Digest,
     ErrorLine,
     Hash,
     Instant,
     KeyDetails,
     MergeOutcome,
-    NamedReference,
 )
 
 T = TypeVar("T")
@@ -41,37 +36,12 @@ def _itself(value: T) -> T:
 # -- records ---------------------------------------------------------------------------------------
 
 
-class Tag(NamedReference):
-    """A tag; `message` is left out if it has none."""
-
-    message: NotRequired[str]
-
-
 class Rename(Shape):
     """One side of a merge moved the content to another key."""
 
     from_: Key = of("old")
     to: Key = of("new")
     by: CommitMeta | None
-
-
-class LogEntry(BareLogEntry):
-    """A commit; `height` counts the commits of its history.
-
-    `operations` is null if there are none or they were not requested.
-    """
-
-    height: Count | None
-
-
-class Entry(BareEntry):
-    """A key of a state; the attribute of the key is `name`.
-
-    The cache key changes only if the content changes.
-    """
-
-    valueHash: Digest | None
-    cacheKey: str | None
 
 
 class MetadataFact(Shape):
@@ -240,12 +210,6 @@ class MergeDetailOfOurs(BareMergeDetail):
     sourceAt: NotRequired[ContentPlace | None]
     resultAt: NotRequired[ContentPlace | None]
     isResolved: NotRequired[bool]
-
-
-class CommitOutcome(BareCommit):
-    """What a commit did, or would do in a dry run (`wasApplied` is false)."""
-
-    wasApplied: bool = of("applied")
 
 
 # -- errors ----------------------------------------------------------------------------------------

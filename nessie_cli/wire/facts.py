@@ -24,6 +24,7 @@ from nessie_cli.model import (
     CommitResult,
     Conflict,
     ContentKey,
+    Entry,
     LogEntry,
     MergeDetail,
     MergeResult,
@@ -31,11 +32,14 @@ from nessie_cli.model import (
     ReflogEntry,
     Rename,
 )
+from nessie_cli.wire import commits, entries
 from nessie_cli.wire.encode import (
+    ENCODERS,
     Json,
     encode_commit_meta,
     encode_commit_result,
     encode_conflict,
+    encode_entry,
     encode_error_line,
     encode_key,
     encode_log_entry,
@@ -196,6 +200,18 @@ def commit_with_facts(result: CommitResult) -> Json:
 def log_entry_with_facts(entry: LogEntry) -> Json:
     """Encodes a commit of a log with its height."""
     return encode_log_entry(entry) | {"height": entry.height}
+
+
+def entry_with_facts(entry: Entry) -> Json:
+    """Encodes a key of a commit's state with its value hash and cache key."""
+    return encode_entry(entry) | {"valueHash": entry.value_hash, "cacheKey": entry.cache_key}
+
+
+ENCODERS |= {
+    commits.CommitOutcome: commit_with_facts,
+    commits.LogEntry: log_entry_with_facts,
+    entries.Entry: entry_with_facts,
+}
 
 
 def reflog_entry(entry: ReflogEntry) -> Json:

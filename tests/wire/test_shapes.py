@@ -54,7 +54,19 @@ from nessie_cli.model import (
     UnknownContent,
 )
 from nessie_cli.server.extensions import merge_detail
-from nessie_cli.wire import answers, bodies, contents, documents, facts, rest, schemas, shapes
+from nessie_cli.wire import (
+    answers,
+    bodies,
+    commits,
+    contents,
+    documents,
+    entries,
+    facts,
+    references,
+    rest,
+    schemas,
+    shapes,
+)
 from nessie_cli.wire.decode import decode_content_value, decode_operation
 from nessie_cli.wire.encode import (
     assembled,
@@ -82,6 +94,7 @@ NEW_COMMIT = CommitMeta("m")
 META = CommitMeta("m", ("a",), ("s",), WHEN, {"p": ("1", "2")}, "c", WHEN, HASH, (OTHER,))
 METADATA = ReferenceMetadata(META, 3, 1, 2, OTHER)
 MAIN = Reference(ReferenceType.BRANCH, "main", HASH, METADATA)
+BARE = Reference(ReferenceType.BRANCH, "main", HASH, ReferenceMetadata())
 DETACHED = Reference(ReferenceType.DETACHED, "", HASH)
 LOGGED = LogEntry(META, 2, (Delete(NEW), Put(KEY, TABLE)))
 ENTRY = Entry(KEY, "ICEBERG_TABLE", "i", OTHER, TABLE)
@@ -111,30 +124,30 @@ PAIR = {KEY: TABLE}.items()
 ENCODED = [
     *((shapes.Content, content) for content in CONTENTS[:-1]),
     (contents.Key, KEY),
-    (shapes.CommitMeta, NEW_COMMIT),
-    (shapes.CommitMeta, META),
-    (rest.CommitMetaV1, NEW_COMMIT),
-    (rest.CommitMetaV1, META),
-    (shapes.BareLogEntry, LOGGED),
-    (shapes.BareLogEntry, LogEntry(META, 2)),
-    (documents.LogEntry, LOGGED),
-    (rest.LogEntryV1, LOGGED),
-    (shapes.ReferenceMetadata, ReferenceMetadata()),
+    (commits.CommitMeta, NEW_COMMIT),
+    (commits.CommitMeta, META),
+    (commits.CommitMetaV1, NEW_COMMIT),
+    (commits.CommitMetaV1, META),
+    (commits.BareLogEntry, LOGGED),
+    (commits.BareLogEntry, LogEntry(META, 2)),
+    (commits.LogEntry, LOGGED),
+    (commits.LogEntryV1, LOGGED),
+    (shapes.Reference, BARE),
     (shapes.Reference, MAIN),
     (shapes.Reference, DETACHED),
     (rest.ReferenceV1, MAIN),
     (rest.ReferenceV1, DETACHED),
-    (shapes.BareEntry, ENTRY),
-    (documents.Entry, ENTRY),
-    (rest.EntryV1, ENTRY),
-    (shapes.BareDiffEntry, DiffEntry(KEY, None, TABLE)),
+    (entries.BareEntry, ENTRY),
+    (entries.Entry, ENTRY),
+    (entries.EntryV1, ENTRY),
+    (entries.BareDiffEntry, DiffEntry(KEY, None, TABLE)),
     (shapes.BareConflict, CONFLICT),
     (shapes.BareMergeDetail, DETAILS[0]),
     (shapes.BareMergeDetail, DETAILS[1]),
     (shapes.BareMerge, MERGE),
     (rest.MergeResponseV1, MERGE),
-    (shapes.BareCommit, COMMIT),
-    (shapes.BareCommit, CommitResult(MAIN)),
+    (commits.BareCommit, COMMIT),
+    (commits.BareCommit, CommitResult(MAIN)),
     (documents.Rename, Rename(KEY, NEW, META)),
     (documents.ReflogEntry, MOVE),
     (rest.NessieConfiguration, CONFIG),
@@ -162,11 +175,11 @@ WRITTEN = [
         rest.GetMultipleContentsResponseV1,
         assembled(rest.GetMultipleContentsResponseV1, contents=PAIR),
     ),
-    (rest.LogResponse, encode_page("logEntries", [encode(shapes.BareLogEntry, LOGGED)], HASH)),
+    (rest.LogResponse, encode_page("logEntries", [encode(commits.BareLogEntry, LOGGED)], HASH)),
     (rest.ReferencesResponse, encode_page("references", [encode(shapes.Reference, MAIN)])),
     (
         rest.EntriesResponse,
-        encode_page("entries", [encode(shapes.BareEntry, ENTRY)], effectiveReference=MAIN),
+        encode_page("entries", [encode(entries.BareEntry, ENTRY)], effectiveReference=MAIN),
     ),
     (
         rest.DiffResponse,
@@ -183,7 +196,8 @@ WRITTEN = [
     (documents.Conflict, facts.conflict_with_facts(CONFLICT, [Resolution("nessie reset")])),
     (documents.Merge, facts.merge_with_facts(MERGE)),
     (documents.MergeDetailOfOurs, merge_detail(PLACED)),
-    (documents.LogEntry, facts.log_entry_with_facts(LOGGED)),
+    (commits.LogEntry, facts.log_entry_with_facts(LOGGED)),
+    (entries.Entry, facts.entry_with_facts(ENTRY)),
     (documents.ReflogEntry, facts.reflog_entry(MOVE)),
     (documents.Problem, facts.problem(Problem(ProblemKind.DAMAGED, "w", "m"))),
     (
@@ -202,8 +216,8 @@ WRITTEN = [
             ),
         ),
     ),
-    (documents.Tag, encode(documents.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
-    (documents.CommitOutcome, facts.commit_with_facts(COMMIT)),
+    (references.Tag, encode(references.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
+    (commits.CommitOutcome, facts.commit_with_facts(COMMIT)),
     *(
         (documents.Error, facts.error_with_facts(error))
         for error in (
@@ -326,12 +340,12 @@ def test_components_are_valid_schemas(name):
 @pytest.mark.parametrize(
     ("shape", "decode", "value"),
     [
-        (shapes.CommitMeta, answers.decode_meta, META),
-        (shapes.CommitMeta, answers.decode_meta, NEW_COMMIT),
+        (commits.CommitMeta, answers.decode_meta, META),
+        (commits.CommitMeta, answers.decode_meta, NEW_COMMIT),
         (shapes.Reference, answers.decode_reference, MAIN),
         (shapes.Reference, answers.decode_reference, DETACHED),
-        (documents.LogEntry, answers.decode_log_entry, LOGGED),
-        (documents.LogEntry, answers.decode_log_entry, LogEntry(META, 2)),
+        (commits.LogEntry, answers.decode_log_entry, LOGGED),
+        (commits.LogEntry, answers.decode_log_entry, LogEntry(META, 2)),
         (documents.ReflogEntry, answers.decode_reflog_entry, MOVE),
     ],
 )
@@ -407,7 +421,9 @@ def test_the_error_for_an_invalid_answer_names_the_place(decode, data, message):
 
 def test_a_commit_is_described_by_the_attributes_of_both_versions():
     versions = {
-        one.name for shape in (shapes.CommitMeta, rest.CommitMetaV1) for one in attributes(shape)
+        name
+        for struct in (commits.CommitMeta, commits.CommitMetaV1)
+        for name in struct.__struct_encode_fields__
     }
     assert set(bodies.CommitMetaRequest.__struct_encode_fields__) == versions
 
