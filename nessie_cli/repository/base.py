@@ -8,18 +8,14 @@ writes does everything or raises.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
-    MaintenanceReport,
     MergeResult,
     Operation,
-    Problem,
     Reference,
     ReferenceType,
 )
@@ -201,10 +197,6 @@ class Repository(ReadableRepository):
         return self.submit(PutSettings({name: value}), request_id=request_id).get(name)
 
     # -- care -------------------------------------------------------------------------------------
-    @abstractmethod
-    def check(self) -> Iterator[Problem]:
-        """Verifies every object, reference and link, as `nessie fsck` does; not on a server."""
-
     def verify(self, commits: Collection[str]) -> int | None:  # noqa: ARG002 - for implementations
         """Verifies the references, and everything that these commits (full hashes) need.
 
@@ -213,26 +205,6 @@ class Repository(ReadableRepository):
         `DamagedObject` for the first damaged object. Cost: reads the reflog and each object once.
         """
         return None
-
-    def maintain(
-        self,
-        *,
-        grace: timedelta | None = None,  # noqa: ARG002
-        dry_run: bool = False,  # noqa: ARG002
-        full: bool = False,  # noqa: ARG002
-    ) -> MaintenanceReport:
-        """Deletes expired reflog entries and request ids, and unreachable objects, beside writers.
-
-        Keeps objects written within `grace` (default: a day, at least 2 hours), which must be
-        longer than the longest load. A `dry_run` only counts. With `full`, free space returns to
-        the file system while writers wait. Verifies the files of the store, its references against
-        the reflog, and every reachable object, which it reads once. Raises `DamagedObject` before
-        it deletes anything, and `InvalidInput` if this repository is remote or `grace` is too
-        short.
-        """
-        raise InvalidInput(
-            f"{self.url}: maintenance needs the store itself; run it where the store is"
-        )
 
 
 def describe_settings(settings: Mapping[str, str]) -> Mapping[str, str]:

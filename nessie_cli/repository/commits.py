@@ -25,20 +25,10 @@ from nessie_cli.repository.snapshot import (
     expected_commit,
 )
 from nessie_cli.repository.writes import BranchDrafts, repeated_draft
-from nessie_cli.store.records import Settings, StoredReference
+from nessie_cli.store.records import StoredReference
 
 REQUIRE_EXPECTED = "require-expected-content"
 """The setting that makes every update name the content that it replaces."""
-
-NAMESPACE_VALIDATION = "namespace-validation"
-"""The setting that allows keys without a namespace, if it is `false`."""
-UNVALIDATED = Settings({NAMESPACE_VALIDATION: "false"})
-"""Settings for drafting a recorded change again, which was validated when it was committed."""
-
-
-def validates_namespaces(settings: Settings) -> bool:
-    """Returns whether keys need their namespace, and only empty namespaces can be deleted."""
-    return settings.values.get(NAMESPACE_VALIDATION) != "false"
 
 
 class AddedIds(Mapping[ContentKey, str]):
@@ -86,7 +76,7 @@ def commit(at: StoreSnapshot, change: Commit, submission: Submission) -> Draft[C
         root,
         submission.content_ids(context),
         demand_expected=basis.settings.values.get(REQUIRE_EXPECTED) == "true",
-        validate_namespaces=validates_namespaces(basis.settings),
+        validate_namespaces=drafts.validates_namespaces,
         progress=context.progress,
     )
     submission.remember_content_ids(applied.added)

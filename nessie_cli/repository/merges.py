@@ -29,11 +29,10 @@ from nessie_cli.model import (
     MergeResult,
     Reference,
 )
-from nessie_cli.model.progress import Progress, with_progress
+from nessie_cli.model.progress import FEW, Progress, with_progress
 from nessie_cli.repository.changes import Merge, MergeOptions
-from nessie_cli.repository.commits import UNVALIDATED, conflict_error, validates_namespaces
+from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.draft import Draft, DraftEffect
-from nessie_cli.repository.reading import batched
 from nessie_cli.repository.requests import Recorded, Submission, digest
 from nessie_cli.repository.snapshot import (
     StoreSnapshot,
@@ -41,19 +40,12 @@ from nessie_cli.repository.snapshot import (
     existing_branch,
     expected_commit,
 )
-from nessie_cli.repository.writes import BranchDrafts, repeated_draft
+from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
-from nessie_cli.store.records import Settings, StoredReference
+from nessie_cli.store.records import StoredReference
 
 _AT_ONCE = 1000
 """The number of contents of an answer that are read together."""
-
-
-class BranchBasis(NamedTuple):
-    """The branch and the settings with which a merge or transplant begins."""
-
-    branch: StoredReference
-    settings: Settings
 
 
 class MergeTarget(NamedTuple):
@@ -82,22 +74,22 @@ def merge(at: StoreSnapshot, change: Merge, submission: Submission) -> Draft[Mer
         )
     source = at.revisions.resolve(change.source)
     branch = existing_branch(name, basis.reference, "merge")
-    return _merge(at, change, submission, BranchBasis(branch, basis.settings), source)
+    return _merge(BranchDrafts(at, change, branch, basis.settings), change, submission, source)
 
 
 def _recorded_answer(at: StoreSnapshot, change: Merge, done: Recorded) -> MergeResult:
     # The source may have moved since. The commit records what was merged.
     merged = at.objects.commit(after(done)).parents[1]
     source = at.revisions.resolve(Revision(None, merged.hex()))
-    draft = _merge(at, change, Submission(), BranchBasis(was_at(done), UNVALIDATED), source)
+    drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
+    draft = _merge(drafts, change, Submission(), source)
     return as_recorded(draft.answer(), done)
 
 
 def _merge(
-    at: StoreSnapshot, change: Merge, submission: Submission, basis: BranchBasis, source: Reference
+    drafts: BranchDrafts[MergeResult], change: Merge, submission: Submission, source: Reference
 ) -> Draft[MergeResult]:
-    branch, settings = basis
-    drafts = BranchDrafts(at, change, branch, settings)
+    at, branch = drafts.at, drafts.branch
     options, context, objects = change.options, at.context, at.drafting_objects()
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
@@ -109,7 +101,7 @@ def _merge(
     outcome = rules.apply(
         objects,
         _sides(objects, target),
-        validate_namespaces=validates_namespaces(settings),
+        validate_namespaces=drafts.validates_namespaces,
     )
     root = root_of(objects, branch.target)
     effect = DraftEffect(
@@ -269,7 +261,10 @@ def answer(
     by_key = {conflict.key: conflict for conflict in conflicts}
     records = [r for d in details.values() for r in (d.source, d.target, d.result) if r]
     contents: dict[bytes | None, Content] = {}
-    for batch in batched(with_progress(records, target.progress, len(records)), _AT_ONCE):
+    for start in range(0, len(records), _AT_ONCE):
+        if target.progress is not None and len(records) >= FEW:
+            target.progress(start, len(records))
+        batch = records[start : start + _AT_ONCE]
         contents.update(zip(batch, objects.contents(batch), strict=True))
     return MergeResult(
         target_branch=target.branch.name,

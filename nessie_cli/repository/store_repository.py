@@ -1,13 +1,18 @@
-"""`StoreRepository`: group commit, leases and callers, for a server in front of a store."""
+"""`StoreRepository`: the operations that need the store itself: care, group commit, callers."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Self, TypeVar
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Self, TypeVar
 
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import MaintenanceReport, Problem
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.group_commit import Lease, Plan
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.group_commit import Lease, Plan
 
 A = TypeVar("A")
 
@@ -62,3 +67,32 @@ class StoreRepository(Repository):
         collects plans for `commit_all` under the lease, so that plans that arrive while it waits
         share one commit.
         """
+
+    # -- care -------------------------------------------------------------------------------------
+    @abstractmethod
+    def check(self) -> Iterator[Problem]:
+        """Verifies every object, reference and link, as `nessie fsck` does."""
+
+    @abstractmethod
+    def maintain(
+        self,
+        *,
+        grace: timedelta | None = None,
+        dry_run: bool = False,
+        full: bool = False,
+    ) -> MaintenanceReport:
+        """Deletes expired reflog entries and request ids, and unreachable objects, beside writers.
+
+        Keeps objects written within `grace` (default: a day, at least 2 hours), which must be
+        longer than the longest load. A `dry_run` only counts. With `full`, free space returns to
+        the file system while writers wait. Verifies the files of the store, its references against
+        the reflog, and every reachable object, which it reads once. Raises `DamagedObject` before
+        it deletes anything, and `InvalidInput` if `grace` is too short.
+        """
+
+
+def require_store(repository: Repository, refusal: str) -> StoreRepository:
+    """Returns a repository over a store. Raises `InvalidInput` with `refusal` for a server."""
+    if isinstance(repository, StoreRepository):
+        return repository
+    raise InvalidInput(refusal)

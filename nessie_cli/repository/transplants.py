@@ -17,11 +17,9 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions, Transplant
-from nessie_cli.repository.commits import UNVALIDATED, validates_namespaces
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.merges import (
-    BranchBasis,
     MergeTarget,
     answer,
     as_recorded,
@@ -36,7 +34,7 @@ from nessie_cli.repository.snapshot import (
     existing_branch,
     expected_commit,
 )
-from nessie_cli.repository.writes import BranchDrafts, repeated_draft
+from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
 
@@ -58,29 +56,28 @@ def transplant(at: StoreSnapshot, change: Transplant, submission: Submission) ->
     if basis.request is not None:
 
         def recorded_answer(done: Recorded) -> MergeResult:
-            before = BranchBasis(was_at(done), UNVALIDATED)
-            draft = _transplant(at, change, Submission(), before, commits)
+            drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
+            draft = _transplant(drafts, change, Submission(), commits)
             return as_recorded(draft.answer(), done)
 
         return repeated_draft(at, change, basis.request, digest(change), recorded_answer)
     branch = existing_branch(name, basis.reference, "transplant")
-    return _transplant(at, change, submission, BranchBasis(branch, basis.settings), commits)
+    drafts = BranchDrafts(at, change, branch, basis.settings)
+    return _transplant(drafts, change, submission, commits)
 
 
 def _transplant(
-    at: StoreSnapshot,
+    drafts: BranchDrafts[MergeResult],
     change: Transplant,
     submission: Submission,
-    basis: BranchBasis,
     commits: Sequence[Id],
 ) -> Draft[MergeResult]:
-    branch, settings = basis
-    drafts = BranchDrafts(at, change, branch, settings)
+    at, branch = drafts.at, drafts.branch
     options, context, objects = change.options, at.context, at.drafting_objects()
     expected = expected_commit(objects, branch, options.expected_hash)
     target = MergeTarget(branch, options.expected_hash, None, commits[-1], context.progress)
     replay = CommitReplay(
-        objects, branch, options, context, validate_namespaces=validates_namespaces(settings)
+        objects, branch, options, context, validate_namespaces=drafts.validates_namespaces
     )
     for number, commit in enumerate(commits):
         if context.progress is not None:

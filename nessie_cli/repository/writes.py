@@ -82,24 +82,35 @@ class WriteMaker:
         return Request(self._id, self._who, digest(), encode_result(done), self._time)
 
 
+NAMESPACE_VALIDATION = "namespace-validation"
+"""The setting that allows keys without a namespace, if it is `false`."""
+UNVALIDATED = Settings({NAMESPACE_VALIDATION: "false"})
+"""Settings for drafting a recorded change again, which was validated when it was committed."""
+
+
 class BranchDrafts(Generic[A]):
     """The drafts that a change of a branch can have: refused, unchanged, or with a write."""
 
     def __init__(
         self, at: StoreSnapshot, change: Change[A], branch: StoredReference, settings: Settings
     ) -> None:
-        self._at = at
-        self._change = change
-        self._branch = branch
-        self._settings = settings
+        self.at = at
+        self.change = change
+        self.branch = branch
+        self.settings = settings
+
+    @property
+    def validates_namespaces(self) -> bool:
+        """Whether keys need their namespace, and only empty namespaces can be deleted."""
+        return self.settings.values.get(NAMESPACE_VALIDATION) != "false"
 
     def refused(self, refuse: Callable[[], NessieError], effect: DraftEffect) -> Draft[A]:
         """Returns a draft with a refusal, such as conflicts."""
-        return self._draft([unmoved(self._branch)], effect, refuse=refuse)
+        return self._draft([unmoved(self.branch)], effect, refuse=refuse)
 
     def unchanged(self, answer: A, effect: DraftEffect | None = None) -> Draft[A]:
         """Returns a draft that writes nothing: of a dry run, or because nothing changes."""
-        return self._draft([unmoved(self._branch)], effect, answer=answer)
+        return self._draft([unmoved(self.branch)], effect, answer=answer)
 
     def moved(
         self,
@@ -116,21 +127,21 @@ class BranchDrafts(Generic[A]):
 
         `digest` is only called for a client's request id. `required` are existing commits.
         """
-        maker = WriteMaker(self._at.context, submission, operation)
-        moves = [maker.move(self._branch, self._branch.target, head)]
+        maker = WriteMaker(self.at.context, submission, operation)
+        moves = [maker.move(self.branch, self.branch.target, head)]
         write = Write(
             request=maker.request(digest, moves),
             objects=stored_objects(effect.objects.pending, effect.objects.index_terms),
             moves=moves,
             required=required,
-            settings_version=self._settings.version,
+            settings_version=self.settings.version,
         )
         return self._draft(reference_changes(moves), effect, answer=answer, write=write)
 
     def _draft(
         self, references: Sequence[ReferenceChange], effect: DraftEffect | None, **more: Any
     ) -> Draft[A]:
-        return Draft(self._change, references, effect=effect, settings=self._settings, **more)
+        return Draft(self.change, references, effect=effect, settings=self.settings, **more)
 
 
 def repeated_draft(

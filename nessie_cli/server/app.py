@@ -22,10 +22,8 @@ from nessie_cli.server.auth.gate import Admission, Gate
 from nessie_cli.server.call import Call, Catalog
 from nessie_cli.server.dialect import Dialect
 from nessie_cli.server.exchange import Exchange
-from nessie_cli.server.failures import ClientGone, HttpFault
+from nessie_cli.server.failures import ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http import (
-    ARRIVED,
-    AT_ONCE,
     LARGE,
     MOST_FORM,
     Arriving,
@@ -36,7 +34,7 @@ from nessie_cli.server.http import (
     TooMuchArrives,
     accepts_json,
     check_content_type,
-    check_single,
+    check_headers,
     compressed,
     drain,
     header,
@@ -45,8 +43,8 @@ from nessie_cli.server.http import (
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.answers import Answers
 from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.thread_pool import BUSY
 from nessie_cli.server.runtime.threads import File, Threads
-from nessie_cli.server.runtime.turns import Turns
 from nessie_cli.server.table import FORM, READS, WRITES, WRITES_FILES, Endpoint, NoRoute
 
 if TYPE_CHECKING:
@@ -55,12 +53,9 @@ if TYPE_CHECKING:
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
-_NOTHING: dict[str, Any] = {}
 _WITHOUT_BODY = frozenset({204, 304})
-_AT_ONCE = frozenset({200, 304})
-"""The statuses of frequent answers, which are sent in one piece."""
 _FAILED = 400
-_TOO_LARGE = 413
+_TOO_LARGE = frozenset({413, 431})
 
 
 class Parts(NamedTuple):
@@ -106,7 +101,6 @@ class Pipeline:
         self.limits = parts.limits
         self.metrics = parts.metrics or Metrics()
         self.tls = parts.tls
-        self.turns = Turns()
         self.catalog = catalog
         self._dialects = dialects
         self._threads = threads
@@ -114,6 +108,7 @@ class Pipeline:
         self._hosts = parts.hosts
         self._log = parts.log
         self._started = parts.started
+        self._running = 0
         self._answers: Answers[_Cached] = Answers()
         self._arriving = Arriving(parts.limits.most_drained)
 
@@ -133,15 +128,17 @@ class Pipeline:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1003})
             return
+        self._running += 1
         self.metrics.running += 1
         try:
-            await self._answer(Exchange(scope), receive, send)
+            await self._answer(Exchange(scope, receive), receive, send)
         finally:
+            self._running -= 1
             self.metrics.running -= 1
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
         tasks = [
-            asyncio.create_task(self.metrics.keep_sampling()),
+            asyncio.create_task(self.metrics.keep_sharing()),
             asyncio.create_task(self._threads.bodies.keep_collecting()),
         ]
         while True:
@@ -151,7 +148,7 @@ class Pipeline:
             if message["type"] == "lifespan.shutdown":
                 for task in tasks:
                     task.cancel()
-                self.metrics.sample()
+                self.metrics.share()
                 self.close()
             await send({"type": f"{message['type']}.complete"})
             if message["type"] == "lifespan.shutdown":
@@ -166,7 +163,7 @@ class Pipeline:
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = dialect.failure(error, exchange)
             is_arriving = isinstance(error, TooMuchArrives)
-        if is_arriving or (reply.status == _TOO_LARGE and not exchange.received):
+        if is_arriving or (reply.status in _TOO_LARGE and not exchange.received):
             await drain(exchange.headers, receive, self.limits)
         headers = [*reply.headers, (b"x-request-id", exchange.id.encode())]
         if reply.pieces is not None:
@@ -182,8 +179,12 @@ class Pipeline:
 
     async def _reply(self, exchange: Exchange, dialect: Dialect, receive: Receive) -> Reply:
         headers = exchange.headers
-        check_single(headers)
-        self._hosts.check(exchange.method, exchange.scope["raw_path"], headers)
+        scope = exchange.scope
+        if self._running > self.limits.connections:
+            raise Unavailable(BUSY)
+        target = len(scope["raw_path"]) + len(scope["query_string"])
+        check_headers(target, headers, self.limits.head)
+        self._hosts.check(exchange.method, scope["raw_path"], headers)
         try:
             match = dialect.match(exchange.method, exchange.path)
         except NoRoute:
@@ -199,10 +200,10 @@ class Pipeline:
             )
         if endpoint.takes_json or endpoint.effect is not READS:
             check_content_type(headers)
-        body = await self._body(exchange, endpoint, receive)
+        body = await self._body(exchange, endpoint, receive) if endpoint.body else b""
         catalog = self.catalog
         if admission is not None:
-            catalog = admission.catalog(catalog, exchange.scope["raw_path"], endpoint.right)
+            catalog = admission.catalog(catalog, scope["raw_path"], endpoint.right)
         key, version = None, None
         if endpoint.cacheable and (variant := dialect.variant(headers)) is not None:
             version = await self._threads.version()
@@ -216,7 +217,7 @@ class Pipeline:
         del body
         reply = await self._run(Job(exchange, dialect, endpoint, call, self.limits))
         if key is not None and _may_be_cached(reply, endpoint, call):
-            size = len(exchange.path) + len(exchange.scope["query_string"])
+            size = len(exchange.path) + len(scope["query_string"])
             self._answers.keep(key, version, _Cached(reply, call.local_file), size)
         return reply
 
@@ -229,11 +230,8 @@ class Pipeline:
         return admission
 
     async def _body(self, exchange: Exchange, endpoint: Endpoint, receive: Receive) -> bytes:
-        if not endpoint.body:
-            return b""
         limits = self.limits._replace(body=MOST_FORM) if endpoint.body == FORM else self.limits
-        arrived = ARRIVED in exchange.scope.get("state", _NOTHING)
-        body = await read_body(exchange.headers, receive, limits, self._arriving, arrived=arrived)
+        body = await read_body(exchange.headers, receive, limits, self._arriving)
         exchange.received = len(body)
         return body
 
@@ -262,11 +260,12 @@ class Pipeline:
             reply = await self._threads.file_writers.submit(step)
             assert reply is not None
             return reply
-        lost = job.exchange.lost
-        pool = self._threads.long_readers if job.call.text("filter") else job.dialect.readers
-        reply = await pool.submit(step, lost)
+        if job.call.text("filter"):
+            reply = await self._threads.long_readers.submit(step, job.exchange.lost)
+        else:
+            reply = await job.dialect.readers.submit(step)
         while reply is None:
-            reply = await self._threads.long_readers.submit(step, lost, begun=True)
+            reply = await self._threads.long_readers.submit(step, job.exchange.lost, begun=True)
         return reply
 
     # -- sending ---------------------------------------------------------------------------------
@@ -274,19 +273,9 @@ class Pipeline:
     async def _send(self, exchange: Exchange, reply: Reply, headers: Headers, send: Send) -> None:
         if reply.status not in _WITHOUT_BODY:
             headers.append((b"content-length", b"%d" % len(reply.body)))
-        at_once = (
-            exchange.scope.get("state", _NOTHING).get(AT_ONCE)
-            if reply.status in _AT_ONCE and exchange.method != "HEAD"
-            else None
-        )
-        if at_once is None or not at_once(reply.status, headers, reply.body):
-            await send({"type": "http.response.start", "status": reply.status, "headers": headers})
-            await send(
-                {
-                    "type": "http.response.body",
-                    "body": b"" if exchange.method == "HEAD" else reply.body,
-                }
-            )
+        body = b"" if exchange.method == "HEAD" else reply.body
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
 
     async def _send_pieces(
@@ -307,9 +296,11 @@ class Pipeline:
                 )
             ):
                 size += len(piece)
-                await send({"type": "http.response.body", "body": piece, "more_body": True})
+                async with asyncio.timeout(self.limits.seconds):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
             await send({"type": "http.response.body"})
-        except ClientGone:
+        except (ClientGone, TimeoutError):
+            # The client has closed the connection, or does not read.
             pass
         except Exception as error:
             exchange.error = (

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 from random import getrandbits
 from time import perf_counter
 from typing import Any
 
-from nessie_cli.server.http import LOST, Headers, header
+from nessie_cli.server.http import Headers, Receive, header
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.metrics import Metrics
 
 _OWN_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
-_NOTHING: dict[str, Any] = {}
 UNKNOWN_ROUTE = "(none)"
 
 
@@ -21,6 +21,8 @@ class Exchange:
     """A request, from its first line to the last byte of its answer."""
 
     __slots__ = (
+        "_receive",
+        "_watch",
         "begun",
         "error",
         "headers",
@@ -34,8 +36,10 @@ class Exchange:
         "scope",
     )
 
-    def __init__(self, scope: Any) -> None:
+    def __init__(self, scope: Any, receive: Receive) -> None:
         self.scope = scope
+        self._receive = receive
+        self._watch: asyncio.Task[None] | None = None
         self.headers: Headers = scope["headers"]
         self.begun = perf_counter()
         self.method: str = scope["method"]
@@ -49,13 +53,23 @@ class Exchange:
         self.id = request_id(self.headers)
 
     @property
-    def lost(self) -> Callable[[], bool] | None:
-        """A function that returns whether the client has closed the connection."""
-        lost: Callable[[], bool] | None = self.scope.get("state", _NOTHING).get(LOST)
-        return lost
+    def lost(self) -> Callable[[], bool]:
+        """A function that returns whether the client has closed the connection.
+
+        The body of the request must have been read.
+        """
+        if self._watch is None:
+            self._watch = asyncio.create_task(self._await_disconnect())
+        return self._watch.done
+
+    async def _await_disconnect(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
 
     def done(self, status: int, sent: int, metrics: Metrics, log: AccessLog | None) -> None:
         """Counts and logs the request."""
+        if self._watch is not None:
+            self._watch.cancel()
         seconds = perf_counter() - self.begun
         metrics.observe(self.method, self.route, status, seconds, received=self.received, sent=sent)
         if log is not None and log.wants(fault=bool(self.error)):

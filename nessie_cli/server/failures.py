@@ -37,6 +37,7 @@ _OF_NAMESPACES = frozenset(
 )
 _DETAILS_SINCE = 2
 _MANY_DIGITS = 10
+_CLOSING = frozenset({408, 413, 431})
 
 
 class HttpFault(InvalidInput):
@@ -46,6 +47,15 @@ class HttpFault(InvalidInput):
         super().__init__(message)
         self.status = status  # type: ignore[misc]
         self.code = code  # type: ignore[misc]
+
+
+class UnreadBody(HttpFault):
+    """A request whose body cannot be read, so its connection ends with the answer."""
+
+
+def ends_connection(error: NessieError) -> bool:
+    """Returns whether the connection ends with this error: the client may still be sending."""
+    return error.status in _CLOSING or isinstance(error, UnreadBody)
 
 
 class InternalFault(NessieError):

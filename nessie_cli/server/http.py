@@ -9,21 +9,12 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapp
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from nessie_cli.server.failures import HttpFault, Unavailable
+from nessie_cli.server.failures import HttpFault, Unavailable, UnreadBody
 from nessie_cli.server.streams import packed
 
 Headers = list[tuple[bytes, bytes]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
-ARRIVED = "arrived"
-"""A key of the state of a request's scope, present if the whole body has arrived."""
-AT_ONCE = "at once"
-"""A key of the state: a function that sends status, headers and body in one piece."""
-LOST = "lost"
-"""A key of the state: a function that returns whether the client has closed the connection."""
-
 JSON = b"application/json"
-CLOSING = frozenset({408, 413})
-"""Statuses after which the connection is closed, because the client may still be sending."""
 DRAIN_SECONDS, SILENCE = 20.0, 2.0
 """Seconds for which a refused request is read at most, and seconds of silence that end it."""
 COMPRESSED_FROM = 2048
@@ -36,6 +27,8 @@ LARGE = 1 << 18
 """The size in bytes from which a body counts as large."""
 MOST_FORM = 8 << 10
 """The largest form in bytes; it is read on the event loop before the caller is known."""
+_SEPARATORS = 4
+"""Bytes around the name and value of a header."""
 _MOST_DIGITS = 18
 _FED, _UNFOLDED = 1 << 16, 1 << 20
 """Bytes of a compressed body that one step reads, and the most that one step produces."""
@@ -45,19 +38,18 @@ _UNSUPPORTED = "UNSUPPORTED_MEDIA_TYPE"
 class Limits(NamedTuple):
     """The limits of requests.
 
-    Bytes: `body` as it is sent, `decompressed` after decompression, `head` of the first line and
-    headers. Seconds: `seconds` for a body to arrive and for a client to read the answer,
-    `head_seconds` for the head, `idle_seconds` that a connection may wait for its next request.
-    Numbers: `connections` at once; `writes`, `reads`, and `long_reads` (filters) that may wait. A
-    filter gets `filter_seconds` of processor time per page.
+    Bytes: `body` as it is sent, `decompressed` after decompression, `head` of the path, query and
+    headers. Seconds: `seconds` for a body to arrive and for a client to read a part of a large
+    answer, `idle_seconds` that a connection may wait for its next request. Numbers: `connections`
+    with requests, and as many idle ones; `writes`, `reads`, and `long_reads` (filters) that may
+    wait. A filter gets `filter_seconds` of processor time per page.
     """
 
     body: int = 64 * 1024 * 1024
     decompressed: int = 64 * 1024 * 1024
     seconds: float = 60.0
     head: int = 64 * 1024
-    head_seconds: float = 20.0
-    idle_seconds: float = 75.0
+    idle_seconds: int = 75
     connections: int = 1000
     writes: int = 1000
     reads: int = 500
@@ -99,10 +91,39 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     return b""
 
 
-def check_single(headers: Iterable[tuple[bytes, bytes]]) -> None:
-    """Refuses two headers `Authorization`: a proxy may have checked the other one."""
-    if sum(name == b"authorization" for name, _ in headers) > 1:
+def check_headers(target: int, headers: Iterable[tuple[bytes, bytes]], most: int) -> None:
+    """Refuses what the web server accepts and the pipeline must not.
+
+    A path and query of `target` bytes with headers of more than `most` bytes in all. Two headers
+    `Authorization`: a proxy may have checked the other one. A body of a request to upgrade the
+    protocol: the web server does not read it, but takes its bytes for the next request.
+    """
+    size, credentials, upgrades = target, 0, False
+    for name, value in headers:
+        size += len(name) + len(value) + _SEPARATORS
+        if name == b"authorization":
+            credentials += 1
+        elif name == b"upgrade":
+            upgrades = True
+    if size > most:
+        raise HttpFault(
+            431,
+            f"the request's path, query and headers are larger than {most} bytes",
+            "BAD_REQUEST",
+        )
+    if credentials > 1:
         raise HttpFault(400, "The header Authorization occurs more than once", "BAD_REQUEST")
+    if upgrades and has_body(headers):
+        raise UnreadBody(
+            400, "A request with a body must not have the header Upgrade", "BAD_REQUEST"
+        )
+
+
+def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Returns whether a request has a body that is not empty."""
+    return bool(
+        header(headers, b"content-length").strip(b"0 ") or header(headers, b"transfer-encoding")
+    )
 
 
 def accepts_json(headers: Iterable[tuple[bytes, bytes]]) -> bool:
@@ -123,10 +144,7 @@ def check_content_type(headers: Iterable[tuple[bytes, bytes]]) -> None:
     announced = header(headers, b"content-type")
     if announced == JSON or announced.partition(b";")[0].strip().lower() == JSON:
         return
-    has_body = header(headers, b"content-length").strip(b"0 ") or header(
-        headers, b"transfer-encoding"
-    )
-    if announced or has_body:
+    if announced or has_body(headers):
         raise HttpFault(415, "HTTP 415 Unsupported Media Type", _UNSUPPORTED)
 
 
@@ -270,23 +288,15 @@ class TooMuchArrives(Unavailable):
 
 
 async def read_body(
-    headers: Headers,
-    receive: Receive,
-    limits: Limits,
-    arriving: Arriving,
-    *,
-    arrived: bool = False,
+    headers: Headers, receive: Receive, limits: Limits, arriving: Arriving
 ) -> bytes:
     """Reads the body. Raises an error if it is too large or does not arrive.
 
-    `arriving` counts it meanwhile. `arrived` means that all of it is there, so that no timeout is
-    needed.
+    `arriving` counts it meanwhile.
     """
     announced = header(headers, b"content-length")
     if announced.isdigit() and (len(announced) > _MOST_DIGITS or int(announced) > limits.body):
         raise too_large(f"is larger than {limits.body} bytes")
-    if arrived:
-        return await _parts(receive, limits, arriving)
     try:
         async with asyncio.timeout(limits.seconds):
             return await _parts(receive, limits, arriving)

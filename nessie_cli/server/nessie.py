@@ -18,9 +18,10 @@ from nessie_cli.server.failures import (
     InternalFault,
     Unavailable,
     client_error,
+    ends_connection,
     error_body,
 )
-from nessie_cli.server.http import CLOSING, JSON, Headers, Reply, header, takes_gzip
+from nessie_cli.server.http import JSON, Headers, Reply, header, takes_gzip
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.table import Endpoint, Match, NoRoute, RouteTable
 from nessie_cli.wire.extensions import HEADER
@@ -70,7 +71,7 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
         headers.append((b"retry-after", RETRY_AFTER.encode()))
     if isinstance(shown, Unauthenticated):
         headers.append((b"www-authenticate", shown.challenge))
-    if shown.status in CLOSING:
+    if ends_connection(shown):
         headers.append((b"connection", b"close"))
     return Reply(shown.status, headers, _encode(error_body(shown, client_spec)))
 

@@ -8,7 +8,6 @@ from functools import cache
 from ssl import CERT_REQUIRED
 
 from msgspec import json
-from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from nessie_cli.errors import NessieError
 from nessie_cli.repository.base import Repository
@@ -18,7 +17,7 @@ from nessie_cli.server.failures import RETRY_AFTER
 from nessie_cli.server.http import JSON, Reply
 from nessie_cli.server.manual import manual
 from nessie_cli.server.openapi import openapi, security
-from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.metrics import CONTENT_TYPE, Metrics
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.table import Endpoint, Handler
 from nessie_cli.wire.encode import Json
@@ -52,9 +51,8 @@ def checks(parts: Parts, health: Health) -> tuple[Endpoint, ...]:
     metrics = parts.metrics or Metrics()
 
     async def text(_: Call) -> Reply:
-        metrics.sample()
         body = await asyncio.to_thread(metrics.text)
-        return Reply(200, [(b"content-type", CONTENT_TYPE_PLAIN_0_0_4.encode())], body)
+        return Reply(200, [(b"content-type", CONTENT_TYPE)], body)
 
     is_open = parts.gate is None or parts.gate.open_metrics
     return (

@@ -318,6 +318,15 @@ def test_a_branch_that_changes_only_by_merges_is_prepared_by_another_one(
     assert catalog.snapshot("main", "n.t") == 2
 
 
+def test_no_line_is_printed_that_a_protected_branch_refuses(nessie, catalog) -> None:
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    namespace_dropped(catalog)
+    nessie("config", "set", "protect.*", "merge-only", "--repository")
+    (conflict,) = nessie("merge", "feature", "--json").error["errorDetails"]["conflicts"]
+    assert conflict["conflictType"] == "NAMESPACE_ABSENT"
+    assert conflict["resolutions"] == []
+
+
 def test_without_a_workspace_the_lines_commit_by_themselves(
     nessie, catalog, tmp_path, paste
 ) -> None:

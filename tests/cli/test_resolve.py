@@ -539,6 +539,15 @@ def changed_since(catalog):
     return catalog
 
 
+def test_a_content_that_the_branch_deleted_is_not_edited(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 8)
+    catalog.drop("main", "db.orders")
+    code, seen = answering("e\nt\n", "resolve", "merge", "feature", EDITOR="false")
+    assert (code, seen.count("the branch has no content to edit; choose one side")) == (0, 1)
+    assert catalog.snapshot("main", "db.orders") == 8
+
+
 def test_a_revert_by_options(nessie, changed_since) -> None:
     assert (
         nessie("resolve", "revert", "main~1", "--ours", "db.orders", "-m", "half of it").code == 0

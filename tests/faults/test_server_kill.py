@@ -30,7 +30,7 @@ import os, socket, sys
 import uvicorn
 from nessie_cli import connect
 from nessie_cli.server.app import Parts
-from nessie_cli.server.runtime.connections import configuration
+from nessie_cli.server.runtime.web_server import configuration
 from nessie_cli.server.runtime.running import application
 from nessie_cli.server.runtime.workers import STOPPING, handled
 import nessie_cli.store.sqlite.store, zstandard, uvloop, httptools

@@ -7,7 +7,7 @@ import json
 import socket
 import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from urllib.parse import urlsplit
 
 import pytest
@@ -16,7 +16,6 @@ from nessie_cli import connect
 from nessie_cli.server.app import Parts
 from nessie_cli.server.failures import HttpFault
 from nessie_cli.server.http import Limits
-from nessie_cli.server.runtime.connections import Connection
 from nessie_cli.server.runtime.running import application
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
@@ -65,49 +64,13 @@ def check(connection, status, word):
     return headers
 
 
-@pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["complete", "endless"])
-def test_a_head_that_is_too_large_is_refused(end):
-    with limited(head=2000) as url, speaking(url) as connection:
-        connection.sendall(CONFIG + b"x-long: " + b"y" * 5000)
-        if not end:
-            # The answer must arrive after the client has sent everything.
-            for _ in range(100):
-                connection.sendall(b"y" * 50_000)
-        connection.sendall(end)
-        check(connection, 431, "2000 bytes")
-
-
-def test_a_refused_client_that_keeps_sending_is_disconnected():
-    with limited(head=2000, body=100_000) as url, speaking(url) as connection:
-        connection.sendall(CONFIG + b"x-long: ")
-        with suppress(ConnectionResetError, BrokenPipeError):
-            while True:
-                connection.sendall(b"y" * 50_000)
-
-
-def test_requests_before_a_too_large_head_are_answered_first():
-    with limited(head=2000) as url, speaking(url) as connection:
-        # More than the server reads at once, so the last head begins in the middle of a chunk.
-        connection.sendall(3 * (CONFIG + b"\r\n") + CONFIG + b"x-long: " + b"y" * 1_000_000)
-        answers = b"".join(iter(lambda: connection.recv(65536), b"")).split(b"HTTP/1.1 ")[1:]
-        assert [answer[:3] for answer in answers] == [b"200", b"200", b"200", b"431"]
-
-
-def test_a_too_large_head_is_reported_to_a_client_that_also_sends_a_body():
+def test_a_head_that_is_too_large_is_refused():
     with limited(head=2000) as url, speaking(url) as connection:
         connection.sendall(
             POST + b"content-length: 3000000\r\nx-long: " + b"y" * 5000 + b"\r\n\r\n"
         )
         connection.sendall(b"y" * 3_000_000)
         check(connection, 431, "2000 bytes")
-
-
-def test_an_invalid_chunked_body_is_refused():
-    with limited() as url, speaking(url) as connection:
-        connection.sendall(
-            POST + b"transfer-encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n" + b"y" * 1_000_000
-        )
-        check(connection, 400, "Invalid HTTP")
 
 
 def test_a_first_line_that_is_too_long_is_refused():
@@ -118,27 +81,8 @@ def test_a_first_line_that_is_too_long_is_refused():
         check(connection, 431, "2000 bytes")
 
 
-def test_a_head_that_arrives_too_slowly_times_out():
-    with limited(head_seconds=SLOW) as url, speaking(url) as connection:
-        connection.sendall(CONFIG)
-        check(connection, 408, "did not arrive")
-
-
-def test_the_second_head_of_a_connection_times_out_as_well():
-    with limited(head_seconds=SLOW) as url, speaking(url) as connection:
-        connection.sendall(CONFIG + b"\r\n")
-        answer = b""
-        while not answer.endswith(b"}"):
-            answer += connection.recv(65536)
-        assert answer.startswith(b"HTTP/1.1 200 ")
-        connection.sendall(b"GET /api/v2/con")
-        check(connection, 408, "did not arrive")
-
-
-def test_a_silent_client_is_disconnected():
-    with limited(head_seconds=0.2) as url, speaking(url) as connection:
-        assert connection.recv(100) == b""
-    with limited(idle_seconds=0.2) as url, speaking(url) as connection:
+def test_an_idle_client_is_disconnected():
+    with limited(idle_seconds=1) as url, speaking(url) as connection:
         connection.sendall(CONFIG + b"\r\n")
         assert b"".join(iter(lambda: connection.recv(65536), b"")).startswith(b"HTTP/1.1 200 ")
 
@@ -172,59 +116,37 @@ def test_a_decompression_bomb_is_refused():
         client.close()
 
 
-def test_pipelined_requests_are_not_all_read_at_once():
-    most, connections, answers = 10_000, [], []
+def test_pipelined_requests_are_all_answered():
+    answers = []
     with limited() as url, speaking(url) as connection:
         thread = threading.Thread(
             target=connection.sendall,
-            args=[20_000 * (CONFIG + b"\r\n") + CONFIG + b"connection: close\r\n\r\n"],
+            args=[2_000 * (CONFIG + b"\r\n") + CONFIG + b"connection: close\r\n\r\n"],
         )
         thread.start()
         while data := connection.recv(65536):
             answers.append(data)
-            connections = connections or [
-                found for found in gc.get_objects() if isinstance(found, Connection)
-            ]
-            assert all(len(found.pipeline) < most for found in connections)
         thread.join()
-    assert b"".join(answers).count(b"HTTP/1.1 200 OK") == 20_001
+    assert b"".join(answers).count(b"HTTP/1.1 200 OK") == 2_001
 
 
-def test_trailers_are_ignored_and_limited():
-    trailers = POST + b"connection: close\r\ntransfer-encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n"
-    with limited(head=2000) as url:
-        with speaking(url) as connection:
-            connection.sendall(trailers + b"content-encoding: nonsense\r\n\r\n")
-            check(connection, 400, "requestedKeys")
-        for more in (b"x-more: y\r\n" * 200_000, b"y" * 2_000_000):
-            with speaking(url) as connection:
-                connection.sendall(trailers + more)
-                check(connection, 431, "2000 bytes")
-
-
-@pytest.mark.parametrize("header", ["h2c", "websocket"])
-@pytest.mark.parametrize("at_once", [True, False])
-def test_a_request_to_upgrade_the_protocol_is_answered_in_http(header, at_once):
-    body = json.dumps({"requestedKeys": [{"elements": ["a"]}]}).encode()
-    upgrade = f"upgrade: {header}\r\nconnection: Upgrade, HTTP2-Settings\r\nhttp2-settings: AAMAAABkAARAAAAAAAIAAAAA\r\n".encode()
+@pytest.mark.parametrize("protocol", ["h2c", "websocket", "TLS/1.2"])
+def test_a_request_to_upgrade_the_protocol_is_answered_in_http(protocol):
+    upgrade = f"upgrade: {protocol}\r\nconnection: Upgrade\r\n".encode()
     with limited() as url, speaking(url) as connection:
-        head = POST + upgrade + b"content-length: %d\r\n\r\n" % len(body)
-        connection.sendall(head + body if at_once else head)
-        if not at_once:
-            connection.sendall(body[:5])
-            connection.sendall(body[5:])
-        connection.sendall(CONFIG + upgrade + b"\r\n" + CONFIG.replace(b"1.1", b"1.0") + b"\r\n")
-        answers = b"".join(iter(lambda: connection.recv(65536), b"")).split(b"HTTP/1.1 ")[1:]
-    assert [answer[:3] for answer in answers] == [b"200"] * 3
+        connection.sendall(CONFIG + upgrade + b"\r\n")
+        assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        connection.sendall(CONFIG.replace(b"1.1", b"1.0") + b"\r\n")
+        assert b"".join(iter(lambda: connection.recv(65536), b"")).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_client_that_does_not_read_its_answer_is_disconnected():
-    with limited(seconds=0.5, idle_seconds=0.5) as url, speaking(url) as connection:
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        # The page is 100 KB; the buffers of both sides hold only a few of them.
-        with suppress(ConnectionResetError, BrokenPipeError):
-            while True:
-                connection.sendall(b"GET /api/docs HTTP/1.1\r\nhost: localhost\r\n\r\n")
+def test_a_request_to_upgrade_with_a_body_is_refused_and_the_body_is_no_request():
+    body = CONFIG + b"\r\n"
+    head = POST + b"upgrade: h2c\r\nconnection: Upgrade\r\n"
+    head += b"content-length: %d\r\n\r\n" % len(body)
+    with limited() as url, speaking(url) as connection:
+        connection.sendall(head + body)
+        check(connection, 400, "Upgrade")
 
 
 def faults():
@@ -276,33 +198,38 @@ def test_large_bodies_that_arrive_together_are_limited():
         client.close()
 
 
-def test_bytes_that_are_not_http_get_an_error_in_nessies_form():
+def test_bytes_that_are_not_http_are_refused():
     with limited() as url, speaking(url) as connection:
         connection.sendall(b"good morning\r\n\r\n")
-        check(connection, 400, "Invalid HTTP")
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert answer.startswith(b"HTTP/1.1 400 ")
 
 
-def test_too_many_clients_are_asked_to_retry():
-    with limited(connections=2) as url:
-        clients = [Client(url) for _ in range(3)]
-        assert [client.get("/api/v2/config").status for client in clients[:2]] == [200, 200]
-        refused = clients[2].get("/api/v2/config")
-        assert (refused.status, refused.body["errorCode"], refused.headers["connection"]) == (
-            503,
-            "SERVICE_UNAVAILABLE",
-            "close",
-        )
+def test_too_many_requests_at_once_are_refused_in_the_form_of_their_api():
+    with limited(connections=2) as url, ExitStack() as stack:
+        client, end = Client(url), time.monotonic() + PATIENCE
+        for _ in range(2):
+            # Its body never arrives.
+            connection = stack.enter_context(speaking(url))
+            connection.sendall(POST + b"content-length: 10\r\n\r\n{")
+        while (refused := client.get("/api/v2/config")).status != 503:
+            assert time.monotonic() < end
+        assert refused.body["errorCode"] == "SERVICE_UNAVAILABLE"
         assert int(refused.headers["retry-after"]) > 0
-        for client in clients:
-            client.close()
+        commit = client.send("POST", "/iceberg/v1/main/namespaces", {"namespace": ["a"]})
+        # A status of 5xx would mean that the outcome of the write is unknown.
+        assert (commit.status, commit.body["error"]["type"]) == (429, "TooManyRequestsException")
+        stack.close()
+        while client.get("/api/v2/config").status != 200:
+            assert time.monotonic() < end
+        client.close()
 
 
-def test_connections_above_twice_the_limit_are_closed():
-    with limited(connections=1) as url, speaking(url) as one, speaking(url) as two:
-        for connection in (one, two):
-            connection.sendall(CONFIG)
-        with speaking(url) as three, suppress(ConnectionResetError):
-            assert three.recv(100) == b""
+def test_connections_above_twice_the_limit_are_refused():
+    with limited(connections=1) as url, speaking(url):
+        client = Client(url)
+        assert client.get("/api/v2/config").status == 503
+        client.close()
 
 
 @pytest.mark.parametrize("key", ["a." * 20 + "a", "x" * 501])

@@ -454,8 +454,12 @@ BURSTS = {
 
 
 @pytest.mark.parametrize("what", BURSTS)
-def test_bytes_of_many_clients_are_parsed_in_turn(url, what):
-    parts = urlsplit(url)
+def test_the_management_port_answers_while_the_main_port_is_busy(tmp_path, what):
+    store = str(tmp_path / "catalog.sqlite")
+    create(store).close()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
 
     def burst(connection):
         # The server may refuse it before the end.
@@ -463,15 +467,18 @@ def test_bytes_of_many_clients_are_parsed_in_turn(url, what):
             connection.sendall(BURSTS[what])
             connection.recv(1)
 
-    def attempt():
-        connections = [
-            socket.create_connection((parts.hostname, parts.port), PATIENCE) for _ in range(30)
-        ]
-        with ThreadPoolExecutor(len(connections)) as pool:
-            pending = [pool.submit(burst, connection) for connection in connections]
-            wait = worst_wait(url, pending)
-        for connection in connections:
-            connection.close()
-        return wait
+    with started("--store", store, "--management-port", str(port)) as (_, url):
+        parts = urlsplit(url)
 
-    assert shortest(attempt) < SOON
+        def attempt():
+            connections = [
+                socket.create_connection((parts.hostname, parts.port), PATIENCE) for _ in range(30)
+            ]
+            with ThreadPoolExecutor(len(connections)) as pool:
+                pending = [pool.submit(burst, connection) for connection in connections]
+                wait = worst_wait(f"http://127.0.0.1:{port}", pending)
+            for connection in connections:
+                connection.close()
+            return wait
+
+        assert shortest(attempt) < SOON

@@ -2,7 +2,6 @@
 
 import json
 import re
-import time
 
 from nessie_cli import connect
 from nessie_cli.server.app import Parts
@@ -55,7 +54,6 @@ def test_metrics_for_dashboards_of_the_original_exist(client):
         f'{requests},method="GET",outcome="SUCCESS",status="200",uri="/api/v2/trees/{{from-ref}}/diff/{{to-ref}}"}} 1.0',
         f'{requests},method="GET",outcome="SUCCESS",status="200",uri="/api/v1/diffs/{{diff_params}}"}} 1.0',
         f'{requests},method="GET",outcome="CLIENT_ERROR",status="404",uri="NOT_FOUND"}} 1.0',
-        f"http_server_connections_seconds_active_count{{{tagged}}} 1.0",
     ):
         assert line in text.splitlines(), line
     assert (
@@ -66,8 +64,6 @@ def test_metrics_for_dashboards_of_the_original_exist(client):
         "nessie_versionstore_request_seconds_sum",
         "nessie_versionstore_request_seconds_max",
         "http_server_requests_seconds_max",
-        "http_server_connections_seconds_max",
-        "http_server_connections_seconds_duration_sum",
     ):
         values = [
             float(line.rpartition(" ")[2])
@@ -77,27 +73,6 @@ def test_metrics_for_dashboards_of_the_original_exist(client):
         assert values, name
         assert all(value > 0 for value in values), name
     assert f"process_cpu_usage{{{tagged}}}" in text
-
-
-def test_a_closed_connection_is_no_longer_counted():
-    with connect("memory:") as repository, serving(repository) as url:
-        stays, gone = Client(url), Client(url)
-        assert stays.get("/q/health/live").status == gone.get("/q/health/live").status == 200
-        assert active_connections(stays) == 2
-        gone.close()
-        until = time.monotonic() + 10
-        while active_connections(stays) != 1:
-            assert time.monotonic() < until
-        stays.close()
-
-
-def active_connections(client: Client) -> float:
-    text = client.get("/q/metrics").raw.decode()
-    return float(
-        re.findall(
-            r"^http_server_connections_seconds_active_count\{.*\} (.+)$", text, re.MULTILINE
-        )[0]
-    )
 
 
 def test_each_request_is_one_line_of_json_in_the_access_log():

@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPException
@@ -18,6 +17,7 @@ import pytest
 from nessie_cli import connect, create
 from tests.server.client import EMPTY, Client, put, table
 from tests.server.processes import PATIENCE, SERVE, started
+from tests.server.waiting import until
 
 COMMITS = 'nessie_http_requests_total{method="POST",route="/api/v2/trees/{ref}/history/commit",status="200"}'
 
@@ -26,15 +26,6 @@ COMMITS = 'nessie_http_requests_total{method="POST",route="/api/v2/trees/{ref}/h
 def path(tmp_path):
     found = str(tmp_path / "catalog.sqlite")
     create(found).close()
-    return found
-
-
-def until(condition):
-    """Waits until a condition is true."""
-    end = time.monotonic() + PATIENCE
-    while not (found := condition()):
-        assert time.monotonic() < end
-        time.sleep(0.05)
     return found
 
 
@@ -142,7 +133,8 @@ def test_a_dead_worker_is_replaced(path):
         assert len(before) == 2
         commit_some(url, "before")
         # A request is counted after its answer has been sent.
-        until(lambda: number(url, COMMITS) == 6)
+        # Both workers count 6, so each has shared what it has counted.
+        until(lambda: all(number(url, COMMITS) == 6 for _ in range(20)))
         os.kill(before[0], signal.SIGKILL)
         said = json.loads(process.stderr.readline())
         assert str(before[0]) in said["message"]

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import count, islice
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.global_options import carried, command_position
@@ -26,6 +26,8 @@ _OPTIONS = {MergeBehavior.FORCE: "--theirs", MergeBehavior.DROP: "--ours"}
 _DECISION, _EXPECTED = "decision", "expected hash"
 _STARTS_OVER = "starts over, with the present state"
 _ANEW = "starts over: with the decisions so far, neither side can be taken"
+_MOST_PREPARED = 100
+"""The number of names that are tried for a branch."""
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 
@@ -97,10 +99,10 @@ class MergeResolutions:
             ):
                 yield self._apply(earlier)
             case ConflictType.NAMESPACE_ABSENT:
-                yield self._commit("put", [str(key)], f"add {key}", "--type", "namespace")
+                yield from self._commit("put", [str(key)], f"add {key}", "--type", "namespace")
             case ConflictType.NOT_A_NAMESPACE:
                 aside = self._free_key(key)
-                yield self._commit("rename", [str(key), str(aside)], f"make room for {key}")
+                yield from self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case _:
                 options = options_of(conflict)
                 if not options:
@@ -138,31 +140,38 @@ class MergeResolutions:
             "writes the commits before this one; then prepare the branch for the others",
         )
 
-    def _commit(self, verb: str, keys: Sequence[str], message: str, *options: str) -> Resolution:
-        """Returns a command line that prepares the branch by a commit.
+    def _commit(
+        self, verb: str, keys: Sequence[str], message: str, *options: str
+    ) -> Iterator[Resolution]:
+        """Yields a command line that prepares the branch by a commit.
 
-        A branch that changes only by merges is prepared by another branch, which is merged.
+        A branch that changes only by merges is prepared by another branch, which is merged. There
+        is no line if no other branch takes commits.
         """
         commit = ["content", verb, *keys, *options, "-m", message]
-        if not self._is_merge_only:
-            return Resolution(command_line(*self._here, "--ref", self._branch, *commit))
-        other = self._free_branch
+        if not self._is_merge_only(self._branch):
+            yield Resolution(command_line(*self._here, "--ref", self._branch, *commit))
+            return
+        if (other := self._free_branch) is None:
+            return
         lines = (
             ["branch", other, self._branch],
             ["--ref", other, *commit],
             ["merge", other, "--into", self._branch],
         )
-        return Resolution(
+        yield Resolution(
             " && ".join(command_line(*self._here, *line) for line in lines),
             f"{visible(self._branch)} changes only by merges",
         )
 
     @cached_property
-    def _free_branch(self) -> str:
-        """The name of a branch that does not exist."""
-        names = {reference.name for reference in self._app.repository().references()}
-        number = next(n for n in count(1) if f"prepared-{n}" not in names)
-        return f"prepared-{number}"
+    def _free_branch(self) -> str | None:
+        """The name of a branch that does not exist, and that would take commits; or None."""
+        existing = {reference.name for reference in self._app.repository().references()}
+        names = (f"prepared-{number}" for number in range(1, _MOST_PREPARED))
+        return next(
+            (name for name in names if name not in existing and not self._is_merge_only(name)), None
+        )
 
     @property
     def _here(self) -> list[str]:
@@ -171,9 +180,11 @@ class MergeResolutions:
         return [word for word in carried(self._app.options) if word not in (ref, "--ref")]
 
     @cached_property
-    def _is_merge_only(self) -> bool:
-        settings = self._app.repository().config().settings
-        return protecting(settings, self._branch, MERGE_ONLY) is not None
+    def _settings(self) -> Mapping[str, str]:
+        return self._app.repository().config().settings
+
+    def _is_merge_only(self, branch: str) -> bool:
+        return protecting(self._settings, branch, MERGE_ONLY) is not None
 
 
 def _parts(

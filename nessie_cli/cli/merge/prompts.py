@@ -170,6 +170,9 @@ class _Resolver:
         if conflict.actual is None and conflict.proposed is None:
             self._err.print_text("there is no content to edit; choose one side")
             return None
+        if self._sides is not OF_BATCH and conflict.actual is None:
+            self._err.print_text("the branch has no content to edit; choose one side")
+            return None
         ids = {side.id for side in (conflict.actual, conflict.proposed) if side is not None}
         if self._sides is not OF_BATCH and len(ids) > 1:
             self._err.print_text("the sides are two contents with one key; choose one of them")

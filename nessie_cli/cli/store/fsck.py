@@ -12,6 +12,7 @@ from nessie_cli.cli.app.result import Listing
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.model import Problem
 from nessie_cli.render.problems import print_problems
+from nessie_cli.repository.store_repository import require_store
 
 EXAMPLES = ("nessie fsck", "nessie fsck --json")
 
@@ -47,7 +48,13 @@ def run(options: Options, app: Invocation) -> Checked:  # noqa: ARG001 - the sha
 
     The others are found while the result is printed.
     """
-    problems = (_with_hint(app, problem) for problem in app.repository().check())
+    repository = app.repository()
+    store = require_store(
+        repository,
+        f"server {repository.url}: a server's store is checked where it is, by `nessie fsck --store"
+        " URL` there",
+    )
+    problems = (_with_hint(app, problem) for problem in store.check())
     first = list(islice(problems, 1))
     return Checked(clean=not first, problems=chain(first, problems))
 

@@ -12,6 +12,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MaintenanceReport
 from nessie_cli.model.durations import parse_duration
 from nessie_cli.render.text import counted, human_size
+from nessie_cli.repository.store_repository import require_store
 from nessie_cli.wire.record import INLINE
 
 EXAMPLES = (
@@ -67,7 +68,12 @@ def run(options: Options, app: Invocation) -> Maintenance:
         )
     grace = parse_duration(options.grace)
     with app.at_work("maintaining the store"):
-        report = app.repository().maintain(grace=grace, dry_run=options.dry_run, full=options.full)
+        repository = app.repository()
+        store = require_store(
+            repository,
+            f"{repository.url}: maintenance needs the store itself; run it where the store is",
+        )
+        report = store.maintain(grace=grace, dry_run=options.dry_run, full=options.full)
     return Maintenance(report)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import structs
 
-from nessie_cli.errors import ContentNotFound, InvalidInput
+from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import (
     SETTING_PREFIX,
     AheadBehind,
@@ -26,7 +26,6 @@ from nessie_cli.model import (
     KeyRange,
     LogEntry,
     MergeResult,
-    Problem,
     Reference,
     ReferenceType,
     ReflogEntry,
@@ -249,15 +248,6 @@ class RemoteRepository(Repository):
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
         """See `Repository`."""
         return self._server.find_request(request_id, branch)
-
-    # -- care -------------------------------------------------------------------------------------
-
-    def check(self) -> Iterator[Problem]:
-        """See `Repository`; refused, because every object is read where the store is."""
-        raise InvalidInput(
-            f"server {self.url}: a server's store is checked where it is, by `nessie fsck --store"
-            " URL` there"
-        )
 
     def close(self) -> None:
         """See `Repository`."""

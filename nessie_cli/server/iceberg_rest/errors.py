@@ -32,8 +32,9 @@ from nessie_cli.server.failures import (
     InternalFault,
     Unavailable,
     client_error,
+    ends_connection,
 )
-from nessie_cli.server.http import CLOSING, JSON, Headers, Reply
+from nessie_cli.server.http import JSON, Headers, Reply
 from nessie_cli.server.table import NoRoute
 
 _READS = frozenset({"GET", "HEAD"})
@@ -170,7 +171,7 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
         headers.append((b"retry-after", RETRY_AFTER.encode()))
     if isinstance(error, Unauthenticated):
         headers.append((b"www-authenticate", error.challenge))
-    if status in CLOSING:
+    if isinstance(error, NessieError) and ends_connection(error):
         headers.append((b"connection", b"close"))
     # The frames of an error refer to large objects, such as a body.
     error.__traceback__ = error.__context__ = None

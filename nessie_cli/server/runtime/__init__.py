@@ -1,1 +1,1 @@
-"""The runtime of the server: connections, limits, threads, workers, metrics, logs, TLS."""
+"""The runtime of the server: the web server, threads, workers, metrics, logs, TLS."""

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 import uvicorn
 
 from nessie_cli.server.app import Pipeline
+from nessie_cli.server.runtime.web_server import management_configuration
 
 _CLOSES_WITHIN = 5.0
 """Seconds that running checks have when the server stops."""
@@ -24,17 +25,7 @@ def managed(application: Pipeline, listeners: list[socket.socket]) -> Iterator[N
     if not listeners:
         yield
         return
-    config = uvicorn.Config(
-        application,
-        ws="none",
-        lifespan="off",
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=1,
-    )
-    server = uvicorn.Server(config)
+    server = uvicorn.Server(management_configuration(application))
     thread = threading.Thread(target=server.run, args=(listeners,), name="management", daemon=True)
     thread.start()
     try:

@@ -1,6 +1,8 @@
 """Metrics about the requests of a server, for Prometheus.
 
-With several processes, prometheus_client stores the metrics of each in a shared folder.
+Each process counts in plain objects, and prometheus_client gets them when it is asked for its text.
+With several processes, each writes what it has counted into a shared folder, several times per
+second, and the one that is asked adds up all of them.
 """
 
 from __future__ import annotations
@@ -8,95 +10,41 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from time import time
-from typing import Literal
+from time import monotonic, time, time_ns
 
-from prometheus_client import (
-    CollectorRegistry,
-    Counter,
-    Gauge,
-    disable_created_metrics,
-    generate_latest,
-    values,
-)
-from prometheus_client.multiprocess import MultiProcessCollector
+from msgspec import DecodeError, json
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import Metric
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
+from prometheus_client.registry import Collector
 
-from nessie_cli.server.runtime.dashboard_metrics import BatchHistogram, DashboardMetrics, Durations
+from nessie_cli.server.runtime.counts import Durations, Key, Sample
+from nessie_cli.server.runtime.metric_families import families
 
-_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
-"""The environment variable in which prometheus_client looks for the folder."""
-BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
-"""Upper bounds of the buckets of durations, in seconds."""
-_SAMPLED_EVERY = 1.0
-"""Seconds between two samples of metrics that only the process itself can measure."""
-
-disable_created_metrics()  # type: ignore[no-untyped-call]
-
-Key = tuple[str, str, int]
-"""Method, route and status."""
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.encode()
+_WINDOW = 60.0
+"""Seconds. The longest durations are those of the current and the last window."""
+_SHARED_EVERY = 0.25
+"""Seconds between two copies of the counts in the shared folder."""
+_LIVE, _ENDED = "metrics-", "ended-"
+"""The beginnings of the names of files of running and ended processes."""
 
 
-class Metrics:
-    """Counts requests, on the event loop.
-
-    Counts and durations of requests are exact after `sample`, the other metrics are samples.
-    `folder` is shared by the processes of the server, if there are several.
-    """
+class Metrics(Collector):
+    """Counts requests, on the event loop. `folder` is shared by the processes of the server."""
 
     def __init__(self, folder: Path | None = None) -> None:
-        self._folder = folder
-        if folder is not None:
-            # prometheus_client chooses when it is imported, which was before the fork.
-            os.environ[_FOLDER] = str(folder)
-            values.ValueClass = values.MultiProcessValue()  # type: ignore[no-untyped-call]
         self.running = 0
+        self._folder = folder
+        self._file = folder and folder / f"{_LIVE}{os.getpid()}-{time_ns()}.json"
+        self._requests: dict[Key, Durations] = {}
         self._received = self._sent = 0
-        self._used = 0.0
-        self._registry = CollectorRegistry()
-        self._requests = self._counter(
-            "nessie_http_requests_total", "Requests answered.", "method", "route", "status"
-        )
-        self._durations = BatchHistogram(
-            "nessie_http_request_duration_seconds",
-            "Time from the first line of a request to the last byte of its answer.",
-            ("route",),
-            buckets=BUCKETS,
-            registry=self._registry,
-        )
-        # Counting each request on its own takes a tenth of the time of a request.
-        self._waiting: dict[Key, tuple[Durations, list[Durations]]] = {}
-        self._running = self._gauge(
-            "nessie_http_requests_running", "Requests that are being answered."
-        )
-        self._received_total = self._counter(
-            "nessie_http_received_bytes_total", "Bytes of request bodies."
-        )
-        self._sent_total = self._counter(
-            "nessie_http_sent_bytes_total", "Bytes of answers' bodies."
-        )
-        self._gauge("nessie_processes", "Processes that answer requests.").set(1)
-        self._processor = self._counter("process_cpu_seconds_total", "Processor time used.")
-        self._memory = self._gauge(
-            "process_max_resident_memory_bytes", "The most memory that was used."
-        )
-        began = self._gauge(
-            "process_start_time_seconds",
-            "When the server began, in seconds since 1970.",
-            of_all="min",
-        )
-        began.set(time())
-        self._dashboard = DashboardMetrics(self._registry, BUCKETS)
-        self.connected, self.disconnected = self._dashboard.connected, self._dashboard.disconnected
-        self.sample()
-
-    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
-        return Counter(name, meaning, labels, registry=self._registry)
-
-    def _gauge(
-        self, name: str, meaning: str, of_all: Literal["livesum", "min"] = "livesum"
-    ) -> Gauge:
-        return Gauge(name, meaning, registry=self._registry, multiprocess_mode=of_all)
+        self._began = time()
+        self._window = self._measured = monotonic()
+        self._used, self._usage = _processor_time(), 0.0
 
     def observe(
         self,
@@ -110,50 +58,79 @@ class Metrics:
     ) -> None:
         """Counts an answered request. `route` is the pattern of its path, never the path itself."""
         key = (method, route, status)
-        found = self._waiting.get(key)
-        if found is None:
-            found = self._waiting[key] = ([], self._dashboard.durations(*key))
-        exact, sampled = found
-        exact.append(seconds)
-        for one in sampled:
-            one.append(seconds)
-        if self._folder is not None:
-            # Another process may be asked for the metrics next.
-            self._count(key, exact)
+        durations = self._requests.get(key)
+        if durations is None:
+            durations = self._requests[key] = Durations()
+        durations.observe(seconds)
         self._received += received
         self._sent += sent
 
-    def _count(self, key: Key, found: Durations) -> None:
-        if found:
-            self._requests.labels(*key).inc(len(found))
-            self._durations.labels(key[1]).observe_all(found)
-            found.clear()
-
-    def sample(self) -> None:
-        """Updates the sampled metrics."""
-        for key, (exact, _) in self._waiting.items():
-            self._count(key, exact)
-        usage = resource.getrusage(resource.RUSAGE_SELF)
-        used = usage.ru_utime + usage.ru_stime
-        self._processor.inc(used - self._used)
-        self._used = used
-        self._memory.set(usage.ru_maxrss * 1024)
-        self._running.set(self.running)
-        self._received_total.inc(self._received)
-        self._sent_total.inc(self._sent)
-        self._received = self._sent = 0
-        self._dashboard.sample()
-
-    async def keep_sampling(self) -> None:
-        """Samples until it is cancelled."""
+    async def keep_sharing(self) -> None:
+        """Measures this process and shares what it has counted, until it is cancelled."""
         while True:
-            await asyncio.sleep(_SAMPLED_EVERY)
-            self.sample()
+            self.share()
+            await asyncio.sleep(_SHARED_EVERY)
+
+    def share(self) -> None:
+        """Measures this process, and writes what it has counted into the shared folder."""
+        now, used = monotonic(), _processor_time()
+        if now - self._measured >= 1:
+            self._usage = (used - self._used) / (now - self._measured) / (os.cpu_count() or 1)
+            self._measured, self._used = now, used
+        if now - self._window >= _WINDOW:
+            self._window = now
+            for durations in self._requests.values():
+                durations.longest_before, durations.longest = durations.longest, 0.0
+        if self._file is not None:
+            written = self._file.with_suffix(".new")
+            # The folder is removed when the server stops.
+            with suppress(OSError):
+                written.write_bytes(json.encode(self._sample()))
+                written.replace(self._file)
 
     def text(self) -> bytes:
         """Returns the metrics of all processes of the server in Prometheus' text format."""
-        if self._folder is None:
-            return generate_latest(self._registry)
         registry = CollectorRegistry()
-        MultiProcessCollector(registry, str(self._folder))  # type: ignore[no-untyped-call]
+        registry.register(self)
         return generate_latest(registry)
+
+    def collect(self) -> Iterator[Metric]:
+        """Returns the metrics of all processes for prometheus_client."""
+        # A copy: the requests of this process are counted on.
+        everything = json.decode(json.encode(self._sample()), type=Sample)
+        for path, is_live in self._others():
+            with suppress(OSError, DecodeError):
+                everything.add(json.decode(path.read_bytes(), type=Sample), is_live=is_live)
+        return families(everything)
+
+    def _others(self) -> Iterator[tuple[Path, bool]]:
+        """Yields the files of other processes, and whether they are running."""
+        if self._folder is not None:
+            for path in self._folder.glob("*.json"):
+                if path != self._file and path.name.startswith((_LIVE, _ENDED)):
+                    yield path, path.name.startswith(_LIVE)
+
+    def _sample(self) -> Sample:
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return Sample(
+            list(self._requests.items()),
+            self._received,
+            self._sent,
+            usage.ru_utime + usage.ru_stime,
+            self.running,
+            1,
+            usage.ru_maxrss * 1024,
+            self._usage,
+            self._began,
+        )
+
+
+def end_process(folder: Path, pid: int) -> None:
+    """Says that a process has ended. What it has counted remains."""
+    for path in folder.glob(f"{_LIVE}{pid}-*.json"):
+        path.rename(path.with_name(_ENDED + path.name.removeprefix(_LIVE)))
+
+
+def _processor_time() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime

@@ -31,13 +31,13 @@ from nessie_cli.server.pages import Health, checks, pages
 from nessie_cli.server.pieces import Pieces
 from nessie_cli.server.routes import ROUTES
 from nessie_cli.server.runtime.access_log import AccessLog
-from nessie_cli.server.runtime.connections import configuration
 from nessie_cli.server.runtime.management import managed
 from nessie_cli.server.runtime.memory import collect_rarely
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.threads import Threads
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
+from nessie_cli.server.runtime.web_server import configuration
 from nessie_cli.server.runtime.workers import (
     STOPPING,
     SharedLog,
@@ -141,7 +141,8 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
         iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads.writer, limits.reads)
     health = nessie._replace(match=RouteTable(probes).match)
-    management = parts._replace(log=None, hosts=Hosts(every=True))
+    # Its requests are not counted: it has another thread.
+    management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())
     return Applications(
         Pipeline(catalog, {"": nessie, "iceberg": iceberg}, threads, parts),
         Pipeline(catalog, {"": health}, threads, management),
@@ -198,7 +199,7 @@ def serve(opened: Callable[[], StoreRepository], settings: Settings, listeners: 
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
         return
-    with opened() as repository, _sockets(settings) as sockets, handled(STOPPING):
+    with opened() as repository, _sockets(settings) as sockets:
         work = Work(opened, settings, listeners, sockets)
         work.run(repository, _parts(settings, listeners))
 
@@ -296,8 +297,13 @@ class Work(Struct, frozen=True):
         """Answers requests until a signal."""
         apps = applications(repository, parts._replace(started=self._started))
         collect_rarely()
-        with managed(apps.management, self.sockets.management):
-            uvicorn.Server(configuration(apps.main)).run(self.sockets.main)
+        server = uvicorn.Server(configuration(apps.main))
+
+        def stop(*_: object) -> None:
+            server.should_exit = True
+
+        with managed(apps.management, self.sockets.management), handled(STOPPING, stop):
+            server.run(self.sockets.main)
 
     def _started(self) -> None:
         if self.folder is None:

@@ -22,13 +22,10 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import json
-from prometheus_client.multiprocess import mark_process_dead
 
-GRACE = 20
-"""Seconds that requests have to finish when the server is stopped.
+from nessie_cli.server.runtime.metrics import end_process
+from nessie_cli.server.runtime.web_server import GRACE
 
-Closing takes up to ten more seconds. Most supervisors kill a process after 30.
-"""
 PATIENCE = 5.0
 """Seconds after the grace period of workers until they are killed."""
 _POLL = 0.1
@@ -121,7 +118,8 @@ class Workers:
             wait([worker.sentinel for worker in workers if worker.is_alive()], _POLL)
 
     def _bury(self, worker: BaseProcess) -> None:
-        mark_process_dead(worker.pid, str(self._folder))  # type: ignore[no-untyped-call]
+        assert worker.pid is not None
+        end_process(self._folder, worker.pid)
         if self._log is not None:
             message = f"worker {worker.pid} has ended; another one takes its place"
             self._log(json.encode({"message": message}) + b"\n")
@@ -133,9 +131,11 @@ def _run(work: Callable[[], None]) -> None:
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
 
     def end_with_parent() -> None:
-        while os.getppid() == parent:
+        while True:
             time.sleep(1)
-        os.kill(os.getpid(), signal.SIGTERM)
+            if os.getppid() != parent:
+                # Again: it may have come before the web server handles signals.
+                os.kill(os.getpid(), signal.SIGTERM)
 
     with handled(STOPPING):
         threading.Thread(target=end_with_parent, name="parent", daemon=True).start()
@@ -148,8 +148,8 @@ def handled(
 ) -> Iterator[None]:
     """Handles signals within the block, if it runs on the main thread.
 
-    uvicorn raises the signals that have stopped it again at its end. A handler that does nothing
-    lets the process end in its own way.
+    uvicorn raises the signals that have stopped it again at its end. With a handler, the process
+    still ends in its own way.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
