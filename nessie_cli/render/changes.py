@@ -83,28 +83,30 @@ class Change(NamedTuple):
 
 def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
     """Returns diff entries as changes, ascending by key, with renames found by content id."""
-    found = list(entries)
+    differences = list(entries)
     left = {
         entry.before.id: entry
-        for entry in found
+        for entry in differences
         if entry.after is None and entry.before and entry.before.id
     }
     renamed = {
         e.key: left[e.after.id]
-        for e in found
+        for e in differences
         if e.before is None and e.after and e.after.id in left
     }
     gone = {entry.key for entry in renamed.values()}
-    return [_change(entry, renamed.get(entry.key)) for entry in found if entry.key not in gone]
+    return [
+        _change(entry, renamed.get(entry.key)) for entry in differences if entry.key not in gone
+    ]
 
 
-def outlined(found: Sequence[ChangedKey]) -> list[Change]:
+def outlined(changed: Sequence[ChangedKey]) -> list[Change]:
     """Returns changes without contents from the keys that a commit changed."""
-    left = {change.content_id: change for change in found if not change.after}
+    left = {change.content_id: change for change in changed if not change.after}
     renamed = (
         {
             change.key: left[change.content_id].key
-            for change in found
+            for change in changed
             if not change.before and change.content_id in left
         }
         if left
@@ -113,7 +115,7 @@ def outlined(found: Sequence[ChangedKey]) -> list[Change]:
     gone = set(renamed.values())
     return [
         Change(_kind(change, renamed), change.key, None, None, renamed.get(change.key))
-        for change in found
+        for change in changed
         if change.key not in gone
     ]
 

@@ -31,10 +31,10 @@ def fields(content: Content) -> dict[str, str]:
 
     A mapping is one field per name.
     """
-    found = {TYPE: type_label(content.type_name)} | ({"id": content.id} if content.id else {})
+    labelled = {TYPE: type_label(content.type_name)} | ({"id": content.id} if content.id else {})
     for name, value in content.attributes().items():
-        found |= _texts(kebab(name), value)
-    return found
+        labelled |= _texts(kebab(name), value)
+    return labelled
 
 
 def _texts(label: str, value: Any) -> dict[str, str]:

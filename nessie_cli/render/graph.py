@@ -53,10 +53,10 @@ class Graph:
         self._ended = None if parents else here
         below = [self._reach(here, parent) for parent in parents[1:]]
         self._trim()
-        beside = self._row({})
+        further = self._row({})
         # A first commit ends its lane, but its text stays beside it.
-        beside += [Span("  ")] * (len(own) - len(beside) if not parents else 0)
-        return Drawn(above, own, below, beside)
+        further += [Span("  ")] * (len(own) - len(further) if not parents else 0)
+        return Drawn(above, own, below, further)
 
     def _trim(self) -> None:
         while self._lanes and self._lanes[-1] is None:
@@ -99,14 +99,14 @@ class Graph:
     def _reach(self, here: int, parent: str) -> Spans:
         """Draws a line from a commit to the lane of its merge parent."""
         marks = self._marks
-        known = parent in self._lanes
-        lane = self._lanes.index(parent) if known else self._open(parent)
+        is_waiting = parent in self._lanes
+        lane = self._lanes.index(parent) if is_waiting else self._open(parent)
         if lane > here:
             return self._line(
-                here, lane, marks.from_left, marks.from_right if known else marks.opens_right
+                here, lane, marks.from_left, marks.from_right if is_waiting else marks.opens_right
             )
         return self._line(
-            lane, here, marks.from_left if known else marks.opens_left, marks.from_right
+            lane, here, marks.from_left if is_waiting else marks.opens_left, marks.from_right
         )
 
     def _line(self, left: int, right: int, left_mark: str, right_mark: str) -> Spans:

@@ -111,7 +111,7 @@ def _beside_graph(
         yield terminal.painted(drawn.own) + first
         yield from map(terminal.painted, map(trimmed, drawn.below))
         yield from (
-            terminal.painted(drawn.beside if line else trimmed(drawn.beside)) + line
+            terminal.painted(drawn.further if line else trimmed(drawn.further)) + line
             for line in others
         )
 
@@ -142,10 +142,10 @@ def _log_lines(
                 ]
             )
             yield from map(trimmed, drawn.below)
-            beside = sum(cells(span.text) for span in drawn.beside)
+            prefix = sum(cells(span.text) for span in drawn.further)
             yield from (
-                trimmed([*drawn.beside, *line])
-                for line in _changes(commit, form, terminal, used=beside)
+                trimmed([*drawn.further, *line])
+                for line in _changes(commit, form, terminal, used=prefix)
             )
             continue
         if not first and not graph:
@@ -154,7 +154,7 @@ def _log_lines(
         yield from _beside(
             drawn,
             _full(
-                commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.beside)
+                commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.further)
             ),
             last=bool(graph),
         )
@@ -165,9 +165,9 @@ def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]
     yield [*drawn.own, *next(text)]
     yield from map(trimmed, drawn.below)
     for line in text:
-        yield trimmed([*drawn.beside, *line])
+        yield trimmed([*drawn.further, *line])
     if last:
-        yield trimmed(drawn.beside)
+        yield trimmed(drawn.further)
 
 
 def _one_line(

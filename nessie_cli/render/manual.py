@@ -113,17 +113,17 @@ class _Page:
 
 
 def _spans(line: str) -> Word:
-    found: Word = []
+    spans: Word = []
     style = ""
     position = 0
     for escape in re.finditer(_ESCAPE, line):
-        found.append(Span(line[position : escape.start()], style))
+        spans.append(Span(line[position : escape.start()], style))
         if escape[0] in _STYLES:
             style = _STYLES[escape[0]]
         else:
-            found.append(Span(_CHARACTERS.get(escape[0], ""), style))
+            spans.append(Span(_CHARACTERS.get(escape[0], ""), style))
         position = escape.end()
-    return [span for span in (*found, Span(line[position:], style)) if span.text]
+    return [span for span in (*spans, Span(line[position:], style)) if span.text]
 
 
 def _words(spans: Word) -> Iterator[Word]:

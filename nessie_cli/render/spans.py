@@ -71,7 +71,7 @@ class Drawn(NamedTuple):
     above: list[Spans]
     own: Spans
     below: list[Spans]
-    beside: Spans
+    further: Spans
 
 
 def trimmed(line: Line) -> Line:
@@ -84,14 +84,14 @@ def trimmed(line: Line) -> Line:
 
 def part(line: Line, start: int, end: int) -> Line:
     """Returns the part of a line between two positions of its text."""
-    found = []
+    parts = []
     position = 0
     for span in line:
         text = span.text[max(start - position, 0) : max(end - position, 0)]
         position += len(span.text)
         if text:
-            found.append(span._replace(text=text))
-    return found
+            parts.append(span._replace(text=text))
+    return parts
 
 
 def plain(line: Line) -> str:

@@ -127,7 +127,7 @@ class Template:
                 hint="use oneline, or a template such as '%h %an %s'",
             )
         self._text = text
-        self._used = {found[1] for found in re.finditer(_PLACEHOLDER, text)}
+        self._used = {match[1] for match in re.finditer(_PLACEHOLDER, text)}
         for name in sorted(self._used):
             if name not in VALUES and name not in _FIXED and not re.fullmatch(_CODE, name):
                 raise InvalidInput(f"--format: {_unknown(name)}")
@@ -141,8 +141,8 @@ class Template:
         """Returns the text of a commit, possibly of several lines."""
         subject = Subject(entry, names, now)
 
-        def value(found: re.Match[str]) -> str:
-            name = found[1]
+        def value(match: re.Match[str]) -> str:
+            name = match[1]
             if name in VALUES:
                 return "\n".join(map(visible, VALUES[name](subject).split("\n")))
             return _FIXED.get(name) or chr(int(name[1:], 16))
@@ -159,8 +159,8 @@ def _unknown(name: str) -> str:
             "colours (%C) are not supported. Hint: leave them out; without --format, a log on a"
             " terminal is coloured"
         )
-    known = " ".join(f"%{known}" for known in (*VALUES, "n", "%", "xNN"))
+    placeholders = " ".join(f"%{value}" for value in (*VALUES, "n", "%", "xNN"))
     return (
-        f"%{visible(name)} is not a placeholder. These are: {known}. Hint: `nessie help log`"
+        f"%{visible(name)} is not a placeholder. These are: {placeholders}. Hint: `nessie help log`"
         " explains them"
     )
