@@ -20,7 +20,7 @@ Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-def empty_list() -> list[str]:
+def empty_list() -> list[Any]:
     """The factory of a list that is always written."""
     # msgspec leaves out an empty list of the factory `list`, but not one of any other factory.
     return []
