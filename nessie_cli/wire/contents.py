@@ -25,7 +25,7 @@ Texts = Annotated[list[str], Meta(max_length=MOST_ITEMS)]
 Properties = Annotated[dict[str, str], Meta(max_length=MOST_ITEMS)]
 
 
-def empty_list() -> list[str]:
+def empty_list() -> list[Any]:
     """The factory of a list that is always written."""
     # msgspec leaves out an empty list of the factory `list`, but not one of any other factory.
     return []

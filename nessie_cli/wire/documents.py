@@ -10,20 +10,14 @@ from typing import Literal, TypeVar
 
 from nessie_cli.wire.commits import CommitMeta
 from nessie_cli.wire.contents import Key
+from nessie_cli.wire.merges import BareConflict, BareMerge, CleanMergeDetail, MergeOutcome, Rename
 from nessie_cli.wire.shape import NotRequired, Shape, of
 from nessie_cli.wire.shapes import (
-    BareConflict,
-    BareMerge,
-    BareMergeDetail,
-    Behavior,
-    CleanMergeDetail,
     Content,
     Count,
     ErrorLine,
     Hash,
-    Instant,
     KeyDetails,
-    MergeOutcome,
 )
 
 T = TypeVar("T")
@@ -36,14 +30,6 @@ def _itself(value: T) -> T:
 # -- records ---------------------------------------------------------------------------------------
 
 
-class Rename(Shape):
-    """One side of a merge moved the content to another key."""
-
-    from_: Key = of("old")
-    to: Key = of("new")
-    by: CommitMeta | None
-
-
 class MetadataFact(Shape):
     """A difference between two metadata files: its kind, its name, and the text on each side."""
 
@@ -51,27 +37,6 @@ class MetadataFact(Shape):
     name: str | None = of(lambda fact: fact.name or None)
     from_: str | None = of("before")
     to: str | None = of("after")
-
-
-class ReflogEntry(Shape):
-    """A move of a reference; `before` is null for a creation, `after` for a deletion.
-
-    For a change of a setting, `reference` is `setting:NAME`, and both hashes are null. Its values
-    are left out where it is not set.
-    """
-
-    number: Count
-    reference: str
-    type: Literal["BRANCH", "TAG", "SETTING"]
-    before: Hash | None
-    after: Hash | None
-    time: Instant
-    who: str
-    operation: str
-    message: str
-    requestId: str
-    valueBefore: NotRequired[str]
-    valueAfter: NotRequired[str]
 
 
 class Problem(Shape):
@@ -128,7 +93,7 @@ class Maintenance(Shape):
 # -- conflicts and merges --------------------------------------------------------------------------
 
 
-class Conflict(BareConflict):
+class Conflict(Shape):
     """A conflict with its three contents, the commit that changed the key, and its resolutions.
 
     Resolutions are command lines; `effects` says what each of them deletes or moves beside the
@@ -138,6 +103,7 @@ class Conflict(BareConflict):
     `contentId`. `commit` is the transplanted commit.
     """
 
+    _: BareConflict = of(_itself)
     expected: Content | None
     actual: Content | None
     proposed: Content | None
@@ -156,60 +122,25 @@ class Conflict(BareConflict):
     commit: NotRequired[Hash]
 
 
-class KeyRename(Shape):
-    """A content gets another key."""
-
-    from_: Key = of("old")
-    to: Key = of("new")
-
-
-class MergeOption(Shape):
-    """A possible decision about a conflict, and what it does to other contents."""
-
-    behavior: Behavior
-    deletes: list[Key]
-    renames: list[KeyRename]
-    leavesOut: list[Key] = of("leaves_out")
-
-
-class ConflictOfOurs(Conflict):
-    """A conflict of a merge per content, as our servers send it to our clients."""
-
-    options: NotRequired[list[MergeOption]]
-
-
-class MergeDetail(CleanMergeDetail):
+class MergeDetail(Shape):
     """A key of a merge: its content on the target before, and the result.
 
     `source` is the same content on the source, under whatever key.
     """
 
+    _: CleanMergeDetail = of(_itself)
     conflict: NotRequired[Conflict]
     source: Content | None
     target: Content | None
     result: Content | None
 
 
-class Merge(MergeOutcome):
+class Merge(Shape):
     """What a merge or transplant did. A transplant skips commits without an effect."""
 
+    _: MergeOutcome = of(_itself)
     details: list[MergeDetail]
     skippedCommits: NotRequired[list[Hash]] = of("skipped")
-
-
-class ContentPlace(Shape):
-    """A commit and a key where a content can be read."""
-
-    hash: Hash
-    key: Key
-
-
-class MergeDetailOfOurs(BareMergeDetail):
-    """A key of a merge per content, as our servers send it to our clients."""
-
-    sourceAt: NotRequired[ContentPlace | None]
-    resultAt: NotRequired[ContentPlace | None]
-    isResolved: NotRequired[bool]
 
 
 # -- errors ----------------------------------------------------------------------------------------

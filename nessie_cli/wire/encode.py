@@ -49,6 +49,15 @@ from nessie_cli.wire.commits import (
 )
 from nessie_cli.wire.contents import CONTENTS, Key
 from nessie_cli.wire.entries import BareDiffEntry, BareEntry, EntryV1
+from nessie_cli.wire.merges import (
+    BareConflict,
+    BareMerge,
+    BareMergeDetail,
+    CleanMergeDetail,
+    MergeDetailV1,
+    MergeOutcome,
+    MergeResponseV1,
+)
 from nessie_cli.wire.references import (
     DetachedReference,
     NamedReference,
@@ -380,17 +389,24 @@ def encode_diff_entry(entry: DiffEntry) -> Json:
 
 def encode_conflict(conflict: Conflict) -> Json:
     """Encodes a conflict: type, key (null if the conflict is about a reference) and message."""
-    return encode(shapes.BareConflict, conflict)
+    body: Json = to_builtins(_conflict(conflict))
+    return body
+
+
+def _conflict(conflict: Conflict) -> BareConflict:
+    key = None if conflict.key is None else _key(conflict.key)
+    return BareConflict(conflict.type.value, key, conflict.message)
 
 
 def encode_merge_detail(detail: MergeDetail) -> Json:
     """Encodes a key of a merge; `conflict` is left out if there is none."""
-    return encode(shapes.BareMergeDetail, detail)
+    conflict = None if detail.conflict is None else _conflict(detail.conflict)
+    body: Json = to_builtins(BareMergeDetail(_key(detail.key), detail.behavior.value, conflict))
+    return body
 
 
 ENCODERS: dict[Any, Callable[[Any], Any]] = {
     shapes.Instant: instant,
-    shapes.ConflictKind: str,
     Key: encode_key,
     shapes.Content: encode_content,
     shapes.Reference: encode_reference,
@@ -401,6 +417,8 @@ ENCODERS: dict[Any, Callable[[Any], Any]] = {
     BareEntry: encode_entry,
     EntryV1: _encode_entry_v1,
     BareDiffEntry: encode_diff_entry,
+    BareConflict: encode_conflict,
+    BareMergeDetail: encode_merge_detail,
     LogEntryV1: _encode_log_entry_v1,
 }
 """The types with an encoder of their own."""
@@ -449,12 +467,52 @@ def encode_merge_result(
     result: MergeResult, detail: Callable[[MergeDetail], Json] = encode_merge_detail
 ) -> Json:
     """Encodes the result of a merge or transplant; `detail` encodes each key."""
-    return encode(shapes.MergeOutcome, result) | {
-        "details": [detail(one) for one in result.details]
+    return _encode_outcome(result) | {"details": [detail(one) for one in result.details]}
+
+
+def _encode_outcome(result: MergeResult) -> Json:
+    body: Json = to_builtins(MergeOutcome(**_outcome(result)))
+    return body
+
+
+def _encode_merge_v1(result: MergeResult) -> Json:
+    details = [
+        MergeDetailV1(
+            key=_key(detail.key),
+            merge_behavior=detail.behavior.value,
+            conflict_type="UNRESOLVABLE" if detail.conflict else "NONE",
+        )
+        for detail in result.details
+    ]
+    body: Json = to_builtins(MergeResponseV1(**_outcome(result), details=details))
+    return body
+
+
+def _outcome(result: MergeResult) -> dict[str, Any]:
+    """Returns the attributes of the outcome of a merge."""
+    return {
+        "was_applied": result.applied,
+        "was_successful": result.successful,
+        "resultant_target_hash": result.resultant_hash,
+        "common_ancestor": result.common_ancestor,
+        "target_branch": result.target_branch,
+        "effective_target_hash": result.effective_target_hash,
+        "expected_hash": result.expected_hash,
     }
 
 
-ENCODERS[BareCommit] = encode_commit_result
+def _encode_clean_detail(detail: MergeDetail) -> Json:
+    body: Json = to_builtins(CleanMergeDetail(_key(detail.key), detail.behavior.value))
+    return body
+
+
+ENCODERS |= {
+    BareCommit: encode_commit_result,
+    BareMerge: encode_merge_result,
+    CleanMergeDetail: _encode_clean_detail,
+    MergeOutcome: _encode_outcome,
+    MergeResponseV1: _encode_merge_v1,
+}
 
 
 # -- errors ----------------------------------------------------------------------------------------

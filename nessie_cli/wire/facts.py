@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from nessie_cli.errors import (
     AlreadyExists,
     AmbiguousHash,
@@ -32,7 +34,7 @@ from nessie_cli.model import (
     ReflogEntry,
     Rename,
 )
-from nessie_cli.wire import commits, entries
+from nessie_cli.wire import commits, entries, references
 from nessie_cli.wire.encode import (
     ENCODERS,
     Json,
@@ -216,19 +218,26 @@ ENCODERS |= {
 
 def reflog_entry(entry: ReflogEntry) -> Json:
     """Encodes an entry of the reflog."""
-    values = {"valueBefore": entry.value_before, "valueAfter": entry.value_after}
-    return {
-        "number": entry.number,
-        "reference": entry.reference,
-        "type": entry.type.value,
-        "before": entry.before,
-        "after": entry.after,
-        "time": instant(entry.time),
-        "who": entry.who,
-        "operation": entry.operation,
-        "message": entry.message,
-        "requestId": entry.request_id,
-    } | {name: value for name, value in values.items() if value is not None}
+    body: Json = to_builtins(
+        references.ReflogEntry(
+            number=entry.number,
+            reference=entry.reference,
+            type=entry.type.value,
+            before=entry.before,
+            after=entry.after,
+            time=instant(entry.time) or "",
+            who=entry.who,
+            operation=entry.operation,
+            message=entry.message,
+            request_id=entry.request_id,
+            value_before=entry.value_before,
+            value_after=entry.value_after,
+        )
+    )
+    return body
+
+
+ENCODERS[references.ReflogEntry] = reflog_entry
 
 
 def problem(found: Problem) -> dict[str, Any]:

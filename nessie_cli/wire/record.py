@@ -40,7 +40,7 @@ SHAPES: Mapping[Any, Any] = {
     model.MergeResult: documents.Merge,
     model.Problem: documents.Problem,
     model.Reference: shapes.Reference,
-    model.ReflogEntry: documents.ReflogEntry,
+    model.ReflogEntry: references.ReflogEntry,
     model.Tag: references.Tag,
 }
 """The shape of each model type."""

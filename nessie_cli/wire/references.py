@@ -11,8 +11,9 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from nessie_cli.wire.commits import CommitMeta, CommitMetaV1, Count, Hash
+from nessie_cli.wire.commits import CommitMeta, CommitMetaV1, Count, Hash, Instant
 
+MovedType = Annotated[str, Meta(extra_json_schema={"enum": ["BRANCH", "TAG", "SETTING"]})]
 BranchOrTag = Annotated[str, Meta(extra_json_schema={"enum": ["BRANCH", "TAG"]})]
 
 
@@ -47,6 +48,27 @@ class DetachedReference(Struct, tag_field="type", tag="DETACHED"):
     """A commit that was named without a reference."""
 
     hash: Hash
+
+
+class ReflogEntry(Struct, rename="camel", omit_defaults=True):
+    """A move of a reference; `before` is null for a creation, `after` for a deletion.
+
+    For a change of a setting, `reference` is `setting:NAME`, and both hashes are null. Its values
+    are left out where it is not set.
+    """
+
+    number: Count
+    reference: str
+    type: MovedType
+    before: Hash | None
+    after: Hash | None
+    time: Instant
+    who: str
+    operation: str
+    message: str
+    request_id: str
+    value_before: str | None = None
+    value_after: str | None = None
 
 
 # -- version 1 -------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 # ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
 
 from operator import itemgetter
-from typing import Literal
+from typing import Any, Literal
 
 from nessie_cli.model import NO_ANCESTOR
 from nessie_cli.wire.bodies import GarbageCollectorConfig
@@ -10,17 +10,15 @@ from nessie_cli.wire.commits import BareLogEntry, CommitMeta, LogEntryV1
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.encode import ENCODERS, encode_reference_v1
 from nessie_cli.wire.entries import BareDiffEntry, BareEntry, EntryV1
+from nessie_cli.wire.merges import BareConflict, MergeResponseV1
 from nessie_cli.wire.references import DetachedReference, NamedReferenceV1
 from nessie_cli.wire.shape import NotRequired, OneOf, Shape, of
 from nessie_cli.wire.shapes import (
-    BareConflict,
-    CleanMergeDetail,
     Content,
     ErrorLine,
     Hash,
     Instant,
     KeyDetails,
-    MergeOutcome,
     Reference,
 )
 
@@ -118,24 +116,6 @@ class ReferenceV1(OneOf):
 ENCODERS[ReferenceV1] = encode_reference_v1
 
 
-class MergeDetailV1(CleanMergeDetail):
-    """A key of a merge, with the deprecated attributes that old clients require."""
-
-    conflictType: Literal["NONE", "UNRESOLVABLE"] = of(
-        lambda detail: "UNRESOLVABLE" if detail.conflict else "NONE"
-    )
-    sourceCommits: list[str] = of(lambda _: ())
-    targetCommits: list[str] = of(lambda _: ())
-
-
-class MergeResponseV1(MergeOutcome):
-    """What a merge or transplant did, with the deprecated attributes that old clients require."""
-
-    details: list[MergeDetailV1]
-    sourceCommits: list[str] = of(lambda _: ())
-    targetCommits: None
-
-
 class ReferencesResponseV1(BarePage):
     references: list[ReferenceV1]
 
@@ -167,9 +147,14 @@ class NessieConfigurationV1(Shape):
     maxSupportedApiVersion: Literal[2]
 
 
-ANSWERS = [
-    found
-    for found in vars().values()
-    if isinstance(found, type) and issubclass(found, Shape | OneOf) and found.__module__ == __name__
+ANSWERS: list[Any] = [
+    *(
+        found
+        for found in vars().values()
+        if isinstance(found, type)
+        and issubclass(found, Shape | OneOf)
+        and found.__module__ == __name__
+    ),
+    MergeResponseV1,
 ]
 """All of these shapes."""

@@ -12,7 +12,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from msgspec import NODEFAULT, Struct, structs
 from msgspec.json import schema_components
 
-from nessie_cli.wire import bodies, commits, entries, references, rest, shapes
+from nessie_cli.wire import bodies, commits, entries, merges, references, rest, shapes
 from nessie_cli.wire.contents import CONTENTS, Key
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.shape import (
@@ -136,6 +136,15 @@ _STRUCTS = (
     commits.LoggedDelete,
     commits.LoggedPut,
     commits.PutV1,
+    merges.BareConflict,
+    merges.BareMergeDetail,
+    merges.ConflictOfOurs,
+    merges.ContentPlace,
+    merges.KeyRename,
+    merges.MergeDetailOfOurs,
+    merges.MergeOption,
+    merges.Rename,
+    merges.MergeDetailV1,
     references.ReferenceMetadata,
     references.ReferenceMetadataV1,
 )
@@ -197,12 +206,12 @@ def _present(kind: Any, attribute: Attribute) -> Any:
 
 _ANSWERS: Mapping[Any, str] = {
     commits.BareCommit: "CommitResponse",
-    shapes.BareConflict: "Conflict",
+    merges.BareConflict: "Conflict",
     entries.BareDiffEntry: "DiffEntry",
     entries.BareEntry: "Entry",
     commits.BareLogEntry: "LogEntry",
-    shapes.BareMerge: "MergeResponse",
-    shapes.BareMergeDetail: "MergeDetail",
+    merges.BareMerge: "MergeResponse",
+    merges.BareMergeDetail: "MergeDetail",
     shapes.Content: "AnyContent",
     shapes.ContentResponse: "ContentResponse",
     shapes.SingleReference: "SingleReferenceResponse",

@@ -67,11 +67,6 @@ class Attribute(Struct, frozen=True):
     type: Any
     optional: bool
 
-    @property
-    def field(self) -> str:
-        """The name of the field in Python."""
-        return self.source if isinstance(self.source, str) else snake(self.name)
-
 
 @cache
 def attributes(shape: Any) -> tuple[Attribute, ...]:

@@ -11,7 +11,7 @@ from typing import Literal, NewType
 from nessie_cli.model import ConflictType
 from nessie_cli.wire.contents import CONTENTS, ForeignContent, Key
 from nessie_cli.wire.references import DetachedReference, NamedReference
-from nessie_cli.wire.shape import SCALARS, NotRequired, OneOf, Shape, of
+from nessie_cli.wire.shape import SCALARS, OneOf, Shape, of
 
 REASONS = {
     400: "Bad Request",
@@ -63,8 +63,6 @@ SCALARS |= {
     Count: {"description": "How many there are.", "minimum": 0},
 }
 
-Behavior = Literal["NORMAL", "FORCE", "DROP"]
-
 
 # -- contents --------------------------------------------------------------------------------------
 
@@ -98,48 +96,6 @@ class ContentResponse(Shape):
 
     content: Content
     effectiveReference: Reference
-
-
-# -- conflicts, merges and results -----------------------------------------------------------------
-
-
-class BareConflict(Shape):
-    """A conflict as the REST API reports it."""
-
-    conflictType: ConflictKind = of("type")
-    key: Key | None
-    message: str
-
-
-class CleanMergeDetail(Shape):
-    """A key of a merge without its conflict."""
-
-    key: Key
-    mergeBehavior: Behavior = of("behavior")
-
-
-class BareMergeDetail(CleanMergeDetail):
-    """A key of a merge, as the REST API reports it."""
-
-    conflict: NotRequired[BareConflict]
-
-
-class MergeOutcome(Shape):
-    """The outcome of a merge, without the details of its keys."""
-
-    wasApplied: bool = of("applied")
-    wasSuccessful: bool = of("successful")
-    resultantTargetHash: Hash | None = of("resultant_hash")
-    commonAncestor: Hash | None
-    targetBranch: str
-    effectiveTargetHash: Hash | None
-    expectedHash: Hash | None
-
-
-class BareMerge(MergeOutcome):
-    """What a merge would have done, as the REST API reports it."""
-
-    details: list[BareMergeDetail]
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 from jsonschema import Draft202012Validator
-from msgspec import convert
 
 from nessie_cli.errors import (
     AmbiguousHash,
@@ -62,6 +61,7 @@ from nessie_cli.wire import (
     documents,
     entries,
     facts,
+    merges,
     references,
     rest,
     schemas,
@@ -141,15 +141,14 @@ ENCODED = [
     (entries.Entry, ENTRY),
     (entries.EntryV1, ENTRY),
     (entries.BareDiffEntry, DiffEntry(KEY, None, TABLE)),
-    (shapes.BareConflict, CONFLICT),
-    (shapes.BareMergeDetail, DETAILS[0]),
-    (shapes.BareMergeDetail, DETAILS[1]),
-    (shapes.BareMerge, MERGE),
-    (rest.MergeResponseV1, MERGE),
+    (merges.BareConflict, CONFLICT),
+    (merges.BareMergeDetail, DETAILS[0]),
+    (merges.BareMergeDetail, DETAILS[1]),
+    (merges.BareMerge, MERGE),
+    (merges.MergeResponseV1, MERGE),
     (commits.BareCommit, COMMIT),
     (commits.BareCommit, CommitResult(MAIN)),
-    (documents.Rename, Rename(KEY, NEW, META)),
-    (documents.ReflogEntry, MOVE),
+    (references.ReflogEntry, MOVE),
     (rest.NessieConfiguration, CONFIG),
     (rest.NessieConfiguration, RepositoryConfig("main", None, "1")),
     (rest.NessieConfigurationV1, CONFIG),
@@ -195,10 +194,10 @@ WRITTEN = [
     ),
     (documents.Conflict, facts.conflict_with_facts(CONFLICT, [Resolution("nessie reset")])),
     (documents.Merge, facts.merge_with_facts(MERGE)),
-    (documents.MergeDetailOfOurs, merge_detail(PLACED)),
+    (merges.MergeDetailOfOurs, merge_detail(PLACED)),
     (commits.LogEntry, facts.log_entry_with_facts(LOGGED)),
     (entries.Entry, facts.entry_with_facts(ENTRY)),
-    (documents.ReflogEntry, facts.reflog_entry(MOVE)),
+    (references.ReflogEntry, facts.reflog_entry(MOVE)),
     (documents.Problem, facts.problem(Problem(ProblemKind.DAMAGED, "w", "m"))),
     (
         documents.Maintenance,
@@ -274,7 +273,8 @@ def test_attributes_are_written_in_the_order_of_definition(shape, body):
 
 def names_of(shape):
     if issubclass(shape, Shape):
-        return [one.name for one in attributes(shape)]
+        named = [[one.name] if one.name else names_of(one.type) for one in attributes(shape)]
+        return [name for names in named for name in names]
     tag = [shape.__struct_config__.tag_field] if shape.__struct_config__.tag_field else []
     return [*tag, *shape.__struct_encode_fields__]
 
@@ -287,9 +287,7 @@ def test_every_shape_of_an_answer_is_checked_against_output():
     by_hand = {
         # Pages of v1 and listings consist of records that are here; other modules store or report
         # the rest.
-        "Listing", "Page", "ErrorAnswer", "ErrorLine", "BarePage", "CleanMergeDetail", "MergeOutcome", "MetadataFact",
-        # Only between our servers and clients.
-        "ConflictOfOurs", "KeyRename", "MergeOption",
+        "Listing", "Page", "ErrorAnswer", "ErrorLine", "BarePage", "MetadataFact",
         "NamespacesResponse", "ReferencesResponseV1", "LogResponseV1", "EntriesResponseV1", "DiffResponseV1", "ReferenceState",
         "ReferenceHistoryResponse", "RepositoryConfigResponse", "UpdateRepositoryConfigResponse",
     }  # fmt: skip
@@ -346,7 +344,7 @@ def test_components_are_valid_schemas(name):
         (shapes.Reference, answers.decode_reference, DETACHED),
         (commits.LogEntry, answers.decode_log_entry, LOGGED),
         (commits.LogEntry, answers.decode_log_entry, LogEntry(META, 2)),
-        (documents.ReflogEntry, answers.decode_reflog_entry, MOVE),
+        (references.ReflogEntry, answers.decode_reflog_entry, MOVE),
     ],
 )
 def test_a_client_can_read_the_output_of_a_server(shape, decode, value):
@@ -360,7 +358,7 @@ def test_a_client_reads_conflicts_and_merges():
         CONFLICT.key,
         CONFLICT.source_rename,
     )
-    merge = answers.decode_merge(encode(shapes.BareMerge, MERGE))
+    merge = answers.decode_merge(encode(merges.BareMerge, MERGE))
     assert (
         merge.target_branch,
         merge.common_ancestor,
@@ -370,11 +368,6 @@ def test_a_client_reads_conflicts_and_merges():
         OTHER,
         [(KEY, MergeBehavior.NORMAL), (NEW, MergeBehavior.DROP)],
     )
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_an_empty_answer_is_valid_unless_an_attribute_is_required(shape):
-    convert({}, answers.struct_of(shape))
 
 
 @pytest.mark.parametrize(
