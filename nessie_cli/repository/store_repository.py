@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MaintenanceReport, Problem
@@ -93,6 +93,7 @@ class StoreRepository(Repository):
 
 def require_store(repository: Repository, refusal: str) -> StoreRepository:
     """Returns a repository over a store. Raises `InvalidInput` with `refusal` for a server."""
-    if isinstance(repository, StoreRepository):
-        return repository
-    raise InvalidInput(refusal)
+    if repository.is_remote:
+        raise InvalidInput(refusal)
+    # Another object may stand for the repository, to show that a command is busy.
+    return cast(StoreRepository, repository)
