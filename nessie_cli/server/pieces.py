@@ -6,7 +6,8 @@ from msgspec import Raw
 
 from nessie_cli.model import LogEntry
 from nessie_cli.server.streams import encoded
-from nessie_cli.wire.encode import Json, encode_log_entry
+from nessie_cli.wire.commits import BareLogEntry
+from nessie_cli.wire.encode import bare_log_entry
 
 MOST = 4096
 """The number of entries that are cached; sometimes twice as many."""
@@ -21,16 +22,16 @@ class Pieces:
         self._young: dict[str, Raw] = {}
         self._old: dict[str, Raw] = {}
 
-    def log_entry(self, entry: LogEntry) -> Json | Raw:
+    def log_entry(self, entry: LogEntry) -> BareLogEntry | Raw:
         """Returns the JSON of an entry of a log, API v2.
 
         It has no operations, because what a caller may see of them differs.
         """
         if entry.operations is not None:
-            return encode_log_entry(entry)
+            return bare_log_entry(entry)
         found = self._young.get(entry.hash) or self._old.get(entry.hash)
         if found is None:
-            found = Raw(encoded(encode_log_entry(entry)))
+            found = Raw(encoded(bare_log_entry(entry)))
             if len(memoryview(found)) <= _LARGEST:
                 self._keep(entry.hash, found)
         return found

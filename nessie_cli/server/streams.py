@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from msgspec import MsgspecError, Raw, json
+from msgspec import MsgspecError, Raw, Struct, json, to_builtins
 
 from nessie_cli.model import Reference
 from nessie_cli.wire.encode import Json, encode_page
@@ -26,7 +26,7 @@ class Listing(NamedTuple):
     """
 
     name: str
-    items: Iterator[Json | Raw]
+    items: Iterator[Json | Struct | Raw]
     others: Callable[[], Json]
     search: Iterable[None] = ()
 
@@ -37,7 +37,7 @@ class Listing(NamedTuple):
             return self.others() | {self.name: first}
         return self._pieces(first)
 
-    def _pieces(self, first: list[Json | Raw]) -> Iterator[bytes]:
+    def _pieces(self, first: list[Json | Struct | Raw]) -> Iterator[bytes]:
         yield b"{" + _encode(self.name) + b":[" + _joined(first)
         while more := list(islice(self.items, AT_ONCE)):
             yield b"," + _joined(more)
@@ -47,7 +47,7 @@ class Listing(NamedTuple):
 
 def listing(
     name: str,
-    items: Iterable[Json | Raw],
+    items: Iterable[Json | Struct | Raw],
     token: Callable[[], str | None],
     *,
     search: Iterable[None] = (),
@@ -78,8 +78,8 @@ def encoded(value: Any) -> bytes:
         # Numbers in a content of an unknown type may have more than 64 bits.
         from json import dumps
 
-        return dumps(value, ensure_ascii=False).encode()
+        return dumps(to_builtins(value), ensure_ascii=False).encode()
 
 
-def _joined(items: list[Json | Raw]) -> bytes:
+def _joined(items: list[Json | Struct | Raw]) -> bytes:
     return b",".join(map(encoded, items))

@@ -1,4 +1,4 @@
-"""Reads batches of operations that people write, and reports all of their faults at once.
+"""Reads batches of operations that people write; reports the first fault of each operation.
 
 pydantic reads the batch as a whole, and `decode` each operation of it.
 """

@@ -279,12 +279,29 @@ def _commit_meta_v1(meta: model.CommitMeta) -> CommitMetaV1:
 
 def encode_reference(reference: Reference) -> Json:
     """Encodes a reference; a detached one has no `name`, unknown `metadata` is left out."""
-    body: Json = to_builtins(_detached(reference) or NamedReference(**_named_reference(reference)))
+    body: Json = to_builtins(_reference(reference))
     return body
 
 
+def _reference(reference: Reference) -> NamedReference | DetachedReference:
+    return _detached(reference) or NamedReference(
+        type=reference.type.value,
+        name=reference.name,
+        hash=reference.hash,
+        metadata=_metadata(reference),
+    )
+
+
 def _encode_tag(tag: Tag) -> Json:
-    body: Json = to_builtins(references.Tag(**_named_reference(tag), message=tag.message))
+    body: Json = to_builtins(
+        references.Tag(
+            type=tag.type.value,
+            name=tag.name,
+            hash=tag.hash,
+            metadata=_metadata(tag),
+            message=tag.message,
+        )
+    )
     return body
 
 
@@ -314,38 +331,32 @@ def _detached(reference: Reference) -> DetachedReference | None:
     return DetachedReference(reference.hash) if is_detached else None
 
 
-def _named_reference(reference: Reference) -> dict[str, Any]:
-    """Returns the attributes of a branch or tag."""
+def _metadata(reference: Reference) -> ReferenceMetadata | None:
     found = reference.metadata
-    metadata = (
-        None
-        if found is None
-        else ReferenceMetadata(
-            found.ahead,
-            found.behind,
-            None if found.head is None else _commit_meta(found.head),
-            found.common_ancestor,
-            found.total,
-        )
+    if found is None:
+        return None
+    return ReferenceMetadata(
+        found.ahead,
+        found.behind,
+        None if found.head is None else _commit_meta(found.head),
+        found.common_ancestor,
+        found.total,
     )
-    return {
-        "type": reference.type.value,
-        "name": reference.name,
-        "hash": reference.hash,
-        "metadata": metadata,
-    }
 
 
 def encode_log_entry(entry: LogEntry) -> Json:
     """Encodes a commit of a log; `operations` is null if it has none or they were not requested."""
-    body: Json = to_builtins(
-        BareLogEntry(
-            _commit_meta(entry.meta),
-            entry.parent,
-            [_logged(operation, LoggedPut) for operation in entry.operations or ()] or None,
-        )
-    )
+    body: Json = to_builtins(bare_log_entry(entry))
     return body
+
+
+def bare_log_entry(entry: LogEntry) -> BareLogEntry:
+    """Returns the struct of a commit of a log, which msgspec encodes."""
+    return BareLogEntry(
+        _commit_meta(entry.meta),
+        entry.parent,
+        [_logged(operation, LoggedPut) for operation in entry.operations or ()] or None,
+    )
 
 
 def _encode_log_entry_v1(entry: LogEntry) -> Json:
@@ -369,10 +380,14 @@ def _logged(operation: Operation, put: type[P]) -> P | LoggedDelete:
 
 def encode_entry(entry: Entry) -> Json:
     """Encodes a key of a commit's state; the attribute of the key is `name`."""
-    body: Json = to_builtins(
-        BareEntry(entry.type, _key(entry.key), entry.content_id, _optional_content(entry.content))
-    )
+    body: Json = to_builtins(bare_entry(entry))
     return body
+
+
+def bare_entry(entry: Entry) -> BareEntry:
+    """Returns the struct of a key of a commit's state, which msgspec encodes."""
+    content = _optional_content(entry.content)
+    return BareEntry(entry.type, _key(entry.key), entry.content_id, content)
 
 
 def _encode_entry_v1(entry: Entry) -> Json:
@@ -382,9 +397,14 @@ def _encode_entry_v1(entry: Entry) -> Json:
 
 def encode_diff_entry(entry: DiffEntry) -> Json:
     """Encodes a key whose content differs."""
-    before, after = _optional_content(entry.before), _optional_content(entry.after)
-    body: Json = to_builtins(BareDiffEntry(_key(entry.key), before, after))
+    body: Json = to_builtins(bare_diff_entry(entry))
     return body
+
+
+def bare_diff_entry(entry: DiffEntry) -> BareDiffEntry:
+    """Returns the struct of a key whose content differs, which msgspec encodes."""
+    before, after = _optional_content(entry.before), _optional_content(entry.after)
+    return BareDiffEntry(_key(entry.key), before, after)
 
 
 def encode_conflict(conflict: Conflict) -> Json:
@@ -433,7 +453,10 @@ def assembled(shape: Any, **values: Any) -> Json:
 
 
 def encode_page(
-    name: str, items: Iterable[Json | Raw], token: str | None = None, **references: Reference
+    name: str,
+    items: Iterable[Json | Struct | Raw],
+    token: str | None = None,
+    **references: Reference,
 ) -> Json:
     """Encodes a page of a listing: `hasMore`, `token`, the items, and the references it is of.
 
@@ -458,9 +481,14 @@ def encode_content_response(content: Content, effective: Reference) -> Json:
 
 def encode_commit_result(result: CommitResult) -> Json:
     """Encodes the result of a commit; `addedContents` is null if nothing was created."""
-    added = [AddedContent(_key(key), content_id) for key, content_id in result.added.items()]
-    body: Json = to_builtins(BareCommit(encode_reference(result.reference), added or None))
+    body: Json = to_builtins(bare_commit(result))
     return body
+
+
+def bare_commit(result: CommitResult) -> BareCommit:
+    """Returns the struct of the result of a commit, which msgspec encodes."""
+    added = [AddedContent(_key(key), content_id) for key, content_id in result.added.items()]
+    return BareCommit(_reference(result.reference), added or None)
 
 
 def encode_merge_result(
@@ -541,7 +569,7 @@ def error_details(error: NessieError) -> Json | None:
         return encode(shapes.KeyDetails, error)
     conflicts = _reported(error)
     return (
-        {"type": "REFERENCE_CONFLICTS", "conflicts": [encode_conflict(c) for c in conflicts]}
+        {"type": "REFERENCE_CONFLICTS", "conflicts": to_builtins(list(map(_conflict, conflicts)))}
         if conflicts
         else None
     )

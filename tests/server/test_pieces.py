@@ -1,4 +1,4 @@
-from msgspec import json
+from msgspec import json, to_builtins
 
 from nessie_cli import connect
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
@@ -24,7 +24,7 @@ def test_an_entry_is_encoded_once():
             assert json.decode(piece) == json.decode(json.encode(encode_log_entry(entry)))
             assert pieces.log_entry(entry) is piece
         whole = entries(repository, operations=True)
-        assert [pieces.log_entry(entry) for entry in whole] == [
+        assert [to_builtins(pieces.log_entry(entry)) for entry in whole] == [
             encode_log_entry(entry) for entry in whole
         ]
 

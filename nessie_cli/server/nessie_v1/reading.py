@@ -18,7 +18,7 @@ from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
 from nessie_cli.wire.commits import LogEntryV1
 from nessie_cli.wire.decode import decode_requested_keys
-from nessie_cli.wire.encode import assembled, encode_content, encode_diff_entry, encoder
+from nessie_cli.wire.encode import assembled, bare_diff_entry, encode_content, encoder
 from nessie_cli.wire.entries import EntryV1
 from nessie_cli.wire.rest import GetMultipleContentsResponseV1
 
@@ -155,7 +155,7 @@ def get_diff(call: Call) -> Answer:
         raise NoRoute(())
     before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
     found = listings.differences(call, before, after, ALL_KEYS)
-    return Answer(listing("diffs", map(encode_diff_entry, found), found.token))
+    return Answer(listing("diffs", map(bare_diff_entry, found), found.token))
 
 
 def _side(call: Call, text: str, what: str) -> Reference:

@@ -18,10 +18,10 @@ from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.encode import (
     Json,
     assembled,
+    bare_diff_entry,
+    bare_entry,
     encode_commit_meta,
     encode_content_response,
-    encode_diff_entry,
-    encode_entry,
     encode_reference,
 )
 
@@ -80,7 +80,7 @@ def get_entries(call: Call) -> Answer:
     return Answer(
         listing(
             "entries",
-            map(encode_entry, found),
+            map(bare_entry, found),
             found.token,
             search=found.search(),
             effectiveReference=at,
@@ -103,7 +103,7 @@ def get_diff(call: Call) -> Answer:
     return Answer(
         listing(
             "diffs",
-            map(encode_diff_entry, found),
+            map(bare_diff_entry, found),
             found.token,
             search=found.search(),
             effectiveFromReference=before,

@@ -48,7 +48,7 @@ from nessie_cli.wire.decode import (
     decode_operations,
     decode_transplant,
 )
-from nessie_cli.wire.encode import encode_commit_result
+from nessie_cli.wire.encode import bare_commit
 from nessie_cli.wire.facts import commit_with_facts
 
 
@@ -107,7 +107,7 @@ def post_commit(call: Call) -> Answer:
         return committed
 
     result = commit_to(call, target, write)
-    return Answer(commit_with_facts(result) if is_ours(call) else encode_commit_result(result))
+    return Answer(commit_with_facts(result) if is_ours(call) else bare_commit(result))
 
 
 def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], bool]:
