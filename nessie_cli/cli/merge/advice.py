@@ -145,8 +145,8 @@ class MergeResolutions:
     ) -> Iterator[Resolution]:
         """Yields a command line that prepares the branch by a commit.
 
-        A branch that changes only by merges is prepared by another branch, which is merged. There
-        is no line if no other branch takes commits.
+        A branch that changes only by merges is prepared by another branch, which is merged. Without
+        a branch that takes commits, no line is returned.
         """
         commit = ["content", verb, *keys, *options, "-m", message]
         if not self._is_merge_only(self._branch):
