@@ -8,14 +8,11 @@ msgspec checks the types, because it is loaded anyway: importing pydantic would 
 time of a command that asks a server.
 """
 
-# ruff: noqa: N815 (attributes of JSON)
-
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar, get_args, get_origin
+from typing import Any, NamedTuple, TypeVar
 
-from msgspec import Struct, defstruct, structs
+from msgspec import Struct, field, structs
 
 from nessie_cli.errors import (
     AlreadyExists,
@@ -51,17 +48,8 @@ from nessie_cli.model import (
     ReflogType,
     Rename,
 )
-from nessie_cli.wire import contents, documents, rest, shapes
-from nessie_cli.wire.json_text import join
-from nessie_cli.wire.shape import (
-    Attribute,
-    alternatives,
-    attributes,
-    is_shape,
-    of,
-    plain,
-    without_null,
-)
+from nessie_cli.wire import commits, contents, merges, references
+from nessie_cli.wire.json_text import fault, join
 from nessie_cli.wire.validation import checked
 from nessie_cli.wire.values import content_of, decode_instant, key_of
 
@@ -96,115 +84,86 @@ def understood(decode: Callable[[], T], what: str) -> T:
         raise StoreUnavailable(f"the server's answer is invalid ({what}): {fault}") from None
 
 
-# -- derived decoding ------------------------------------------------------------------------------
+# -- answers of any server -------------------------------------------------------------------------
 
 
-def _fields(shape: Any, data: Any, path: str, *needed: str) -> dict[str, Any]:
-    """Returns the fields of a value by name, from its JSON.
-
-    Only the attributes `needed` are required.
-    """
-    found = structs.asdict(checked(struct_of(shape, *needed), data, path))
-    for name, field, decode in _decoded(shape):
-        if found[field] is not None:
-            found[field] = decode(found[field], join(path, name))
-    return found
+class _Page(Struct, rename="camel"):
+    has_more: bool = False
+    token: str | None = None
 
 
-@cache
-def struct_of(shape: Any, *needed: str) -> type[Struct]:
-    """Returns the struct of a shape in an answer; other attributes than `needed` may be missing.
-
-    Shapes within it remain JSON.
-    """
-    found = attributes(shape)
-    # Required attributes have no default, so they come first.
-    fields = sorted((_field(one, needed=one.name in needed) for one in found), key=len)
-    return defstruct(shape.__name__, fields, rename={one.field: one.name for one in found})
+class _State(Struct, rename="camel"):
+    commit_hash: str
+    meta: commits.CommitMeta | None = None
 
 
-_EMPTY: Mapping[Any, Any] = {str: "", bool: False, int: 0}
+class _History(Struct):
+    reference: dict[str, Any]
+    current: _State | None = None
+    previous: list[_State | None] = []
 
 
-def _field(one: Attribute, *, needed: bool) -> tuple[str, Any] | tuple[str, Any, Any]:
-    """Returns name, type and default of an attribute."""
-    kind, nullable = without_null(one.type)
-    checked = _checked_type(kind)
-    empty = None if nullable or one.optional else _EMPTY.get(checked)
-    if nullable or (empty is None and not needed):
-        checked = checked | None
-    return (one.field, checked) if needed else (one.field, checked, empty)
+# Other servers may send null for a parent and for the type of a conflict.
 
 
-def _checked_type(kind: Any) -> Any:
-    """Returns the type that msgspec checks: for a shape only that it is an object."""
-    if get_origin(kind) is list:
-        return tuple[_checked_type(get_args(kind)[0]), ...]  # type: ignore[misc]
-    if get_origin(kind) is dict:
-        return dict[str, _checked_type(get_args(kind)[1])]  # type: ignore[misc]
-    if alternatives(kind) or is_shape(kind):
-        return dict[str, Any]
-    return str if get_origin(kind) is Literal else Any if kind is None else plain(kind)
+class _AnyLogEntry(commits.LogEntry):
+    parent_commit_hash: str | None = None  # type: ignore[assignment]
 
 
-@cache
-def _decoded(shape: Any) -> list[tuple[str, str, Callable[[Any, str], Any]]]:
-    """Returns decoders of the attributes of a shape whose values are not plain JSON."""
-    found = [(one.name, one.field, _decoder(one.type)) for one in attributes(shape)]
-    return [(name, field, decode) for name, field, decode in found if decode is not None]
+class _AnyConflict(merges.ConflictOfOurs):
+    conflict_type: str | None = None  # type: ignore[assignment]
 
 
-def _decoder(kind: Any) -> Callable[[Any, str], Any] | None:
-    """Returns the function that decodes values of a type, or None for plain JSON."""
-    kind, _ = without_null(kind)
-    if kind in _DECODERS:
-        return _DECODERS[kind]
-    item = _decoder(get_args(kind)[0]) if get_origin(kind) is list else None
-    return (
-        None if item is None else lambda values, path: tuple(item(value, path) for value in values)
-    )
+class _AnyMergeDetail(merges.MergeDetailOfOurs, omit_defaults=True):
+    conflict: _AnyConflict | None = None
 
 
-# Other servers may send null for a parent and for the type of a conflict. None sends null for the
-# hash that a merge started from.
-
-
-class _AnyLogEntry(documents.LogEntry):
-    parentCommitHash: shapes.Hash | None = of("parent")  # type: ignore[assignment]
-
-
-class _AnyConflict(documents.ConflictOfOurs):
-    conflictType: shapes.ConflictKind | None = of("type")  # type: ignore[assignment]
-
-
-class _AnyMerge(shapes.BareMerge):
-    effectiveTargetHash: shapes.Hash
-    details: list[documents.MergeDetailOfOurs]  # type: ignore[assignment]
-    skippedCommits: list[shapes.Hash] | None = of("skipped")
+class _AnyMerge(merges.MergeOfOurs, kw_only=True):
+    details: list[_AnyMergeDetail] = field(default_factory=list)  # type: ignore[assignment]
 
 
 def decode_meta(data: Any, path: str = "commitMeta") -> CommitMeta:
     """Decodes commit metadata, with the attributes that the server sets."""
-    found = _fields(shapes.CommitMeta, data, path)
-    for name, empty in (
-        ("authors", ()),
-        ("signed_off_by", ()),
-        ("parents", ()),
-        ("properties", {}),
-    ):
-        found[name] = found[name] or empty
-    return CommitMeta(**found)
+    return _commit_meta(checked(commits.CommitMeta, data, path), path)
+
+
+def _commit_meta(meta: commits.CommitMeta, path: str) -> CommitMeta:
+    author_time, commit_time = (
+        None if text is None else decode_instant(text, join(path, name))
+        for name, text in (("authorTime", meta.author_time), ("commitTime", meta.commit_time))
+    )
+    return CommitMeta(
+        message=meta.message,
+        authors=tuple(meta.authors),
+        signed_off_by=tuple(meta.all_signed_off_by),
+        author_time=author_time,
+        properties={name: tuple(values) for name, values in meta.all_properties.items()},
+        committer=meta.committer,
+        commit_time=commit_time,
+        hash=meta.hash,
+        parents=tuple(meta.parent_commit_hashes),
+    )
 
 
 def decode_reference(data: Any, path: str = "reference") -> Reference:
     """Decodes a branch, tag or detached commit."""
-    found = _fields(shapes.NamedReference, data, path, "type", "hash")
-    found["type"] = ReferenceType(found["type"])
-    return Reference(**found)
-
-
-def _decode_metadata(data: Any, path: str) -> ReferenceMetadata:
-    return ReferenceMetadata(**_fields(shapes.ReferenceMetadata, data, path))
+    reference = checked(references.NamedReference, data, path)
+    found = reference.metadata
+    head = None if found is None else found.commit_meta_of_head
+    metadata = (
+        None
+        if found is None
+        else ReferenceMetadata(
+            None
+            if head is None
+            else _commit_meta(head, join(path, "metadata", "commitMetaOfHEAD")),
+            found.num_total_commits,
+            found.num_commits_ahead,
+            found.num_commits_behind,
+            found.common_ancestor_hash,
+        )
+    )
+    return Reference(ReferenceType(reference.type), reference.name, reference.hash, metadata)
 
 
 def decode_key(data: Any, path: str = "key") -> ContentKey:
@@ -219,93 +178,108 @@ def decode_content(data: Any, path: str = "content") -> Content:
 
 def decode_log_entry(data: Any) -> LogEntry:
     """Decodes a commit; the height is 0 if the server does not send it."""
-    found = _fields(_AnyLogEntry, data, "logEntries", "commitMeta")
-    meta, parent = found["meta"], found["parent"]
-    if not meta.parents and parent:
-        meta = structs.replace(meta, parents=(parent,))
-    return LogEntry(meta, found["height"] or 0, found["operations"])
+    entry = checked(_AnyLogEntry, data, "logEntries")
+    meta = _commit_meta(entry.commit_meta, "logEntries.commitMeta")
+    if not meta.parents and entry.parent_commit_hash:
+        meta = structs.replace(meta, parents=(entry.parent_commit_hash,))
+    operations = None if entry.operations is None else tuple(map(_operation, entry.operations))
+    return LogEntry(meta, entry.height or 0, operations)
 
 
-def decode_logged_operation(data: Any) -> Operation:
-    """Decodes PUT or DELETE of a log."""
-    found = _fields(shapes.LoggedPut, data, "operations", "type", "key")
-    if found["type"] == "DELETE":
-        return Delete(found["key"])
-    return Put(found["key"], decode_content(None) if found["content"] is None else found["content"])
+def _operation(operation: commits.LoggedPut | commits.LoggedDelete) -> Operation:
+    key = key_of(operation.key, "key", allow_empty=True)
+    if isinstance(operation, commits.LoggedDelete):
+        return Delete(key)
+    return Put(key, decode_content(operation.content))
 
 
 def decode_page(data: Any) -> str | None:
     """Returns the token of the next page, or None on the last one."""
-    found = _fields(rest.BarePage, data, "")
-    return found["token"] if found["has_more"] else None
+    page = checked(_Page, data, "")
+    return page.token if page.has_more else None
 
 
 def decode_conflict(data: Any) -> Conflict:
     """Decodes a conflict. Renames are present only between our own servers and clients."""
-    found = _fields(_AnyConflict, data, "conflict")
-    name = (found["type"] or "").upper()
+    return _conflict_of(checked(_AnyConflict, data, "conflict"), "conflict")
+
+
+def _conflict_of(conflict: _AnyConflict, path: str) -> Conflict:
+    name = (conflict.conflict_type or "").upper()
     return Conflict(
         type=ConflictType(name) if name in ConflictType.__members__ else ConflictType.UNKNOWN,
-        key=found["key"],
-        message=found["message"],
-        source_rename=found["source_rename"],
-        target_rename=found["target_rename"],
-        content_id=found["content_id"],
-        base_key=found["base_key"],
-        theirs_key=found["theirs_key"],
-        is_ambiguous=bool(found["is_ambiguous"]),
-        commit=found["commit"],
-        options=found["options"] or (),
+        key=_optional_key(conflict.key, path),
+        message=conflict.message,
+        source_rename=_rename(conflict.source_rename, join(path, "sourceRename")),
+        target_rename=_rename(conflict.target_rename, join(path, "targetRename")),
+        content_id=conflict.content_id,
+        base_key=_optional_key(conflict.base_key or None, path),
+        theirs_key=_optional_key(conflict.theirs_key or None, path),
+        is_ambiguous=conflict.key_is_ambiguous is True,
+        commit=conflict.commit,
+        options=tuple(_option(option, join(path, "options")) for option in conflict.options),
     )
 
 
-def _decode_rename(data: Any, path: str) -> Rename:
-    return Rename(**_fields(documents.Rename, data, path, "from", "to"))
+def _any_key(key: contents.Key, path: str) -> ContentKey:
+    return key_of(key, join(path, "key"), allow_empty=True)
 
 
-def _decode_option(data: Any, path: str) -> MergeOption:
-    fields = _fields(documents.MergeOption, data, path, "behavior")
-    return MergeOption(**fields | {"behavior": MergeBehavior(fields["behavior"])})
+def _optional_key(key: contents.Key | None, path: str) -> ContentKey | None:
+    return None if key is None else _any_key(key, path)
 
 
-def _decode_key_rename(data: Any, path: str) -> tuple[ContentKey, ContentKey]:
-    found = _fields(documents.KeyRename, data, path, "from", "to")
-    return found["old"], found["new"]
+def _rename(rename: merges.Rename | None, path: str) -> Rename | None:
+    if rename is None:
+        return None
+    by = None if rename.by is None else _commit_meta(rename.by, join(path, "by"))
+    return Rename(_any_key(rename.old, path), _any_key(rename.new, path), by)
+
+
+def _option(option: merges.MergeOption, path: str) -> MergeOption:
+    return MergeOption(
+        MergeBehavior(option.behavior),
+        tuple(_any_key(key, path) for key in option.deletes),
+        tuple((_any_key(one.old, path), _any_key(one.new, path)) for one in option.renames),
+        tuple(_any_key(key, path) for key in option.leaves_out),
+    )
 
 
 def decode_merge(data: Any) -> MergeAnswer:
     """Decodes the answer to a merge or transplant."""
-    found = _fields(_AnyMerge, data, "", "targetBranch", "effectiveTargetHash")
-    del found["expected_hash"]
-    empty = {name: found[name] or () for name in ("details", "skipped")}
-    return MergeAnswer(**found | empty)
+    merge = checked(_AnyMerge, data, "")
+    if merge.effective_target_hash is None:
+        raise fault("effectiveTargetHash", "is missing")
+    return MergeAnswer(
+        merge.resultant_target_hash,
+        merge.common_ancestor,
+        merge.target_branch,
+        merge.effective_target_hash,
+        merge.was_applied,
+        merge.was_successful,
+        tuple(
+            _merge_detail(detail, join("details", index))
+            for index, detail in enumerate(merge.details)
+        ),
+        tuple(merge.skipped_commits),
+    )
 
 
-def _decode_merge_detail(data: Any, path: str) -> MergeDetail:
-    fields = _fields(documents.MergeDetailOfOurs, data, path, "key")
-    fields["behavior"] = MergeBehavior(fields["behavior"] or "NORMAL")
-    fields["is_resolved"] = bool(fields["is_resolved"])
-    return MergeDetail(**fields)
+def _merge_detail(detail: _AnyMergeDetail, path: str) -> MergeDetail:
+    return MergeDetail(
+        _any_key(detail.key, path),
+        MergeBehavior(detail.merge_behavior),
+        conflict=None
+        if detail.conflict is None
+        else _conflict_of(detail.conflict, join(path, "conflict")),
+        source_at=_place(detail.source_at, path),
+        result_at=_place(detail.result_at, path),
+        is_resolved=detail.is_resolved,
+    )
 
 
-def _decode_place(data: Any, path: str) -> ContentPlace:
-    return ContentPlace(**_fields(documents.ContentPlace, data, path, "hash", "key"))
-
-
-_DECODERS: Mapping[Any, Callable[[Any, str], Any]] = {
-    shapes.Instant: decode_instant,
-    contents.Key: lambda data, _: decode_key(data),
-    shapes.Content: lambda data, _: decode_content(data),
-    shapes.CommitMeta: decode_meta,
-    shapes.ReferenceMetadata: _decode_metadata,
-    shapes.LoggedPut | shapes.LoggedDelete: lambda data, _: decode_logged_operation(data),
-    shapes.BareConflict: lambda data, _: decode_conflict(data),
-    documents.MergeDetailOfOurs: _decode_merge_detail,
-    documents.ContentPlace: _decode_place,
-    documents.KeyRename: _decode_key_rename,
-    documents.MergeOption: _decode_option,
-    documents.Rename: _decode_rename,
-}
+def _place(place: merges.ContentPlace | None, path: str) -> ContentPlace | None:
+    return None if place is None else ContentPlace(place.hash, _any_key(place.key, path))
 
 
 # -- former hashes of references -------------------------------------------------------------------
@@ -316,23 +290,19 @@ def decode_recent_changes(data: Any) -> list[ReflogEntry]:
 
     The answer does not contain who moved the reference and how, only who made the commits.
     """
-    found = _fields(rest.ReferenceHistoryResponse, data, "", "reference")
-    reference = decode_reference(found["reference"])
-    states = [
-        _fields(rest.ReferenceState, state, "previous", "commitHash")
-        for state in (found["current"], *(found["previous"] or ()))
-        if state is not None
-    ]
+    history = checked(_History, data, "")
+    reference = decode_reference(history.reference)
+    states = [state for state in (history.current, *history.previous) if state is not None]
     entries = []
     for index, state in enumerate(states):
-        meta = state["meta"]
+        meta = None if state.meta is None else _commit_meta(state.meta, "previous.meta")
         entries.append(
             ReflogEntry(
                 number=len(states) - index,
                 reference=reference.name,
                 type=ReflogType(reference.type),
-                before=states[index + 1]["commit_hash"] if index + 1 < len(states) else None,
-                after=state["commit_hash"],
+                before=states[index + 1].commit_hash if index + 1 < len(states) else None,
+                after=state.commit_hash,
                 time=(meta.commit_time if meta else None) or EPOCH,
                 who=(meta.committer if meta else None) or "",
                 operation="",
@@ -345,13 +315,14 @@ def decode_recent_changes(data: Any) -> list[ReflogEntry]:
 
 def decode_reflog_entry(data: Any) -> ReflogEntry:
     """Decodes an entry of the reflog, as our own servers send it."""
-    found = _fields(
-        documents.ReflogEntry,
-        data,
-        "reflog",
-        *(one.name for one in attributes(documents.ReflogEntry) if not one.optional),
+    entry = checked(references.ReflogEntry, data, "reflog")
+    return ReflogEntry(
+        **structs.asdict(entry)
+        | {
+            "type": ReflogType(entry.type),
+            "time": decode_instant(entry.time, "reflog.time"),
+        }
     )
-    return ReflogEntry(**found | {"type": ReflogType(found["type"])})
 
 
 # -- errors ----------------------------------------------------------------------------------------

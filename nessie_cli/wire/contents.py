@@ -25,7 +25,8 @@ Texts = Annotated[list[str], Meta(max_length=MOST_ITEMS)]
 Properties = Annotated[dict[str, str], Meta(max_length=MOST_ITEMS)]
 
 
-def _empty() -> list[str]:
+def empty_list() -> list[Any]:
+    """The factory of a list that is always written."""
     # msgspec leaves out an empty list of the factory `list`, but not one of any other factory.
     return []
 
@@ -89,8 +90,8 @@ class IcebergView(_Content, kw_only=True, tag="ICEBERG_VIEW"):
 class DeltaLakeTable(_Content, kw_only=True, tag="DELTA_LAKE_TABLE"):
     """A Delta Lake table."""
 
-    metadata_location_history: list[str] = field(default_factory=_empty)
-    checkpoint_location_history: list[str] = field(default_factory=_empty)
+    metadata_location_history: list[str] = field(default_factory=empty_list)
+    checkpoint_location_history: list[str] = field(default_factory=empty_list)
     last_checkpoint: str | None = field(default_factory=NoneType)
 
     @classmethod
@@ -107,7 +108,7 @@ class DeltaLakeTable(_Content, kw_only=True, tag="DELTA_LAKE_TABLE"):
 class Namespace(_Content, kw_only=True, tag="NAMESPACE"):
     """A namespace; `properties` is left out if there are none."""
 
-    elements: list[str] = field(default_factory=_empty)
+    elements: list[str] = field(default_factory=empty_list)
     properties: Properties = {}
 
     @classmethod

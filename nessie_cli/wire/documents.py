@@ -8,27 +8,16 @@ from these classes and the results of the commands. `facts` encodes them; a test
 from operator import itemgetter
 from typing import Literal, TypeVar
 
+from nessie_cli.wire.commits import CommitMeta
 from nessie_cli.wire.contents import Key
+from nessie_cli.wire.merges import BareConflict, BareMerge, CleanMergeDetail, MergeOutcome, Rename
 from nessie_cli.wire.shape import NotRequired, Shape, of
 from nessie_cli.wire.shapes import (
-    BareCommit,
-    BareConflict,
-    BareEntry,
-    BareLogEntry,
-    BareMerge,
-    BareMergeDetail,
-    Behavior,
-    CleanMergeDetail,
-    CommitMeta,
     Content,
     Count,
-    Digest,
     ErrorLine,
     Hash,
-    Instant,
     KeyDetails,
-    MergeOutcome,
-    NamedReference,
 )
 
 T = TypeVar("T")
@@ -41,39 +30,6 @@ def _itself(value: T) -> T:
 # -- records ---------------------------------------------------------------------------------------
 
 
-class Tag(NamedReference):
-    """A tag; `message` is left out if it has none."""
-
-    message: NotRequired[str]
-
-
-class Rename(Shape):
-    """One side of a merge moved the content to another key."""
-
-    from_: Key = of("old")
-    to: Key = of("new")
-    by: CommitMeta | None
-
-
-class LogEntry(BareLogEntry):
-    """A commit; `height` counts the commits of its history.
-
-    `operations` is null if there are none or they were not requested.
-    """
-
-    height: Count | None
-
-
-class Entry(BareEntry):
-    """A key of a state; the attribute of the key is `name`.
-
-    The cache key changes only if the content changes.
-    """
-
-    valueHash: Digest | None
-    cacheKey: str | None
-
-
 class MetadataFact(Shape):
     """A difference between two metadata files: its kind, its name, and the text on each side."""
 
@@ -81,27 +37,6 @@ class MetadataFact(Shape):
     name: str | None = of(lambda fact: fact.name or None)
     from_: str | None = of("before")
     to: str | None = of("after")
-
-
-class ReflogEntry(Shape):
-    """A move of a reference; `before` is null for a creation, `after` for a deletion.
-
-    For a change of a setting, `reference` is `setting:NAME`, and both hashes are null. Its values
-    are left out where it is not set.
-    """
-
-    number: Count
-    reference: str
-    type: Literal["BRANCH", "TAG", "SETTING"]
-    before: Hash | None
-    after: Hash | None
-    time: Instant
-    who: str
-    operation: str
-    message: str
-    requestId: str
-    valueBefore: NotRequired[str]
-    valueAfter: NotRequired[str]
 
 
 class Problem(Shape):
@@ -158,7 +93,7 @@ class Maintenance(Shape):
 # -- conflicts and merges --------------------------------------------------------------------------
 
 
-class Conflict(BareConflict):
+class Conflict(Shape):
     """A conflict with its three contents, the commit that changed the key, and its resolutions.
 
     Resolutions are command lines; `effects` says what each of them deletes or moves beside the
@@ -168,6 +103,7 @@ class Conflict(BareConflict):
     `contentId`. `commit` is the transplanted commit.
     """
 
+    _: BareConflict = of(_itself)
     expected: Content | None
     actual: Content | None
     proposed: Content | None
@@ -186,66 +122,25 @@ class Conflict(BareConflict):
     commit: NotRequired[Hash]
 
 
-class KeyRename(Shape):
-    """A content gets another key."""
-
-    from_: Key = of("old")
-    to: Key = of("new")
-
-
-class MergeOption(Shape):
-    """A possible decision about a conflict, and what it does to other contents."""
-
-    behavior: Behavior
-    deletes: list[Key]
-    renames: list[KeyRename]
-    leavesOut: list[Key] = of("leaves_out")
-
-
-class ConflictOfOurs(Conflict):
-    """A conflict of a merge per content, as our servers send it to our clients."""
-
-    options: NotRequired[list[MergeOption]]
-
-
-class MergeDetail(CleanMergeDetail):
+class MergeDetail(Shape):
     """A key of a merge: its content on the target before, and the result.
 
     `source` is the same content on the source, under whatever key.
     """
 
+    _: CleanMergeDetail = of(_itself)
     conflict: NotRequired[Conflict]
     source: Content | None
     target: Content | None
     result: Content | None
 
 
-class Merge(MergeOutcome):
+class Merge(Shape):
     """What a merge or transplant did. A transplant skips commits without an effect."""
 
+    _: MergeOutcome = of(_itself)
     details: list[MergeDetail]
     skippedCommits: NotRequired[list[Hash]] = of("skipped")
-
-
-class ContentPlace(Shape):
-    """A commit and a key where a content can be read."""
-
-    hash: Hash
-    key: Key
-
-
-class MergeDetailOfOurs(BareMergeDetail):
-    """A key of a merge per content, as our servers send it to our clients."""
-
-    sourceAt: NotRequired[ContentPlace | None]
-    resultAt: NotRequired[ContentPlace | None]
-    isResolved: NotRequired[bool]
-
-
-class CommitOutcome(BareCommit):
-    """What a commit did, or would do in a dry run (`wasApplied` is false)."""
-
-    wasApplied: bool = of("applied")
 
 
 # -- errors ----------------------------------------------------------------------------------------

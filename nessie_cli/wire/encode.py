@@ -7,17 +7,17 @@ use. The shapes of REST have no added attributes, because its Java clients refus
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from functools import cache
 from types import SimpleNamespace
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, TypeVar, get_args, get_origin
 
-from msgspec import Raw, to_builtins
+from msgspec import Raw, Struct, to_builtins
 
+from nessie_cli import model
 from nessie_cli.errors import ContentNotFound, MergeConflict, NessieError, ReferenceConflict
 from nessie_cli.model import (
-    CommitMeta,
     CommitResult,
     Conflict,
     ConflictType,
@@ -32,19 +32,51 @@ from nessie_cli.model import (
     Operation,
     Put,
     Reference,
+    ReferenceType,
+    Tag,
 )
-from nessie_cli.wire import shapes
+from nessie_cli.wire import references, shapes
+from nessie_cli.wire.commits import (
+    AddedContent,
+    BareCommit,
+    BareLogEntry,
+    CommitMeta,
+    CommitMetaV1,
+    LogEntryV1,
+    LoggedDelete,
+    LoggedPut,
+    PutV1,
+)
 from nessie_cli.wire.contents import CONTENTS, Key
+from nessie_cli.wire.entries import BareDiffEntry, BareEntry, EntryV1
+from nessie_cli.wire.merges import (
+    BareConflict,
+    BareMerge,
+    BareMergeDetail,
+    CleanMergeDetail,
+    MergeDetailV1,
+    MergeOutcome,
+    MergeResponseV1,
+)
+from nessie_cli.wire.references import (
+    DetachedReference,
+    NamedReference,
+    NamedReferenceV1,
+    ReferenceMetadata,
+    ReferenceMetadataV1,
+)
 from nessie_cli.wire.shape import (
     Attribute,
     alternatives,
     attributes,
     constant,
+    is_described,
     is_shape,
     without_null,
 )
 
 Json = dict[str, Any]
+P = TypeVar("P", LoggedPut, PutV1)
 
 
 def instant(when: datetime | None) -> str | None:
@@ -75,9 +107,13 @@ def encoder(shape: Any) -> Callable[[Any], Json]:
         return ENCODERS[shape]
     if several := alternatives(shape):
         return _chosen(several)
+    if not is_described(shape):
+        raise TypeError(f"{shape} has no encoder")
     names: dict[str, Any] = {}
     known = attributes(shape)
-    first = next((index for index, one in enumerate(known) if one.optional), len(known))
+    first = next(
+        (index for index, one in enumerate(known) if one.optional or not one.name), len(known)
+    )
     pairs = ", ".join(
         f"{one.name!r}: {_expression(one.type, _source(one, names), names)}"
         for one in known[:first]
@@ -92,8 +128,7 @@ def encoder(shape: Any) -> Callable[[Any], Json]:
 def _chosen(several: Iterable[Any]) -> Callable[[Any], Json]:
     """Returns the function that encodes values in the shape of their type."""
     by_type = {name: encoder(one) for one in several for name in get_args(attributes(one)[0].type)}
-    operations: Mapping[Any, str] = {Put: "PUT", Delete: "DELETE"}
-    return lambda value: by_type[operations.get(type(value)) or value.type](value)
+    return lambda value: by_type[value.type](value)
 
 
 def _source(attribute: Attribute, names: dict[str, Any]) -> str:
@@ -105,6 +140,8 @@ def _source(attribute: Attribute, names: dict[str, Any]) -> str:
 def _statements(attribute: Attribute, names: dict[str, Any]) -> list[str]:
     """Returns the source text that adds an attribute to `body` if it has a value."""
     name, found = attribute.name, _source(attribute, names)
+    if not name:
+        return [f" body |= {_expression(attribute.type, found, names)}"]
     if not attribute.optional:
         return [f" body[{name!r}] = {_expression(attribute.type, found, names)}"]
     # A list that may be null is left out if it is null, and any other list if it is empty.
@@ -169,10 +206,23 @@ def encode_key(key: ContentKey) -> Json:
 
 def encode_content(content: Content) -> Json:
     """Encodes a content: `type` and `id` first (`id` null if unknown), then its attributes."""
+    body: Json = to_builtins(_content(content))
+    return body
+
+
+def _content(content: Content) -> Struct | Json:
     if content.payload:
-        body: Json = to_builtins(CONTENTS[content.type].of(content))
-        return body
+        struct: Struct = CONTENTS[content.type].of(content)
+        return struct
     return {"type": content.type_name, "id": content.id} | content.attributes()
+
+
+def _optional_content(content: Content | None) -> Struct | Json | None:
+    return None if content is None else _content(content)
+
+
+def _key(key: ContentKey) -> Key:
+    return Key(list(key.elements))
 
 
 def encode_optional_content(content: Content | None) -> Json | None:
@@ -191,49 +241,185 @@ def encode_operation(operation: Operation) -> Json:
     return body
 
 
-def encode_commit_meta(meta: CommitMeta) -> Json:
+def encode_commit_meta(meta: model.CommitMeta) -> Json:
     """Encodes commit metadata for REST v2.
 
     Attributes are plural; `allProperties` and `parentCommitHashes` are left out if empty.
     """
-    return encode(shapes.CommitMeta, meta)
+    body: Json = to_builtins(_commit_meta(meta))
+    return body
+
+
+def _commit_meta(meta: model.CommitMeta) -> CommitMeta:
+    return CommitMeta(
+        hash=meta.hash,
+        committer=meta.committer,
+        authors=list(meta.authors),
+        all_signed_off_by=list(meta.signed_off_by),
+        message=meta.message,
+        commit_time=instant(meta.commit_time),
+        author_time=instant(meta.author_time),
+        all_properties={name: list(values) for name, values in meta.properties.items()},
+        parent_commit_hashes=list(meta.parents),
+    )
+
+
+def _commit_meta_v1(meta: model.CommitMeta) -> CommitMetaV1:
+    return CommitMetaV1(
+        properties={name: values[0] for name, values in meta.properties.items() if values},
+        hash=meta.hash,
+        committer=meta.committer,
+        message=meta.message,
+        commit_time=instant(meta.commit_time),
+        author_time=instant(meta.author_time),
+        author=meta.author,
+        signed_off_by=meta.signed_off_by[0] if meta.signed_off_by else None,
+    )
 
 
 def encode_reference(reference: Reference) -> Json:
     """Encodes a reference; a detached one has no `name`, unknown `metadata` is left out."""
-    return encode(shapes.Reference, reference)
+    body: Json = to_builtins(_detached(reference) or NamedReference(**_named_reference(reference)))
+    return body
+
+
+def _encode_tag(tag: Tag) -> Json:
+    body: Json = to_builtins(references.Tag(**_named_reference(tag), message=tag.message))
+    return body
+
+
+def encode_reference_v1(reference: Reference) -> Json:
+    """Encodes a reference in REST v1."""
+    found = reference.metadata
+    metadata = (
+        None
+        if found is None
+        else ReferenceMetadataV1(
+            found.ahead,
+            found.behind,
+            None if found.head is None else _commit_meta_v1(found.head),
+            found.common_ancestor,
+            found.total,
+        )
+    )
+    body: Json = to_builtins(
+        _detached(reference)
+        or NamedReferenceV1(reference.type.value, reference.name, reference.hash, metadata)
+    )
+    return body
+
+
+def _detached(reference: Reference) -> DetachedReference | None:
+    is_detached = reference.type is ReferenceType.DETACHED
+    return DetachedReference(reference.hash) if is_detached else None
+
+
+def _named_reference(reference: Reference) -> dict[str, Any]:
+    """Returns the attributes of a branch or tag."""
+    found = reference.metadata
+    metadata = (
+        None
+        if found is None
+        else ReferenceMetadata(
+            found.ahead,
+            found.behind,
+            None if found.head is None else _commit_meta(found.head),
+            found.common_ancestor,
+            found.total,
+        )
+    )
+    return {
+        "type": reference.type.value,
+        "name": reference.name,
+        "hash": reference.hash,
+        "metadata": metadata,
+    }
 
 
 def encode_log_entry(entry: LogEntry) -> Json:
     """Encodes a commit of a log; `operations` is null if it has none or they were not requested."""
-    return encode(shapes.BareLogEntry, entry)
+    body: Json = to_builtins(
+        BareLogEntry(
+            _commit_meta(entry.meta),
+            entry.parent,
+            [_logged(operation, LoggedPut) for operation in entry.operations or ()] or None,
+        )
+    )
+    return body
+
+
+def _encode_log_entry_v1(entry: LogEntry) -> Json:
+    """Encodes a commit of a log in REST v1."""
+    body: Json = to_builtins(
+        LogEntryV1(
+            _commit_meta_v1(entry.meta),
+            entry.parent,
+            [_logged(operation, PutV1) for operation in entry.operations or ()] or None,
+        )
+    )
+    return body
+
+
+def _logged(operation: Operation, put: type[P]) -> P | LoggedDelete:
+    key = _key(operation.key)
+    if isinstance(operation, Put):
+        return put(key, _content(operation.content))
+    return LoggedDelete(key)
 
 
 def encode_entry(entry: Entry) -> Json:
     """Encodes a key of a commit's state; the attribute of the key is `name`."""
-    return encode(shapes.BareEntry, entry)
+    body: Json = to_builtins(
+        BareEntry(entry.type, _key(entry.key), entry.content_id, _optional_content(entry.content))
+    )
+    return body
+
+
+def _encode_entry_v1(entry: Entry) -> Json:
+    body: Json = to_builtins(EntryV1(entry.type, _key(entry.key)))
+    return body
 
 
 def encode_diff_entry(entry: DiffEntry) -> Json:
     """Encodes a key whose content differs."""
-    return encode(shapes.BareDiffEntry, entry)
+    before, after = _optional_content(entry.before), _optional_content(entry.after)
+    body: Json = to_builtins(BareDiffEntry(_key(entry.key), before, after))
+    return body
 
 
 def encode_conflict(conflict: Conflict) -> Json:
     """Encodes a conflict: type, key (null if the conflict is about a reference) and message."""
-    return encode(shapes.BareConflict, conflict)
+    body: Json = to_builtins(_conflict(conflict))
+    return body
+
+
+def _conflict(conflict: Conflict) -> BareConflict:
+    key = None if conflict.key is None else _key(conflict.key)
+    return BareConflict(conflict.type.value, key, conflict.message)
 
 
 def encode_merge_detail(detail: MergeDetail) -> Json:
     """Encodes a key of a merge; `conflict` is left out if there is none."""
-    return encode(shapes.BareMergeDetail, detail)
+    conflict = None if detail.conflict is None else _conflict(detail.conflict)
+    body: Json = to_builtins(BareMergeDetail(_key(detail.key), detail.behavior.value, conflict))
+    return body
 
 
 ENCODERS: dict[Any, Callable[[Any], Any]] = {
     shapes.Instant: instant,
-    shapes.ConflictKind: str,
     Key: encode_key,
     shapes.Content: encode_content,
+    shapes.Reference: encode_reference,
+    references.Tag: _encode_tag,
+    CommitMeta: encode_commit_meta,
+    CommitMetaV1: lambda meta: to_builtins(_commit_meta_v1(meta)),
+    BareLogEntry: encode_log_entry,
+    BareEntry: encode_entry,
+    EntryV1: _encode_entry_v1,
+    BareDiffEntry: encode_diff_entry,
+    BareConflict: encode_conflict,
+    BareMergeDetail: encode_merge_detail,
+    LogEntryV1: _encode_log_entry_v1,
 }
 """The types with an encoder of their own."""
 
@@ -272,16 +458,61 @@ def encode_content_response(content: Content, effective: Reference) -> Json:
 
 def encode_commit_result(result: CommitResult) -> Json:
     """Encodes the result of a commit; `addedContents` is null if nothing was created."""
-    return encode(shapes.BareCommit, result)
+    added = [AddedContent(_key(key), content_id) for key, content_id in result.added.items()]
+    body: Json = to_builtins(BareCommit(encode_reference(result.reference), added or None))
+    return body
 
 
 def encode_merge_result(
     result: MergeResult, detail: Callable[[MergeDetail], Json] = encode_merge_detail
 ) -> Json:
     """Encodes the result of a merge or transplant; `detail` encodes each key."""
-    return encode(shapes.MergeOutcome, result) | {
-        "details": [detail(one) for one in result.details]
+    return _encode_outcome(result) | {"details": [detail(one) for one in result.details]}
+
+
+def _encode_outcome(result: MergeResult) -> Json:
+    body: Json = to_builtins(MergeOutcome(**_outcome(result)))
+    return body
+
+
+def _encode_merge_v1(result: MergeResult) -> Json:
+    details = [
+        MergeDetailV1(
+            key=_key(detail.key),
+            merge_behavior=detail.behavior.value,
+            conflict_type="UNRESOLVABLE" if detail.conflict else "NONE",
+        )
+        for detail in result.details
+    ]
+    body: Json = to_builtins(MergeResponseV1(**_outcome(result), details=details))
+    return body
+
+
+def _outcome(result: MergeResult) -> dict[str, Any]:
+    """Returns the attributes of the outcome of a merge."""
+    return {
+        "was_applied": result.applied,
+        "was_successful": result.successful,
+        "resultant_target_hash": result.resultant_hash,
+        "common_ancestor": result.common_ancestor,
+        "target_branch": result.target_branch,
+        "effective_target_hash": result.effective_target_hash,
+        "expected_hash": result.expected_hash,
     }
+
+
+def _encode_clean_detail(detail: MergeDetail) -> Json:
+    body: Json = to_builtins(CleanMergeDetail(_key(detail.key), detail.behavior.value))
+    return body
+
+
+ENCODERS |= {
+    BareCommit: encode_commit_result,
+    BareMerge: encode_merge_result,
+    CleanMergeDetail: _encode_clean_detail,
+    MergeOutcome: _encode_outcome,
+    MergeResponseV1: _encode_merge_v1,
+}
 
 
 # -- errors ----------------------------------------------------------------------------------------

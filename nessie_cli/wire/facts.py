@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from msgspec import to_builtins
+
 from nessie_cli.errors import (
     AlreadyExists,
     AmbiguousHash,
@@ -24,6 +26,7 @@ from nessie_cli.model import (
     CommitResult,
     Conflict,
     ContentKey,
+    Entry,
     LogEntry,
     MergeDetail,
     MergeResult,
@@ -31,11 +34,14 @@ from nessie_cli.model import (
     ReflogEntry,
     Rename,
 )
+from nessie_cli.wire import commits, entries, references
 from nessie_cli.wire.encode import (
+    ENCODERS,
     Json,
     encode_commit_meta,
     encode_commit_result,
     encode_conflict,
+    encode_entry,
     encode_error_line,
     encode_key,
     encode_log_entry,
@@ -198,21 +204,40 @@ def log_entry_with_facts(entry: LogEntry) -> Json:
     return encode_log_entry(entry) | {"height": entry.height}
 
 
+def entry_with_facts(entry: Entry) -> Json:
+    """Encodes a key of a commit's state with its value hash and cache key."""
+    return encode_entry(entry) | {"valueHash": entry.value_hash, "cacheKey": entry.cache_key}
+
+
+ENCODERS |= {
+    commits.CommitOutcome: commit_with_facts,
+    commits.LogEntry: log_entry_with_facts,
+    entries.Entry: entry_with_facts,
+}
+
+
 def reflog_entry(entry: ReflogEntry) -> Json:
     """Encodes an entry of the reflog."""
-    values = {"valueBefore": entry.value_before, "valueAfter": entry.value_after}
-    return {
-        "number": entry.number,
-        "reference": entry.reference,
-        "type": entry.type.value,
-        "before": entry.before,
-        "after": entry.after,
-        "time": instant(entry.time),
-        "who": entry.who,
-        "operation": entry.operation,
-        "message": entry.message,
-        "requestId": entry.request_id,
-    } | {name: value for name, value in values.items() if value is not None}
+    body: Json = to_builtins(
+        references.ReflogEntry(
+            number=entry.number,
+            reference=entry.reference,
+            type=entry.type.value,
+            before=entry.before,
+            after=entry.after,
+            time=instant(entry.time) or "",
+            who=entry.who,
+            operation=entry.operation,
+            message=entry.message,
+            request_id=entry.request_id,
+            value_before=entry.value_before,
+            value_after=entry.value_after,
+        )
+    )
+    return body
+
+
+ENCODERS[references.ReflogEntry] = reflog_entry
 
 
 def problem(found: Problem) -> dict[str, Any]:

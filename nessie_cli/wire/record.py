@@ -16,10 +16,10 @@ from typing import Annotated, Any, ClassVar, Literal, Union, get_args, get_origi
 from msgspec import Struct
 
 from nessie_cli import model
-from nessie_cli.wire import contents, documents, shapes
+from nessie_cli.wire import commits, contents, documents, entries, references, shapes
 from nessie_cli.wire.encode import ENCODERS
 from nessie_cli.wire.facts import error_with_facts
-from nessie_cli.wire.shape import Attribute, NotRequired, Shape, attributes, is_shape
+from nessie_cli.wire.shape import Attribute, NotRequired, Shape, attributes, is_described, is_shape
 
 INLINE = "inline"
 """Marks a field whose attributes belong to the record itself."""
@@ -30,18 +30,18 @@ OPTIONAL = NotRequired.__metadata__[0]
 
 SHAPES: Mapping[Any, Any] = {
     datetime: shapes.Instant,
-    model.CommitMeta: shapes.CommitMeta,
-    model.CommitResult: documents.CommitOutcome,
+    model.CommitMeta: commits.CommitMeta,
+    model.CommitResult: commits.CommitOutcome,
     model.Content: shapes.Content,
     model.ContentKey: contents.Key,
-    model.Entry: documents.Entry,
-    model.LogEntry: documents.LogEntry,
+    model.Entry: entries.Entry,
+    model.LogEntry: commits.LogEntry,
     model.MaintenanceReport: documents.Maintenance,
     model.MergeResult: documents.Merge,
     model.Problem: documents.Problem,
     model.Reference: shapes.Reference,
-    model.ReflogEntry: documents.ReflogEntry,
-    model.Tag: documents.Tag,
+    model.ReflogEntry: references.ReflogEntry,
+    model.Tag: references.Tag,
 }
 """The shape of each model type."""
 
@@ -76,6 +76,9 @@ def _attributes(name: str, hint: Any) -> Iterator[Attribute]:
         return
     if INLINE not in marks:
         yield Attribute(_camel(name), name, json_type(hint), OPTIONAL in marks)
+        return
+    if not is_described(json_type(hint)):
+        yield Attribute("", name, json_type(hint), optional=False)
         return
     for inner in attributes(json_type(hint)):
         source = inner.source

@@ -2,30 +2,24 @@
 # ruff: noqa: D101, N815 (the names are the specification's; attributes of JSON)
 
 from operator import itemgetter
-from typing import Literal
+from typing import Any, Literal
 
 from nessie_cli.model import NO_ANCESTOR
 from nessie_cli.wire.bodies import GarbageCollectorConfig
+from nessie_cli.wire.commits import BareLogEntry, CommitMeta, LogEntryV1
 from nessie_cli.wire.contents import Key
+from nessie_cli.wire.encode import ENCODERS, encode_reference_v1
+from nessie_cli.wire.entries import BareDiffEntry, BareEntry, EntryV1
+from nessie_cli.wire.merges import BareConflict, MergeResponseV1
+from nessie_cli.wire.references import DetachedReference, NamedReferenceV1
 from nessie_cli.wire.shape import NotRequired, OneOf, Shape, of
 from nessie_cli.wire.shapes import (
-    BareConflict,
-    BareDiffEntry,
-    BareEntry,
-    BareLogEntry,
-    CleanMergeDetail,
-    CommitMeta,
     Content,
-    DetachedReference,
     ErrorLine,
     Hash,
     Instant,
     KeyDetails,
-    LoggedDelete,
-    MergeOutcome,
-    NamedReference,
     Reference,
-    ReferenceMetadata,
 )
 
 SPEC_VERSION = "2.2.0"
@@ -115,66 +109,11 @@ class NessieError(ErrorLine):
 # -- version 1 -------------------------------------------------------------------------------------
 
 
-class CommitMetaV1(Shape):
-    """The metadata of a commit: the first author, signature and value of each property."""
-
-    properties: dict[str, str] = of(
-        lambda meta: {name: values[0] for name, values in meta.properties.items() if values}
-    )
-    hash: Hash | None
-    committer: str | None
-    message: str
-    commitTime: Instant | None
-    authorTime: Instant | None
-    author: str | None
-    signedOffBy: str | None = of(lambda meta: meta.signed_off_by[0] if meta.signed_off_by else None)
-
-
-class PutV1(Shape):
-    type: Literal["PUT"]
-    key: Key
-    content: Content
-    expectedContent: None
-
-
-class LogEntryV1(BareLogEntry):
-    commitMeta: CommitMetaV1 = of("meta")  # type: ignore[assignment]
-    operations: list[PutV1 | LoggedDelete] | None  # type: ignore[assignment]
-
-
-class ReferenceMetadataV1(ReferenceMetadata):
-    commitMetaOfHEAD: CommitMetaV1 | None = of("head")  # type: ignore[assignment]
-
-
-class NamedReferenceV1(NamedReference):
-    metadata: NotRequired[ReferenceMetadataV1]
-
-
 class ReferenceV1(OneOf):
     shapes = (NamedReferenceV1, DetachedReference)
 
 
-class EntryV1(Shape):
-    type: str
-    name: Key = of("key")
-
-
-class MergeDetailV1(CleanMergeDetail):
-    """A key of a merge, with the deprecated attributes that old clients require."""
-
-    conflictType: Literal["NONE", "UNRESOLVABLE"] = of(
-        lambda detail: "UNRESOLVABLE" if detail.conflict else "NONE"
-    )
-    sourceCommits: list[str] = of(lambda _: ())
-    targetCommits: list[str] = of(lambda _: ())
-
-
-class MergeResponseV1(MergeOutcome):
-    """What a merge or transplant did, with the deprecated attributes that old clients require."""
-
-    details: list[MergeDetailV1]
-    sourceCommits: list[str] = of(lambda _: ())
-    targetCommits: None
+ENCODERS[ReferenceV1] = encode_reference_v1
 
 
 class ReferencesResponseV1(BarePage):
@@ -208,9 +147,14 @@ class NessieConfigurationV1(Shape):
     maxSupportedApiVersion: Literal[2]
 
 
-ANSWERS = [
-    found
-    for found in vars().values()
-    if isinstance(found, type) and issubclass(found, Shape | OneOf) and found.__module__ == __name__
+ANSWERS: list[Any] = [
+    *(
+        found
+        for found in vars().values()
+        if isinstance(found, type)
+        and issubclass(found, Shape | OneOf)
+        and found.__module__ == __name__
+    ),
+    MergeResponseV1,
 ]
 """All of these shapes."""

@@ -12,8 +12,8 @@ from typing import Any, Literal, Union, get_args, get_origin
 from msgspec import NODEFAULT, Struct, structs
 from msgspec.json import schema_components
 
-from nessie_cli.wire import bodies, rest, shapes
-from nessie_cli.wire.contents import CONTENTS
+from nessie_cli.wire import bodies, commits, entries, merges, references, rest, shapes
+from nessie_cli.wire.contents import CONTENTS, Key
 from nessie_cli.wire.encode import Json
 from nessie_cli.wire.shape import (
     SCALARS,
@@ -98,17 +98,22 @@ def definition(kind: Any, refer: Callable[[Any], Json]) -> Json:
     found: Json = {"description": cleandoc(kind.__doc__)} if kind.__doc__ else {}
     if kind.is_open:
         found["additionalProperties"] = True
-    found["properties"] = {
-        one.name: schema_of(_present(kind, one), refer) for one in attributes(kind)
-    }
-    found["required"] = [one.name for one in attributes(kind) if not one.optional]
+    found |= {"properties": {}, "required": []}
+    for one in attributes(kind):
+        if one.name:
+            found["properties"][one.name] = schema_of(_present(kind, one), refer)
+            found["required"] += [] if one.optional else [one.name]
+        else:
+            inner = _of_struct(one.type, refer)
+            found["properties"] |= inner["properties"]
+            found["required"] += inner["required"]
     return dict(sorted((found | {"title": kind.__name__, "type": "object"}).items()))
 
 
 def _of_struct(struct: type[Struct], refer: Callable[[Any], Json]) -> Json:
-    """The definition of a struct in output: what is not left out is there, and is not null."""
+    """The definition of a struct in output; what is never left out is required."""
     _, components = schema_components((struct,), ref_template="#/$defs/{name}")
-    found = components[struct.__name__]
+    found = _with_clean_text(components[struct.__name__])
     left_out = {
         field.encode_name
         for field in structs.fields(struct)
@@ -124,21 +129,55 @@ def _of_struct(struct: type[Struct], refer: Callable[[Any], Json]) -> Json:
     return dict(sorted((found | is_open).items()))
 
 
-def _in_output(schema: Json, refer: Callable[[Any], Json], *, left_out: bool) -> Json:
-    """The schema of an attribute in output: no default, titles are definitions of their own."""
+_STRUCTS = (
+    commits.AddedContent,
+    commits.CommitMeta,
+    commits.CommitMetaV1,
+    commits.LoggedDelete,
+    commits.LoggedPut,
+    commits.PutV1,
+    merges.BareConflict,
+    merges.BareMergeDetail,
+    merges.ConflictOfOurs,
+    merges.ContentPlace,
+    merges.KeyRename,
+    merges.MergeDetailOfOurs,
+    merges.MergeOption,
+    merges.Rename,
+    merges.MergeDetailV1,
+    references.ReferenceMetadata,
+    references.ReferenceMetadataV1,
+)
+_NAMED: Mapping[str, Any] = {
+    kind.__name__: kind for kind in (*SCALARS, shapes.Content, shapes.Reference, Key, *_STRUCTS)
+}
+"""Types with definitions of their own, by titles and references in msgspec's schemas."""
+
+
+def _with_clean_text(schema: Json) -> Json:
+    """The schema of a struct with its docstring, without the indentation of the source."""
+    text = schema.get("description")
+    return schema if text is None else schema | {"description": cleandoc(text)}
+
+
+def _in_output(schema: Json, refer: Callable[[Any], Json], *, left_out: bool = False) -> Json:
+    """The schema of an attribute in output: no default, references by `refer`."""
+    name = schema["$ref"].rpartition("/")[2] if "$ref" in schema else schema.get("title")
+    if name is not None and name in _NAMED:
+        return refer(_NAMED[name])
     if "anyOf" in schema:
         several = [
-            _in_output(one, refer, left_out=left_out)
+            _in_output(one, refer)
             for one in schema["anyOf"]
             if not (left_out and one == {"type": "null"})
         ]
         return several[0] if len(several) == 1 else {"anyOf": several}
-    named = {scalar.__name__: scalar for scalar in SCALARS}.get(schema.get("title"))
-    return (
-        {name: rule for name, rule in schema.items() if name != "default"}
-        if named is None
-        else refer(named)
-    )
+    below = {
+        inner: _in_output(schema[inner], refer)
+        for inner in ("items", "additionalProperties")
+        if inner in schema
+    }
+    return {inner: rule for inner, rule in schema.items() if inner != "default"} | below
 
 
 def definitions(kinds: Iterable[Any]) -> dict[str, Json]:
@@ -166,13 +205,13 @@ def _present(kind: Any, attribute: Attribute) -> Any:
 # -- components of the OpenAPI document ------------------------------------------------------------
 
 _ANSWERS: Mapping[Any, str] = {
-    shapes.BareCommit: "CommitResponse",
-    shapes.BareConflict: "Conflict",
-    shapes.BareDiffEntry: "DiffEntry",
-    shapes.BareEntry: "Entry",
-    shapes.BareLogEntry: "LogEntry",
-    shapes.BareMerge: "MergeResponse",
-    shapes.BareMergeDetail: "MergeDetail",
+    commits.BareCommit: "CommitResponse",
+    merges.BareConflict: "Conflict",
+    entries.BareDiffEntry: "DiffEntry",
+    entries.BareEntry: "Entry",
+    commits.BareLogEntry: "LogEntry",
+    merges.BareMerge: "MergeResponse",
+    merges.BareMergeDetail: "MergeDetail",
     shapes.Content: "AnyContent",
     shapes.ContentResponse: "ContentResponse",
     shapes.SingleReference: "SingleReferenceResponse",
@@ -196,7 +235,8 @@ def _request_components() -> dict[str, Json]:
     for body in components.values():
         for misspelt in bodies.MISSPELT:
             body["properties"].pop(misspelt, None)
-    return components | {"Content": content}
+    found = {name: _with_clean_text(body) for name, body in components.items()}
+    return found | {"Content": content}
 
 
 def _answer_components(given: Mapping[str, Json]) -> dict[str, Json]:

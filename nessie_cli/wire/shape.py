@@ -57,17 +57,15 @@ def of(source: str | Callable[[Any], Any]) -> Any:
 
 
 class Attribute(Struct, frozen=True):
-    """An attribute of a shape: JSON name, source, type, and whether it may be missing."""
+    """An attribute of a shape: JSON name, source, type, and whether it may be missing.
+
+    Without a name, it is a struct whose attributes belong to the shape itself.
+    """
 
     name: str
     source: str | Callable[[Any], Any]
     type: Any
     optional: bool
-
-    @property
-    def field(self) -> str:
-        """The name of the field in Python."""
-        return self.source if isinstance(self.source, str) else snake(self.name)
 
 
 @cache
@@ -131,6 +129,11 @@ def plain(kind: Any) -> Any:
 def is_shape(kind: Any) -> bool:
     """Whether a type is an object of JSON."""
     return isinstance(kind, type) and issubclass(kind, Shape | Struct)
+
+
+def is_described(kind: Any) -> bool:
+    """Whether a type is a `Shape`, not a struct that msgspec describes."""
+    return isinstance(kind, type) and issubclass(kind, Shape)
 
 
 def alternatives(kind: Any) -> tuple[Any, ...]:

@@ -6,12 +6,12 @@ added, never renamed or removed.
 """
 # ruff: noqa: N815 (attributes of JSON)
 
-from operator import itemgetter
 from typing import Literal, NewType
 
 from nessie_cli.model import ConflictType
 from nessie_cli.wire.contents import CONTENTS, ForeignContent, Key
-from nessie_cli.wire.shape import SCALARS, NotRequired, OneOf, Shape, of
+from nessie_cli.wire.references import DetachedReference, NamedReference
+from nessie_cli.wire.shape import SCALARS, OneOf, Shape, of
 
 REASONS = {
     400: "Bad Request",
@@ -63,8 +63,6 @@ SCALARS |= {
     Count: {"description": "How many there are.", "minimum": 0},
 }
 
-Behavior = Literal["NORMAL", "FORCE", "DROP"]
-
 
 # -- contents --------------------------------------------------------------------------------------
 
@@ -75,74 +73,7 @@ class Content(OneOf):
     shapes = (*CONTENTS.values(), ForeignContent)
 
 
-# -- commits ---------------------------------------------------------------------------------------
-
-
-class CommitMeta(Shape):
-    """The metadata of a commit. `parentCommitHashes` has the merged commit second."""
-
-    hash: Hash | None
-    committer: str | None
-    authors: list[str]
-    allSignedOffBy: list[str] = of("signed_off_by")
-    message: str
-    commitTime: Instant | None
-    authorTime: Instant | None
-    allProperties: NotRequired[dict[str, list[str]]] = of("properties")
-    parentCommitHashes: NotRequired[list[Hash]] = of("parents")
-
-
-class LoggedPut(Shape):
-    """A Put of a commit."""
-
-    type: Literal["PUT"]
-    key: Key
-    content: Content
-    documentation: None
-
-
-class LoggedDelete(Shape):
-    """A Delete of a commit."""
-
-    type: Literal["DELETE"]
-    key: Key
-
-
-class BareLogEntry(Shape):
-    """A commit; `operations` is null if there are none or they were not requested."""
-
-    commitMeta: CommitMeta = of("meta")
-    parentCommitHash: Hash = of("parent")
-    operations: list[LoggedPut | LoggedDelete] | None
-
-
 # -- references ------------------------------------------------------------------------------------
-
-
-class ReferenceMetadata(Shape):
-    """A reference compared to the default branch, and its last commit; null if not applicable."""
-
-    numCommitsAhead: Count | None = of("ahead")
-    numCommitsBehind: Count | None = of("behind")
-    commitMetaOfHEAD: CommitMeta | None = of("head")
-    commonAncestorHash: Hash | None = of("common_ancestor")
-    numTotalCommits: Count | None = of("total")
-
-
-class NamedReference(Shape):
-    """A branch or tag."""
-
-    type: Literal["BRANCH", "TAG"]
-    name: str
-    hash: Hash
-    metadata: NotRequired[ReferenceMetadata]
-
-
-class DetachedReference(Shape):
-    """A commit that was named without a reference."""
-
-    type: Literal["DETACHED"]
-    hash: Hash
 
 
 class Reference(OneOf):
@@ -160,84 +91,11 @@ class SingleReference(Shape):
 # -- entries and differences -----------------------------------------------------------------------
 
 
-class BareEntry(Shape):
-    """A key of a state; the attribute of the key is `name`."""
-
-    type: str
-    name: Key = of("key")
-    contentId: ContentId
-    content: Content | None
-
-
-class BareDiffEntry(Shape):
-    """A key whose content differs."""
-
-    key: Key
-    from_: Content | None = of("before")
-    to: Content | None = of("after")
-
-
 class ContentResponse(Shape):
     """One content, and the reference it was read from."""
 
     content: Content
     effectiveReference: Reference
-
-
-# -- conflicts, merges and results -----------------------------------------------------------------
-
-
-class BareConflict(Shape):
-    """A conflict as the REST API reports it."""
-
-    conflictType: ConflictKind = of("type")
-    key: Key | None
-    message: str
-
-
-class CleanMergeDetail(Shape):
-    """A key of a merge without its conflict."""
-
-    key: Key
-    mergeBehavior: Behavior = of("behavior")
-
-
-class BareMergeDetail(CleanMergeDetail):
-    """A key of a merge, as the REST API reports it."""
-
-    conflict: NotRequired[BareConflict]
-
-
-class MergeOutcome(Shape):
-    """The outcome of a merge, without the details of its keys."""
-
-    wasApplied: bool = of("applied")
-    wasSuccessful: bool = of("successful")
-    resultantTargetHash: Hash | None = of("resultant_hash")
-    commonAncestor: Hash | None
-    targetBranch: str
-    effectiveTargetHash: Hash | None
-    expectedHash: Hash | None
-
-
-class BareMerge(MergeOutcome):
-    """What a merge would have done, as the REST API reports it."""
-
-    details: list[BareMergeDetail]
-
-
-class AddedContent(Shape):
-    """A content that a commit created."""
-
-    key: Key = of(itemgetter(0))
-    contentId: ContentId = of(itemgetter(1))
-
-
-class BareCommit(Shape):
-    """What a commit did; `addedContents` is null if it created nothing."""
-
-    targetBranch: Reference = of("reference")
-    addedContents: list[AddedContent] | None = of(lambda result: result.added.items())
 
 
 # -- errors ----------------------------------------------------------------------------------------

@@ -15,16 +15,7 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import (
-    CONTENT_TYPES,
-    Content,
-    ContentKey,
-    Delete,
-    Operation,
-    Put,
-    Unchanged,
-    content_from,
-)
+from nessie_cli.model import Content, ContentKey, Operation, Put
 from nessie_cli.workspace.files import (
     LARGEST_BATCH,
     locked,
@@ -36,7 +27,6 @@ from nessie_cli.workspace.files import (
 from nessie_cli.workspace.folder import Workspace
 
 VERSION = 1
-_KINDS: Mapping[str, type[Delete | Unchanged]] = {"DELETE": Delete, "UNCHANGED": Unchanged}
 
 
 class Staged(Struct, frozen=True):
@@ -130,40 +120,11 @@ def decode_document(document: Any, place: str) -> Batch:
 
 def _decode_staged(operations: Sequence[Any], place: str) -> tuple[Staged, ...]:
     return tuple(
-        _as_written(item) or _guarded(item, f"{place}: operations[{index}]")
-        for index, item in enumerate(operations)
+        _staged(item, f"{place}: operations[{index}]") for index, item in enumerate(operations)
     )
 
 
-def _as_written(item: Any) -> Staged | None:
-    """Returns an operation if it is exactly as `encode_batch` writes it, otherwise None.
-
-    Such an operation needs no validation models, which take long to load.
-    """
-    try:
-        key = ContentKey(tuple(item["key"]["elements"]))
-        content, seen = (
-            _content(item[name]) if name in item else None
-            for name in ("content", "expectedContent")
-        )
-        operation = Put(key, content, seen) if content else _KINDS[item["type"]](key)
-        staged = Staged(operation, seen)
-        return staged if _encode_staged(staged) == item else None
-    except (InvalidInput, LookupError, TypeError, AttributeError):
-        return None
-
-
-def _content(body: Any) -> Content | None:
-    """Returns a content of a known type; its class checks every attribute."""
-    attributes = dict(body)
-    type_name, content_id = attributes.pop("type"), attributes.pop("id")
-    return content_from(
-        CONTENT_TYPES[type_name].type, None if content_id is None else content_id + "", attributes
-    )
-
-
-def _guarded(item: Any, path: str) -> Staged:
-    """Returns the operation of any other JSON. Raises `InvalidInput`."""
+def _staged(item: Any, path: str) -> Staged:
     from nessie_cli.wire.decode import decode_content_value, decode_operation
 
     if not isinstance(item, dict) or item.get("type") == "PUT":

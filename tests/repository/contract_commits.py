@@ -149,7 +149,7 @@ class Commits:
     def test_the_properties_of_a_namespace_are_limited(self, catalog: Catalog) -> None:
         properties = {str(number): "" for number in range(100_001)}
         content = Namespace(elements=("n",), properties=properties)
-        with pytest.raises(InvalidInput, match="100,000 (properties|items)"):
+        with pytest.raises(InvalidInput, match=r"100,000 (properties|items)"):
             catalog.repository.commit("main", [Put(key("n"), content)], CommitMeta("m"))
 
     def test_a_thousand_operations_in_one_commit(self, catalog: Catalog) -> None:

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 from jsonschema import Draft202012Validator
-from msgspec import convert
 
 from nessie_cli.errors import (
     AmbiguousHash,
@@ -54,7 +53,20 @@ from nessie_cli.model import (
     UnknownContent,
 )
 from nessie_cli.server.extensions import merge_detail
-from nessie_cli.wire import answers, bodies, contents, documents, facts, rest, schemas, shapes
+from nessie_cli.wire import (
+    answers,
+    bodies,
+    commits,
+    contents,
+    documents,
+    entries,
+    facts,
+    merges,
+    references,
+    rest,
+    schemas,
+    shapes,
+)
 from nessie_cli.wire.decode import decode_content_value, decode_operation
 from nessie_cli.wire.encode import (
     assembled,
@@ -82,6 +94,7 @@ NEW_COMMIT = CommitMeta("m")
 META = CommitMeta("m", ("a",), ("s",), WHEN, {"p": ("1", "2")}, "c", WHEN, HASH, (OTHER,))
 METADATA = ReferenceMetadata(META, 3, 1, 2, OTHER)
 MAIN = Reference(ReferenceType.BRANCH, "main", HASH, METADATA)
+BARE = Reference(ReferenceType.BRANCH, "main", HASH, ReferenceMetadata())
 DETACHED = Reference(ReferenceType.DETACHED, "", HASH)
 LOGGED = LogEntry(META, 2, (Delete(NEW), Put(KEY, TABLE)))
 ENTRY = Entry(KEY, "ICEBERG_TABLE", "i", OTHER, TABLE)
@@ -111,32 +124,31 @@ PAIR = {KEY: TABLE}.items()
 ENCODED = [
     *((shapes.Content, content) for content in CONTENTS[:-1]),
     (contents.Key, KEY),
-    (shapes.CommitMeta, NEW_COMMIT),
-    (shapes.CommitMeta, META),
-    (rest.CommitMetaV1, NEW_COMMIT),
-    (rest.CommitMetaV1, META),
-    (shapes.BareLogEntry, LOGGED),
-    (shapes.BareLogEntry, LogEntry(META, 2)),
-    (documents.LogEntry, LOGGED),
-    (rest.LogEntryV1, LOGGED),
-    (shapes.ReferenceMetadata, ReferenceMetadata()),
+    (commits.CommitMeta, NEW_COMMIT),
+    (commits.CommitMeta, META),
+    (commits.CommitMetaV1, NEW_COMMIT),
+    (commits.CommitMetaV1, META),
+    (commits.BareLogEntry, LOGGED),
+    (commits.BareLogEntry, LogEntry(META, 2)),
+    (commits.LogEntry, LOGGED),
+    (commits.LogEntryV1, LOGGED),
+    (shapes.Reference, BARE),
     (shapes.Reference, MAIN),
     (shapes.Reference, DETACHED),
     (rest.ReferenceV1, MAIN),
     (rest.ReferenceV1, DETACHED),
-    (shapes.BareEntry, ENTRY),
-    (documents.Entry, ENTRY),
-    (rest.EntryV1, ENTRY),
-    (shapes.BareDiffEntry, DiffEntry(KEY, None, TABLE)),
-    (shapes.BareConflict, CONFLICT),
-    (shapes.BareMergeDetail, DETAILS[0]),
-    (shapes.BareMergeDetail, DETAILS[1]),
-    (shapes.BareMerge, MERGE),
-    (rest.MergeResponseV1, MERGE),
-    (shapes.BareCommit, COMMIT),
-    (shapes.BareCommit, CommitResult(MAIN)),
-    (documents.Rename, Rename(KEY, NEW, META)),
-    (documents.ReflogEntry, MOVE),
+    (entries.BareEntry, ENTRY),
+    (entries.Entry, ENTRY),
+    (entries.EntryV1, ENTRY),
+    (entries.BareDiffEntry, DiffEntry(KEY, None, TABLE)),
+    (merges.BareConflict, CONFLICT),
+    (merges.BareMergeDetail, DETAILS[0]),
+    (merges.BareMergeDetail, DETAILS[1]),
+    (merges.BareMerge, MERGE),
+    (merges.MergeResponseV1, MERGE),
+    (commits.BareCommit, COMMIT),
+    (commits.BareCommit, CommitResult(MAIN)),
+    (references.ReflogEntry, MOVE),
     (rest.NessieConfiguration, CONFIG),
     (rest.NessieConfiguration, RepositoryConfig("main", None, "1")),
     (rest.NessieConfigurationV1, CONFIG),
@@ -162,11 +174,11 @@ WRITTEN = [
         rest.GetMultipleContentsResponseV1,
         assembled(rest.GetMultipleContentsResponseV1, contents=PAIR),
     ),
-    (rest.LogResponse, encode_page("logEntries", [encode(shapes.BareLogEntry, LOGGED)], HASH)),
+    (rest.LogResponse, encode_page("logEntries", [encode(commits.BareLogEntry, LOGGED)], HASH)),
     (rest.ReferencesResponse, encode_page("references", [encode(shapes.Reference, MAIN)])),
     (
         rest.EntriesResponse,
-        encode_page("entries", [encode(shapes.BareEntry, ENTRY)], effectiveReference=MAIN),
+        encode_page("entries", [encode(entries.BareEntry, ENTRY)], effectiveReference=MAIN),
     ),
     (
         rest.DiffResponse,
@@ -182,9 +194,10 @@ WRITTEN = [
     ),
     (documents.Conflict, facts.conflict_with_facts(CONFLICT, [Resolution("nessie reset")])),
     (documents.Merge, facts.merge_with_facts(MERGE)),
-    (documents.MergeDetailOfOurs, merge_detail(PLACED)),
-    (documents.LogEntry, facts.log_entry_with_facts(LOGGED)),
-    (documents.ReflogEntry, facts.reflog_entry(MOVE)),
+    (merges.MergeDetailOfOurs, merge_detail(PLACED)),
+    (commits.LogEntry, facts.log_entry_with_facts(LOGGED)),
+    (entries.Entry, facts.entry_with_facts(ENTRY)),
+    (references.ReflogEntry, facts.reflog_entry(MOVE)),
     (documents.Problem, facts.problem(Problem(ProblemKind.DAMAGED, "w", "m"))),
     (
         documents.Maintenance,
@@ -202,8 +215,8 @@ WRITTEN = [
             ),
         ),
     ),
-    (documents.Tag, encode(documents.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
-    (documents.CommitOutcome, facts.commit_with_facts(COMMIT)),
+    (references.Tag, encode(references.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
+    (commits.CommitOutcome, facts.commit_with_facts(COMMIT)),
     *(
         (documents.Error, facts.error_with_facts(error))
         for error in (
@@ -260,7 +273,8 @@ def test_attributes_are_written_in_the_order_of_definition(shape, body):
 
 def names_of(shape):
     if issubclass(shape, Shape):
-        return [one.name for one in attributes(shape)]
+        named = [[one.name] if one.name else names_of(one.type) for one in attributes(shape)]
+        return [name for names in named for name in names]
     tag = [shape.__struct_config__.tag_field] if shape.__struct_config__.tag_field else []
     return [*tag, *shape.__struct_encode_fields__]
 
@@ -273,9 +287,7 @@ def test_every_shape_of_an_answer_is_checked_against_output():
     by_hand = {
         # Pages of v1 and listings consist of records that are here; other modules store or report
         # the rest.
-        "Listing", "Page", "ErrorAnswer", "ErrorLine", "BarePage", "CleanMergeDetail", "MergeOutcome", "MetadataFact",
-        # Only between our servers and clients.
-        "ConflictOfOurs", "KeyRename", "MergeOption",
+        "Listing", "Page", "ErrorAnswer", "ErrorLine", "BarePage", "MetadataFact",
         "NamespacesResponse", "ReferencesResponseV1", "LogResponseV1", "EntriesResponseV1", "DiffResponseV1", "ReferenceState",
         "ReferenceHistoryResponse", "RepositoryConfigResponse", "UpdateRepositoryConfigResponse",
     }  # fmt: skip
@@ -326,13 +338,13 @@ def test_components_are_valid_schemas(name):
 @pytest.mark.parametrize(
     ("shape", "decode", "value"),
     [
-        (shapes.CommitMeta, answers.decode_meta, META),
-        (shapes.CommitMeta, answers.decode_meta, NEW_COMMIT),
+        (commits.CommitMeta, answers.decode_meta, META),
+        (commits.CommitMeta, answers.decode_meta, NEW_COMMIT),
         (shapes.Reference, answers.decode_reference, MAIN),
         (shapes.Reference, answers.decode_reference, DETACHED),
-        (documents.LogEntry, answers.decode_log_entry, LOGGED),
-        (documents.LogEntry, answers.decode_log_entry, LogEntry(META, 2)),
-        (documents.ReflogEntry, answers.decode_reflog_entry, MOVE),
+        (commits.LogEntry, answers.decode_log_entry, LOGGED),
+        (commits.LogEntry, answers.decode_log_entry, LogEntry(META, 2)),
+        (references.ReflogEntry, answers.decode_reflog_entry, MOVE),
     ],
 )
 def test_a_client_can_read_the_output_of_a_server(shape, decode, value):
@@ -346,7 +358,7 @@ def test_a_client_reads_conflicts_and_merges():
         CONFLICT.key,
         CONFLICT.source_rename,
     )
-    merge = answers.decode_merge(encode(shapes.BareMerge, MERGE))
+    merge = answers.decode_merge(encode(merges.BareMerge, MERGE))
     assert (
         merge.target_branch,
         merge.common_ancestor,
@@ -356,11 +368,6 @@ def test_a_client_reads_conflicts_and_merges():
         OTHER,
         [(KEY, MergeBehavior.NORMAL), (NEW, MergeBehavior.DROP)],
     )
-
-
-@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.__name__)
-def test_an_empty_answer_is_valid_unless_an_attribute_is_required(shape):
-    convert({}, answers.struct_of(shape))
 
 
 @pytest.mark.parametrize(
@@ -407,7 +414,9 @@ def test_the_error_for_an_invalid_answer_names_the_place(decode, data, message):
 
 def test_a_commit_is_described_by_the_attributes_of_both_versions():
     versions = {
-        one.name for shape in (shapes.CommitMeta, rest.CommitMetaV1) for one in attributes(shape)
+        name
+        for struct in (commits.CommitMeta, commits.CommitMetaV1)
+        for name in struct.__struct_encode_fields__
     }
     assert set(bodies.CommitMetaRequest.__struct_encode_fields__) == versions
 

@@ -16,9 +16,11 @@ from nessie_cli.server.paging import FilteredPage, Page, key_token, limit
 from nessie_cli.server.streams import listing
 from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
+from nessie_cli.wire.commits import LogEntryV1
 from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.encode import assembled, encode_content, encode_diff_entry, encoder
-from nessie_cli.wire.rest import EntryV1, GetMultipleContentsResponseV1, LogEntryV1
+from nessie_cli.wire.entries import EntryV1
+from nessie_cli.wire.rest import GetMultipleContentsResponseV1
 
 _NAMESPACE = "NAMESPACE"
 _DOTS = "..."

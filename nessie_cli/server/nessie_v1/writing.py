@@ -11,7 +11,6 @@ from nessie_cli.server.call import Answer, Call
 from nessie_cli.server.nessie_v1.requests import Verb, target_and_body
 from nessie_cli.server.nessie_v2.writing import commit_to, merge, merge_body, transplant
 from nessie_cli.server.targets import plain_hash
-from nessie_cli.wire import rest
 from nessie_cli.wire.decode import (
     MergeBody,
     TransplantBody,
@@ -20,6 +19,7 @@ from nessie_cli.wire.decode import (
     decode_transplant,
 )
 from nessie_cli.wire.encode import encode, encode_reference
+from nessie_cli.wire.merges import MergeResponseV1
 
 
 def post_commit(call: Call) -> Answer:
@@ -70,7 +70,7 @@ def post_merge(call: Call) -> Answer:
         call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge
     )
     _check_kept(kept, False, "Merge operations only support squashed now.")
-    return Answer(encode(rest.MergeResponseV1, merge(call, target, body, None)))
+    return Answer(encode(MergeResponseV1, merge(call, target, body, None)))
 
 
 def post_transplant(call: Call) -> Answer:
@@ -82,7 +82,7 @@ def post_transplant(call: Call) -> Answer:
     message = call.text("message")
     return Answer(
         encode(
-            rest.MergeResponseV1,
+            MergeResponseV1,
             transplant(call, target, body, CommitMeta(message) if message else None),
         )
     )
