@@ -67,7 +67,8 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             "--expected-hash",
             "-c",
             metavar="H",
-            help="{fail} unless this commit is in the first-parent history of the target branch.",
+            help="{fail} unless this commit is in the first-parent history of the target branch,"
+            " and no key to be changed has changed since.",
         ),
     ] = None
 
