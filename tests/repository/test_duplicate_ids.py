@@ -228,7 +228,7 @@ def crafted(repository: LocalRepository, branch: str, edits: State, **content: C
         for i, (kind, data) in objects.pending.items()
     ]
     move = Move(branch, reference.kind, reference.target, id_, 0, "", "commit", "", "")
-    assert write(store, a_write(stored, [move])) == Done()
+    assert write(store, a_write(stored, [move], result=b"")) == Done()
     return id_.hex()
 
 

@@ -314,7 +314,7 @@ def add(path: Path, kind: Kind, data: bytes) -> Id:
 def point(path: Path, target: Id) -> None:
     store = open_store(str(path))
     move = Move("crafted", "BRANCH", None, target, 0, "", "create", "", "r")
-    assert write(store, a_write(moves=[move])) == Done()
+    assert write(store, a_write(moves=[move], result=b"")) == Done()
     store.close()
 
 

@@ -73,10 +73,11 @@ def a_write(
     required: Sequence[bytes] = (),
     settings_version: int | None = None,
     request_id: str = "",
+    result: bytes = b"result",
 ) -> Write:
     """Returns a write, under its own request id unless one is given."""
     request = Request(
-        request_id or token_hex(8), "somebody", b"digest", b"result", 1_700_000_000_000_001
+        request_id or token_hex(8), "somebody", b"digest", result, 1_700_000_000_000_001
     )
     return Write(request, objects, moves, settings or {}, required, settings_version)
 
