@@ -155,10 +155,16 @@ class Terminal:
         self._write((self.painted(line) for line in lines), paged=paged)
 
     def print_table(
-        self, columns: Sequence[Column], rows: Iterable[Row], *, paged: bool = False
+        self,
+        columns: Sequence[Column],
+        rows: Iterable[Row],
+        *,
+        paged: bool = False,
+        has_heading: bool = True,
     ) -> None:
-        """Prints rows under headings."""
-        self.print_lines(self._table_lines(columns, iter(rows)), paged=paged)
+        """Prints rows, under headings unless the columns need none."""
+        lines = self._table_lines(columns, iter(rows), has_heading=has_heading)
+        self.print_lines(lines, paged=paged)
 
     def print_tables(self, tables: Iterable[tuple[str, Sequence[Column], Iterable[Row]]]) -> None:
         """Prints tables with titles through one pager, without those that have no rows."""
@@ -200,10 +206,11 @@ class Terminal:
             return plain(line)
         return "".join(_paint(visible(span.text), span.style) for span in line)
 
-    def _table_lines(self, columns: Sequence[Column], rows: Iterator[Row]) -> Iterator[Line]:
+    def _table_lines(
+        self, columns: Sequence[Column], rows: Iterator[Row], *, has_heading: bool = True
+    ) -> Iterator[Line]:
         from nessie_cli.render.tables import table_lines
 
-        has_heading = True
         while batch := list(islice(rows, _ROWS_AT_ONCE)):
             yield from table_lines(columns, batch, width=self.width, has_heading=has_heading)
             has_heading = False

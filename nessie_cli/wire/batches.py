@@ -5,7 +5,7 @@ pydantic reads the batch as a whole, and `decode` each operation of it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from pydantic import (
@@ -41,10 +41,10 @@ class _Line(NamedTuple):
 
 
 class _Reading(NamedTuple):
-    """How a batch is read."""
+    """How a batch is read. `counter` is advanced for each operation."""
 
     allow_unknown: bool
-    progress: Progress | None
+    counter: Iterator[int]
 
 
 def _refusing(decode: Callable[[Any, ValidationInfo[_Reading]], T]) -> PlainValidator:
@@ -60,6 +60,8 @@ def _refusing(decode: Callable[[Any, ValidationInfo[_Reading]], T]) -> PlainVali
 
 
 def _operation(value: Any, info: ValidationInfo[_Reading]) -> Operation:
+    # Not in an iterator over the operations: pydantic would take an interrupt there for a fault.
+    next(info.context.counter, None)
     if isinstance(value, _Line):
         try:
             value = parse_json(value.text)
@@ -73,10 +75,9 @@ def _meta(value: Any, _: ValidationInfo[_Reading]) -> CommitMeta | None:
     return None if value is None else decode_commit_meta(value)
 
 
-def _counted(items: Any, info: ValidationInfo[_Reading]) -> Any:
-    """Reports progress while the items are read."""
+def _filled(items: Any) -> Any:
     if isinstance(items, list) and items:
-        return with_progress(items, info.context.progress, len(items))
+        return items
     raise ValueError(
         "is missing"
         if items is None
@@ -93,7 +94,7 @@ class _Batch(BaseModel):
 
     meta: Annotated[CommitMeta | None, _refusing(_meta)] = Field(None, alias="commitMeta")
     operations: Annotated[
-        list[Annotated[Operation, _refusing(_operation)]], BeforeValidator(_counted)
+        list[Annotated[Operation, _refusing(_operation)]], BeforeValidator(_filled)
     ]
 
 
@@ -106,8 +107,11 @@ def decode_batch(
     line of the operation. Duplicate keys are not checked here.
     """
     document, place_of = _document(read_text(data, place), place)
+    items = document.get("operations")
+    numbers = range(len(items) if isinstance(items, list) else 0)
+    reading = _Reading(allow_unknown, iter(with_progress(numbers, progress, len(numbers))))
     try:
-        batch = _Batch.model_validate(document, context=_Reading(allow_unknown, progress))
+        batch = _Batch.model_validate(document, context=reading)
     except ValidationError as error:
         faults = [_fault(found, place_of) for found in error.errors(include_url=False)]
         more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""

@@ -46,8 +46,9 @@ class Ran(NamedTuple):
 
     @property
     def rows(self) -> list[list[str]]:
-        """The cells of a table without its headings."""
-        return cells(self.lines)[1:]
+        """The cells of a table without its headings, if it has any."""
+        table = cells(self.lines)
+        return table[1:] if table and "".join(table[0]).replace(" ", "").isupper() else table
 
     @property
     def subjects(self) -> list[str]:

@@ -4,7 +4,6 @@ one file."""
 from __future__ import annotations
 
 import os
-import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, pairwise
@@ -14,14 +13,12 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput, ReferenceConflict
-from nessie_cli.kernel.forms import Kind, decode_node
 from nessie_cli.model import CommitMeta, KeyRange, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.store.base import Store
-from nessie_cli.store.codec import RAW, unpack
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import Outcome, Write
 from tests.repository.vocabulary import EMPTY, Catalog, key, put, table
@@ -149,14 +146,6 @@ def test_a_content_that_is_only_compared_is_not_stored(counted: tuple[Counting, 
     # The expected content is shown, although it was never stored.
     assert refused.value.conflicts[0].expected == never
     assert len(list(store.scan())) == objects
-
-
-def test_nodes_are_cached_unparsed(large: Path) -> None:
-    with sqlite3.connect(f"file:{large}?mode=ro", uri=True) as file:
-        rows = file.execute("SELECT id, packed FROM objects WHERE kind = 2").fetchall()
-    file.close()
-    assert {blob[0] for _, blob in rows} == {RAW}
-    assert {decode_node(unpack(id_, Kind.NODE, blob)).level for id_, blob in rows} >= {0, 1}
 
 
 def test_the_cost_of_a_merge_depends_on_the_changes(counted: tuple[Counting, Catalog]) -> None:

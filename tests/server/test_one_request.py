@@ -208,7 +208,7 @@ HOSTILE = {
         {"method": "GET", "path": "/api/v2/trees?" + "&".join(["a"] * 25_000)},
     ),
     "compressed bodies of Iceberg": (
-        400,
+        413,
         4,
         {
             "method": "POST",
@@ -227,7 +227,7 @@ HOSTILE = {
             "headers": JSON_GZIP,
         },
     ),
-    "names of Iceberg": (400, 1, {"method": "POST", "path": NAMESPACES, "raw": MANY_NAMES}),
+    "names of Iceberg": (413, 1, {"method": "POST", "path": NAMESPACES, "raw": MANY_NAMES}),
     "names of Nessie": (
         400,
         1,
@@ -248,7 +248,7 @@ HOSTILE = {
         {"method": "POST", "path": "/api/v2/trees/main/contents", "raw": b" " * 64_000_000},
     ),
     "deep JSON": (
-        400,
+        413,
         4,
         {
             "method": "POST",

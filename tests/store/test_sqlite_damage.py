@@ -279,7 +279,7 @@ def test_an_object_larger_than_the_limit_is_refused(tmp_path: Path) -> None:
     largest = LONGEST_OBJECT - 100
     for size in (largest, LONGEST_OBJECT):
         data = Random(1).randbytes(size)
-        large = StoredObject(id_of(str(size)), NODE, data, plain=True)
+        large = StoredObject(id_of(str(size)), NODE, data)
         if size == largest:
             store.put([large])
             assert store.get([large.id]) == {large.id: data}

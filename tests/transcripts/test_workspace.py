@@ -27,10 +27,7 @@ def test_init_creates_workspace_and_store_and_repeating_it_changes_nothing(nessi
 
     assert (first["created"], second["created"]) == (True, False)
     assert first | {"created": False} == second
-    assert [line.split()[0] for line in nessie.ok("content", "list").out.splitlines()] == [
-        "KEY",
-        "db",
-    ]
+    assert [line.split()[0] for line in nessie.ok("content", "list").out.splitlines()] == ["db"]
 
 
 def test_init_in_another_folder_with_another_default_branch(nessie):
@@ -44,7 +41,7 @@ def test_init_on_a_store_elsewhere(nessie):
     nessie.ok("-C", "one", "content", "put", "db", "--type", "namespace", "-m", "db")
     nessie.ok("init", "two", "--store", "one/.nessie/store.sqlite")
 
-    assert nessie.ok("-C", "two", "content", "list").out.splitlines()[1].startswith("db ")
+    assert nessie.ok("-C", "two", "content", "list").out.splitlines()[0].startswith("db ")
     assert not (nessie.folder / "two" / ".nessie" / "store.sqlite").exists()
 
 
@@ -66,7 +63,7 @@ def test_init_uses_the_store_that_a_variable_names(nessie, variable):
     nessie.ok("content", "put", "db", "--type", "namespace", "-m", "db")
     assert (
         nessie.ok("content", "list", "--store", "elsewhere.sqlite")
-        .out.splitlines()[1]
+        .out.splitlines()[0]
         .startswith("db ")
     )
     assert not (nessie.folder / ".nessie" / "store.sqlite").exists()
@@ -142,7 +139,7 @@ def test_the_workspace_is_found_from_below(catalog):
     below = catalog.folder / "a" / "b"
     below.mkdir(parents=True)
 
-    assert catalog.ok("content", "list", cwd=below).out.splitlines()[1].startswith("db ")
+    assert catalog.ok("content", "list", cwd=below).out.splitlines()[0].startswith("db ")
 
 
 def test_store_option_then_environment_then_workspace_then_profile(nessie):
@@ -175,7 +172,7 @@ def test_a_relative_store_in_the_settings_is_relative_to_the_workspace(nessie):
     below = nessie.folder / "below"
     below.mkdir()
 
-    assert nessie.ok("content", "list", cwd=below).out.splitlines()[1].startswith("db ")
+    assert nessie.ok("content", "list", cwd=below).out.splitlines()[0].startswith("db ")
 
 
 def test_the_profile_names_the_reference_too(nessie):

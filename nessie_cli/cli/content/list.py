@@ -103,10 +103,12 @@ def show(result: Entries, output: Output) -> None:
     if result.is_tree:
         output.out.print_lines(_tree(result.entries), paged=True)
     elif output.options.verbose:
-        rows = ([*_row(entry), _summary(entry)] for entry in result.entries)
-        output.out.print_table([*_COLUMNS, _CONTENT], rows, paged=True)
+        long_rows = ([*_row(entry), _summary(entry)] for entry in result.entries)
+        output.out.print_table([*_COLUMNS, _CONTENT], long_rows, paged=True)
     else:
-        output.out.print_table(_COLUMNS, map(_row, result.entries), paged=True)
+        rows = map(_row, result.entries)
+        # As with `git ls-tree`: scripts count these lines, and cut them.
+        output.out.print_table(_COLUMNS, rows, paged=True, has_heading=False)
 
 
 def _row(entry: Entry) -> list[str]:

@@ -24,6 +24,7 @@ EXAMPLES = (
     "nessie help log --no-pager",
 )
 _PROGRAM = "nessie"
+_WIDTH_IN_A_PIPE = 80
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -58,7 +59,9 @@ def run(options: Options, app: Invocation) -> Text:
     source = page_source(name) if name.replace("-", "").isalnum() else None
     if source is None:
         raise InvalidInput(f"there is no page for '{' '.join(words)}'{_did_you_mean(name)}")
-    lines = list(manual_lines(source, app.output.out.width))
+    # As man does, it wraps lines in a pipe too.
+    width = app.output.out.width if app.output.out.is_terminal else _WIDTH_IN_A_PIPE
+    lines = list(manual_lines(source, width))
     return Text(name, "\n".join(map(plain, lines)), lines)
 
 

@@ -157,10 +157,10 @@ def _current(app: Invocation) -> Reference:
         return app.repository().reference(name)
     except ReferenceNotFound as error:
         raise ReferenceNotFound(
-            f"the current reference '{name}' does not exist (it may have been deleted). "
-            f"Hint: `nessie switch REF` selects another one; `nessie undo {name}` restores it if"
-            " it was deleted",
+            f"the current reference '{name}' does not exist (it may have been deleted)",
             name,
+            hint=f"`nessie switch REF` selects another one; `nessie undo {name}` restores it if it"
+            " was deleted",
         ) from error
 
 

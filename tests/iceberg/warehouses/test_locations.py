@@ -205,7 +205,7 @@ def test_a_link_that_replaces_a_checked_folder_is_not_followed(
     try:
         for number in range(400):
             try:
-                assert "out" not in files.read(f"file://{place}/a.metadata.json")
+                assert b"out" not in files.read(f"file://{place}/a.metadata.json")
                 files.write(f"file://{place}/b{number}.metadata.json", TEXT)
             except (LocationRefused, InvalidInput, StoreUnavailable):
                 continue
