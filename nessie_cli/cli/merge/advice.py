@@ -71,9 +71,11 @@ class MergeResolutions:
         self._again = [word for part, _ in parts for word in part]
         self._anew = [word for part, kind in parts if kind is None for word in part]
         self._decisions = [word for part, kind in parts if kind is _DECISION for word in part]
-        is_given = any(kind is _EXPECTED for _, kind in parts) or "revert" in words
-        head = None if is_given else error.head
+        given = [word for part, kind in parts if kind is _EXPECTED for word in part]
+        head = None if given or "revert" in words else error.head
         self._expected = ["--expected-hash", short_hash(head)] if head else []
+        is_decided = bool(self._decisions)
+        self._bound = [*self._decisions, *(given or self._expected)] if is_decided else []
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -134,7 +136,7 @@ class MergeResolutions:
 
     def _apply(self, commits: Sequence[str]) -> Resolution:
         """Returns the command line that transplants only the first commits."""
-        line = ["transplant", *map(short_hash, commits), "--onto", self._branch, *self._decisions]
+        line = ["transplant", *map(short_hash, commits), "--onto", self._branch, *self._bound]
         return Resolution(
             command_line(*self._here, *line),
             "writes the commits before this one; then prepare the branch for the others",
