@@ -53,10 +53,11 @@ HOSTILE = {
 
 @pytest.mark.parametrize("what", HOSTILE)
 def test_a_filter_that_could_take_long_is_refused_at_once(what):
-    begun = time.monotonic()
+    # Of this process, because others may keep the processors busy.
+    begun = time.process_time()
     with pytest.raises(InvalidInput, match="filter: "):
         compile_filter(FilterKind.REFERENCES, HOSTILE[what])(BRANCH)
-    assert time.monotonic() - begun < SOON
+    assert time.process_time() - begun < SOON
 
 
 def test_loops_over_loops_of_operations_are_refused_for_large_commits():
