@@ -75,8 +75,8 @@ _nessie_command() {
             commands='' options='-m --message --author --at --source -s --recursive -r --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='-m:- --message:- --author:- --at:revision --source:revision -s:revision --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author -C' kinds='key' repeats=1 behind='-' ;;
         'revert')
-            commands='' options='--ours --theirs -m --message --no-commit -n --dry-run --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='--ours:key --theirs:key -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message -C' kinds='range' repeats=0 behind='-' ;;
+            commands='' options='--ours --theirs -m --message --expected-hash -c --no-commit -n --dry-run --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--ours:key --theirs:key -m:- --message:- --expected-hash:hash -c:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--ours --theirs -m --message -C' kinds='range' repeats=0 behind='-' ;;
         'stash')
             commands='push list show pop apply drop' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;

@@ -111,7 +111,7 @@ class ContentMerge:
             elif place not in by_index:
                 by_index[place] = given
             else:
-                by_index[place] = self._one_of(by_index[place], given, by_key=only_conflicts)
+                by_index[place] = self._one_of(by_index[place], given)
         for index, (verdict, before) in enumerate(
             zip(list(self.verdicts), undecided.verdicts, strict=False)
         ):
@@ -126,17 +126,16 @@ class ContentMerge:
                 self._given[verdict.states] = choice
                 self._apply(choice, verdict, before)
 
-    def _one_of(self, first: Choice, second: Choice, *, by_key: bool) -> Choice:
-        """Returns the choice by key, if `by_key` and the other one is by id.
+    def _one_of(self, first: Choice, second: Choice) -> Choice:
+        """Returns the choice for this commit, if the other one is for all commits.
 
-        The other one can be for other commits, in which the content has another key. Otherwise
-        raises `InvalidInput`, because both name one content.
+        Otherwise raises `InvalidInput`, because both name one content.
         """
-        if not by_key or (first.content_id is None) == (second.content_id is None):
+        if first.is_of_commit == second.is_of_commit:
             raise InvalidInput(f"{first} and {second} name the same content")
-        named, other = (first, second) if first.content_id is None else (second, first)
-        self.unused.append(other)
-        return named
+        of_commit, of_all = (first, second) if first.is_of_commit else (second, first)
+        self.unused.append(of_all)
+        return of_commit
 
     def given(self, states: ContentStates) -> Choice | None:
         """Returns the decision about a content."""

@@ -117,6 +117,7 @@ def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:
             parse_content_id(given.content_id) if given.content_id else None,
             choice.expected,
             choice.resolved,
+            is_of_commit=given.commit is not None,
         ),
     )
 

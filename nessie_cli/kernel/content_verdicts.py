@@ -58,6 +58,7 @@ class Choice(Struct, frozen=True):
 
     FORCE takes it from theirs, DROP from ours. NORMAL with a record `resolved` stores that record.
     `expected` is the record on ours that the caller has seen; another one is a conflict.
+    `is_of_commit` is whether it is for one transplanted commit, and not for all.
     """
 
     key: bytes
@@ -65,6 +66,7 @@ class Choice(Struct, frozen=True):
     content_id: bytes | None = None
     expected: bytes | None = None
     resolved: bytes | None = None
+    is_of_commit: bool = False
 
     def __str__(self) -> str:
         """Returns the name that the caller used."""

@@ -81,6 +81,15 @@ class Outcome(Struct):
         """The conflicts of all keys."""
         return [detail.conflict for detail in self.details.values() if detail.conflict]
 
+    @property
+    def decided_keys(self) -> set[bytes]:
+        """The keys about which a behavior of the caller decided, edited or not."""
+        return {
+            key
+            for key, detail in self.details.items()
+            if detail.behavior is not MergeBehavior.NORMAL or detail.is_resolved
+        }
+
     def edits_if_source_wins(self) -> dict[bytes, bytes | None]:
         """Returns the edits if the source wins every conflict.
 

@@ -109,7 +109,8 @@ def _merge(
     )
     refuse = refusal(at, objects, target, outcome, rules)
     if refuse is None and not options.per_key:
-        refuse = changed_since(objects, branch, expected, outcome.edits)
+        keys = outcome.edits.keys() | outcome.decided_keys
+        refuse = changed_since(objects, branch, expected, keys)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     # A merge per content is recorded even if it changes nothing, so its decisions are remembered.

@@ -90,7 +90,8 @@ def _transplant(
     rules = None if replay.is_stopped else replay.rules
     refuse = refusal(at, objects, target, replay.total, rules)
     if refuse is None and not options.per_key:
-        refuse = changed_since(objects, branch, expected, replay.edits)
+        keys = replay.edits.keys() | replay.total.decided_keys
+        refuse = changed_since(objects, branch, expected, keys)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     skipped = () if options.per_key else replay.skipped

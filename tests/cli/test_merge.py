@@ -424,36 +424,3 @@ def test_both_words_name_the_target(nessie, feature, command, option) -> None:
     assert nessie(command, "feature", option, "release").code == 0
     assert feature.head("main") == before
     assert feature.head("release") != feature.head("v1")
-
-
-@pytest.mark.parametrize("words", [["merge", "feature"], ["transplant", "main..feature"]])
-def test_a_printed_decision_is_about_the_state_that_it_was_shown_with(
-    nessie, conflict, words
-) -> None:
-    error = nessie(*words, "--json").error
-    line = shlex.split(error["errorDetails"]["conflicts"][0]["resolutions"][0])[1:]
-    conflict.create("main", "db.later")
-    assert nessie(*line, "--dry-run").code == 0
-    conflict.update("main", "db.orders", 99)
-    head = conflict.head("main")
-    ran = nessie(*line)
-    assert ran.code == 5
-    assert ran.err.startswith(f"nessie: 'main' has changed db.orders since {line[-1]}\n")
-    assert f"`nessie {' '.join(words)}` " in ran.err
-    assert conflict.head("main") == head
-
-
-def test_a_decision_does_not_delete_a_table_that_was_created_after_it_was_shown(
-    nessie, catalog
-) -> None:
-    catalog.branch("x")
-    catalog.rename("x", "db.orders", "db.sales")
-    catalog.update("x", "db.sales", 8)
-    catalog.update("main", "db.orders", 7)
-    error = nessie("merge", "x", "--json").error
-    line = error["errorDetails"]["conflicts"][0]["resolutions"][0]
-    catalog.create("main", "db.sales", 50)
-    ran = nessie(*shlex.split(line)[1:])
-    assert ran.code == 5
-    assert "'main' has changed db.sales since" in ran.err
-    assert catalog.snapshot("main", "db.sales") == 50

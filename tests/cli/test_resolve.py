@@ -211,7 +211,7 @@ def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, s
         (["mrge", "feature"], "invalid arguments"),
         (["transplant", "feature", "--unrelated"], "belongs to"),
         (["merge", ""], "an argument is empty"),
-        (["--into", "main"], "belong to"),
+        (["--into", "main"], "belongs to"),
         (["merge", "feature", "--ours", "db.none"], "does not change this key"),
         (["merge", "feature", "--ours", "db.orders", "--theirs", "db.orders"], "already named by"),
         (["merge", "feature", "--resolve", "db.orders"], "KEY=FILE"),

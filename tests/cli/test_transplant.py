@@ -110,6 +110,7 @@ def test_a_conflict_offers_the_same_command_with_a_decision(nessie, feature) -> 
     (found,) = ran.json["error"]["errorDetails"]["conflicts"]
     # In another of the commits, the key could be that of another table.
     name = found["contentId"]
+    name = f"{found['commit'][:12]}:{name}"
     line = f"nessie transplant v1..feature --theirs {name} --expected-hash {before[:12]}"
     assert found["resolutions"][0] == line
     assert nessie(*shlex.split(found["resolutions"][0])[1:]).code == 0
@@ -171,7 +172,40 @@ def test_two_decisions_about_one_content_of_a_commit_are_refused(nessie, renamed
     words = ("transplant", "dev~2", "--onto", "main", "--ours", "db.orders")
     ran = nessie(*words, "--theirs", content_id)
     assert ran.code == 2
-    assert "another decision names the same content" in ran.err
+    assert f"db.orders and {content_id} name the same content" in ran.err
+
+
+def test_a_printed_decision_is_about_the_commit_of_its_conflict(nessie, catalog) -> None:
+    """A later commit renames the table to a key that another table of the branch has."""
+    catalog.branch("dev")
+    catalog.update("dev", "db.orders", 7)
+    renamed = catalog.rename("dev", "db.orders", "db.sales")
+    catalog.update("main", "db.orders", 8)
+    catalog.create("main", "db.sales", 60)
+    line, effects = "nessie transplant main..dev --onto main", []
+    for _ in range(2):
+        ran = nessie(*shlex.split(line)[1:], "--json")
+        assert ran.code == 3
+        (conflict,) = ran.error["errorDetails"]["conflicts"]
+        line = conflict["resolutions"][0]
+        effects.append(conflict["effects"][0])
+    assert conflict["commit"] == renamed
+    assert effects == [
+        "",
+        "renames db.orders on main to db.sales; deletes the present db.sales on main",
+    ]
+    assert catalog.snapshot("main", "db.sales") == 60
+    assert nessie(*shlex.split(line)[1:]).code == 0
+    assert catalog.snapshot("main", "db.sales") == 7
+
+
+def test_a_decision_about_another_commit_is_refused(nessie, renamed_between) -> None:
+    content_id = nessie("content", "show", "db.orders", "--json").json["content"]["id"]
+    name = f"{renamed_between.head('main')}:{content_id}"
+    words = ("transplant", "dev~2", "--onto", "main", "--theirs", name, "--ours", "db.orders")
+    assert nessie(*words).code == 2
+    assert nessie("merge", "dev", "--into", "main", "--theirs", name).code == 2
+    assert nessie("revert", "main", "--theirs", name).code == 2
 
 
 def test_a_namespace_that_an_earlier_commit_makes_room_for_is_prepared_after_it(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.app.global_options import carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
 """Conflicts of a merge that need a commit on the target first."""
 _OPTIONS = {MergeBehavior.FORCE: "--theirs", MergeBehavior.DROP: "--ours"}
-_DECISION, _EXPECTED = "decision", "expected hash"
 _STARTS_OVER = "starts over, with the present state"
 _ANEW = "starts over: with the decisions so far, neither side can be taken"
 _MOST_PREPARED = 100
@@ -33,21 +32,34 @@ _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 @contextmanager
 def conflicts_of_merge(
-    app: Invocation, branch: str, source: str = "", commits: Sequence[str] = ()
+    app: Invocation,
+    branch: str,
+    source: str = "",
+    commits: Sequence[str] = (),
+    pinned: Mapping[str, str] = {},
 ) -> Iterator[None]:
     """Adds resolutions to a conflict that the block raises, and names for its three states.
 
-    `source` is the name of theirs, and `commits` are those of a transplant.
+    `source` is the name of theirs, and `commits` are those of a transplant. `pinned` replaces words
+    of the command line that mean another commit after the branch has moved.
     """
     try:
         yield
     except ReferenceConflict as error:
         error.is_merge = True
         error.source = source
-        error.resolutions = resolutions = MergeResolutions(app, branch, error, commits)
+        error.resolutions = resolutions = MergeResolutions(app, branch, error, commits, pinned)
         if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
             error.resolver = resolutions.resolver or ""
         raise
+
+
+class _Part(NamedTuple):
+    """A part of a command line: a decision if it has a name, or the expected hash."""
+
+    words: Sequence[str]
+    name: ContentName | None = None
+    is_expected: bool = False
 
 
 class MergeResolutions:
@@ -62,20 +74,20 @@ class MergeResolutions:
         branch: str,
         error: ReferenceConflict,
         commits: Sequence[str] = (),
+        pinned: Mapping[str, str] = {},
     ) -> None:
         self._app = app
         self._branch = branch
         self._commits = commits
-        words = [word for word in app.argv if word not in _NOT_REPEATED]
+        words = [pinned.get(word, word) for word in app.argv if word not in _NOT_REPEATED]
         parts = list(_parts(words, error.conflicts))
-        self._again = [word for part, _ in parts for word in part]
-        self._anew = [word for part, kind in parts if kind is None for word in part]
-        self._decisions = [word for part, kind in parts if kind is _DECISION for word in part]
-        given = [word for part, kind in parts if kind is _EXPECTED for word in part]
-        head = None if given or "revert" in words else error.head
+        self._again = _joined(parts)
+        self._anew = _joined(part for part in parts if not part.name and not part.is_expected)
+        self._decisions = [part for part in parts if part.name]
+        given = _joined(part for part in parts if part.is_expected)
+        head = None if given else error.head
         self._expected = ["--expected-hash", short_hash(head)] if head else []
-        is_decided = bool(self._decisions)
-        self._bound = [*self._decisions, *(given or self._expected)] if is_decided else []
+        self._bound = given or self._expected
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -111,8 +123,8 @@ class MergeResolutions:
                     yield Resolution(command_line(*self._anew), _ANEW)
                 for option in options:
                     # The decision is about the state that is shown.
-                    words = [*self._again, _OPTIONS[option.behavior], name, *self._expected]
-                    line = command_line(*words)
+                    decided = [*self._again, _OPTIONS[option.behavior], name, *self._expected]
+                    line = command_line(*decided)
                     yield Resolution(line, effect_of(option, conflict, self._branch))
 
     def _free_key(self, key: ContentKey) -> ContentKey:
@@ -136,7 +148,9 @@ class MergeResolutions:
 
     def _apply(self, commits: Sequence[str]) -> Resolution:
         """Returns the command line that transplants only the first commits."""
-        line = ["transplant", *map(short_hash, commits), "--onto", self._branch, *self._bound]
+        decisions = _joined(part for part in self._decisions if _is_for(part.name, commits))
+        bound = self._bound if decisions else []
+        line = ["transplant", *map(short_hash, commits), "--onto", self._branch, *decisions, *bound]
         return Resolution(
             command_line(*self._here, *line),
             "writes the commits before this one; then prepare the branch for the others",
@@ -189,29 +203,27 @@ class MergeResolutions:
         return protecting(self._settings, branch, MERGE_ONLY) is not None
 
 
-def _parts(
-    words: Sequence[str], conflicts: Collection[Conflict]
-) -> Iterator[tuple[Sequence[str], str | None]]:
-    """Yields the parts of a command line, and which are decisions or the expected hash.
+def _joined(parts: Iterable[_Part]) -> list[str]:
+    return [word for part in parts for word in part.words]
 
-    Decisions about conflicts are left out.
-    """
-    keys: set[ContentKey | None] = set()
-    ids: set[str | None] = set()
-    for conflict in conflicts:
-        keys.add(conflict.key)
-        ids.add(conflict.content_id)
-        if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
-            # Theirs deleted or renamed the namespace, and a decision can name it by these keys.
-            keys |= {conflict.base_key, conflict.theirs_key}
+
+def _is_for(name: ContentName | None, commits: Sequence[str]) -> bool:
+    """Returns whether a decision can be about one of these commits."""
+    if name is None or name.commit is None:
+        return name is not None
+    return any(commit.startswith(name.commit) for commit in commits)
+
+
+def _parts(words: Sequence[str], conflicts: Collection[Conflict]) -> Iterator[_Part]:
+    """Yields the parts of a command line. Decisions about conflicts are left out."""
     rest = iter(words)
     for word in rest:
         option, is_joined, text = word.partition("=")
         if option in ("--expected-hash", "-c"):
-            yield ([word] if is_joined else [word, *islice(rest, 1)]), _EXPECTED
+            yield _Part([word] if is_joined else [word, *islice(rest, 1)], is_expected=True)
             continue
         if option not in ("--ours", "--theirs", "--resolve"):
-            yield [word], None
+            yield _Part([word])
             continue
         given = [word] if is_joined else [word, next(rest)]
         value = text or given[-1]
@@ -220,6 +232,5 @@ def _parts(
             if option == "--resolve"
             else ContentName.parse(value)
         )
-        is_decided = name.content_id in ids if name.content_id else name.key in keys
-        if not is_decided:
-            yield given, _DECISION
+        if not any(map(name.decides, conflicts)):
+            yield _Part(given, name)

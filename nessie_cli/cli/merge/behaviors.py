@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_bytes
+from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs
 from nessie_cli.errors import InvalidInput
@@ -37,12 +38,11 @@ def merge_options(
 
     Reads the files of `--resolve`. Raises `InvalidInput` that names the option.
     """
-    expected = options.expected_hash
     return MergeOptions(
         meta=meta,
         behaviors=list(_behaviors(app, branch, options)),
         default_behavior=MergeBehavior(options.behavior.name),
-        expected_hash=app.repository().resolve(app.revision(expected)).hash if expected else None,
+        expected_hash=expected_commit(app, options.expected_hash),
     )
 
 
@@ -156,7 +156,13 @@ def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterat
         if option == "--resolve":
             yield _resolved(app, branch, name.key, files[name.key])
         else:
-            yield KeyBehavior(name.key, _OF_OPTION[option], content_id=name.content_id)
+            commit = app.repository().resolve(Revision(None, name.commit)) if name.commit else None
+            yield KeyBehavior(
+                name.key,
+                _OF_OPTION[option],
+                content_id=name.content_id,
+                commit=commit.hash if commit else None,
+            )
 
 
 def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBehavior:

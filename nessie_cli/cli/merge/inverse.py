@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nessie_cli.cli.merge.expected import changed_since
 from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.reverted import Revert
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
@@ -36,10 +37,14 @@ _OPTIONS = {
 
 
 class Reverted(NamedTuple):
-    """A commit or range to revert, and the default message."""
+    """A commit or range to revert, and the default message.
+
+    `revision` names it by hashes: it means the same after the branch has moved.
+    """
 
     commits: InvertedCommits
     message: str
+    revision: str
 
 
 def reverted(app: Invocation, text: str) -> Reverted:
@@ -51,7 +56,7 @@ def reverted(app: Invocation, text: str) -> Reverted:
     if not isinstance(meant, RevisionRange):
         entry = repository.commit_at(meant)
         message = f'Revert "{entry.meta.subject}"\n\nThis reverts commit {entry.hash}.'
-        return Reverted(InvertedCommits(entry.hash, entry.parent), message)
+        return Reverted(InvertedCommits(entry.hash, entry.parent), message, short_hash(entry.hash))
     if meant.symmetric:
         raise InvalidInput(
             f"{text}: a range to revert has two dots; A..B means the commits after A up to B"
@@ -64,7 +69,9 @@ def reverted(app: Invocation, text: str) -> Reverted:
             f"{text}: {meant.start} is not an ancestor of {meant.end}; A..B reverts the commits"
             " after A up to B"
         )
-    return Reverted(InvertedCommits(last, first), "".join(_about(repository, meant, text)))
+    by_hashes = f"{short_hash(first)}..{short_hash(last)}"
+    message = "".join(_about(repository, meant, text))
+    return Reverted(InvertedCommits(last, first), message, by_hashes)
 
 
 def _about(repository: Repository, meant: RevisionRange, text: str) -> Iterator[str]:
@@ -96,6 +103,8 @@ def decisions_of(options: SideOptions) -> list[KeyBehavior]:
         for name in map(ContentName.parse, texts or ()):
             if name in behaviors:
                 raise InvalidInput(f"{name}: the key is named twice")
+            if name.commit:
+                raise InvalidInput(f"{name}: a decision about a revert is for all of its commits")
             behaviors[name] = KeyBehavior(name.key, behavior, content_id=name.content_id)
     return list(behaviors.values())
 
@@ -141,9 +150,11 @@ def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) 
         staged = operations_of(repository, branch, what, head, options.behaviors)
         try:
             result = _commit(repository, branch, staged, head, options)
-        except ReferenceConflict:
-            is_last = attempt == MOST_ATTEMPTS or options.expected_hash
-            if is_last or head_of_branch(repository, branch) == head:
+        except ReferenceConflict as error:
+            if options.expected_hash:
+                keys = {conflict.key for conflict in error.conflicts if conflict.key is not None}
+                raise changed_since(branch, head, keys, error.head) from None
+            if attempt == MOST_ATTEMPTS or head_of_branch(repository, branch) == head:
                 raise
         else:
             break

@@ -68,7 +68,7 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             "-c",
             metavar="H",
             help="{fail} unless this commit is in the first-parent history of the target branch,"
-            " and no key to be changed has changed since.",
+            " and no key to be changed or decided has changed since.",
         ),
     ] = None
 

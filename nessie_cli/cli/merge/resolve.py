@@ -22,6 +22,7 @@ from nessie_cli.cli.merge.behaviors import (
 )
 from nessie_cli.cli.merge.commits import commits_to_transplant
 from nessie_cli.cli.merge.decisions import Decisions
+from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, print_outcome
@@ -84,7 +85,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
         "message": "Without it, the batch stays staged, a merge or revert has"
         " its default message, and a transplant keeps its messages. Not for a transplant of several"
         " commits.",
-        "fail": "For a merge or transplant: fail",
+        "fail": "Fail",
     }
     words: Annotated[
         list[str] | None,
@@ -127,7 +128,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     @property
     def decides_about_a_merge(self) -> bool:
         """Whether an option is given that applies only to a merge or transplant."""
-        return any((self.into, self.expected_hash, self.unrelated))
+        return any((self.into, self.unrelated))
 
 
 def run(options: Options, app: Invocation) -> Batch | Committed | Merge | Revert:
@@ -139,8 +140,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge | Revert
         raise InvalidInput("--unrelated belongs to `nessie resolve merge FROM`")
     if options.decides_about_a_merge and verb not in ("merge", *_TRANSPLANT):
         raise InvalidInput(
-            "--into and --expected-hash belong to `nessie resolve merge FROM`"
-            " and `nessie resolve transplant REV`"
+            "--into belongs to `nessie resolve merge FROM` and `nessie resolve transplant REV`"
         )
     if verb and (options.current or options.proposed):
         raise InvalidInput(
@@ -222,11 +222,12 @@ def _resolve_revert(options: Options, app: Invocation, words: str) -> Revert:
     what = reverted(app, words)
 
     def commit(decided: MergeOptions) -> Revert:
-        with conflicts_of_merge(app, branch):
+        with conflicts_of_merge(app, branch, pinned={words: what.revision}):
             return revert(app, branch, what, decided)
 
     meta = meta_of(app, _message(options) or what.message)
-    decided = MergeOptions(meta, decisions_of(options))
+    expected = expected_commit(app, options.expected_hash)
+    decided = MergeOptions(meta, decisions_of(options), expected_hash=expected)
     return resolve_merge(app, commit, decided, contents_of_files(options.resolve), OF_REVERT)
 
 
@@ -236,6 +237,7 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         OF_BATCH, options.current or (), options.proposed or (), contents_of_files(options.resolve)
     )
     trial = Submission(branch, CommitMeta(""), dry_run=True)
+    expected = expected_commit(app, options.expected_hash)
     with app.batch_file().changing() as file:
         batch, _ = read_batch(app, file)
         if batch is None:
@@ -244,6 +246,7 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         staged, skipped = resolve_batch(
             app, batch, branch, lambda part: submit(app, part, trial), decisions
         )
+        refuse_changed(app, branch, expected, {item.key for item in staged})
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
         if skipped:

@@ -9,6 +9,7 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
+from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.inverse import decisions_of, operations_of, revert, reverted
 from nessie_cli.cli.merge.options import SideOptions
 from nessie_cli.cli.merge.reverted import Revert, print_revert
@@ -62,6 +63,16 @@ class Options(SideOptions, frozen=True, kw_only=True):
             " reverted commit or range.",
         ),
     ] = None
+    expected_hash: Annotated[
+        str | None,
+        typer.Option(
+            "--expected-hash",
+            "-c",
+            metavar="H",
+            help="Fail unless this commit is in the first-parent history of the branch, and no key"
+            " to be changed or decided has changed since.",
+        ),
+    ] = None
     no_commit: Annotated[
         bool, typer.Option("--no-commit", "-n", help="Stage the inverse, and do not commit it.")
     ] = False
@@ -73,20 +84,23 @@ class Options(SideOptions, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> Batch | Revert:
     """Reverts, or raises `ReferenceConflict` with every conflict."""
-    refuse_empty("nessie revert REV|RANGE", options.revision)
+    refuse_empty("nessie revert REV|RANGE", options.revision, options.expected_hash)
     if options.no_commit and (options.dry_run or options.message or app.options.no_verify):
         other = "--dry-run" if options.dry_run else "-m" if options.message else "--no-verify"
         raise InvalidInput(f"-n and {other} cannot be used together: -n makes no commit")
     repository, branch = app.repository(), app.reference_name()
-    head = head_of_branch(repository, branch)
+    expected = expected_commit(app, options.expected_hash)
+    head = expected or head_of_branch(repository, branch)
     what, behaviors = reverted(app, options.revision), decisions_of(options)
     _refuse_parent(app, options.message, what.commits.last)
-    with conflicts_of_merge(app, branch):
+    with conflicts_of_merge(app, branch, pinned={options.revision: what.revision}):
         if options.no_commit:
             staged = operations_of(repository, branch, what, head, behaviors)
             return _stage(app, workspace.Batch(head, staged), branch)
         message = message_of_paragraphs(options.message) if options.message else what.message
-        decided = MergeOptions(meta_of(app, message), behaviors, dry_run=options.dry_run)
+        decided = MergeOptions(
+            meta_of(app, message), behaviors, expected_hash=expected, dry_run=options.dry_run
+        )
         return revert(app, branch, what, decided)
 
 

@@ -185,7 +185,7 @@ class BatchResolutions:
         effects += [f"{_text(old)} is {_text(new)} now" for old, new in restaged.renamed.items()]
         text = str(key)
         option = [f"--proposed={text}"] if text.startswith("-") else ["--proposed", text]
-        line = command_line(*carried(self._app.options), "resolve", *option)
+        line = command_line(*carried(self._app.options), "resolve", *option, *self._expected_hash())
         return [Resolution(line, "; ".join(effects))]
 
     def _expected_hash(self) -> list[str]:
