@@ -197,8 +197,8 @@ def settings_given(call: Call, body: Any) -> Json | None:
 
 def put_settings(call: Call, config: Json) -> Answer:
     """Set or remove settings; answers their previous values."""
-    wanted = checked(_Settings, config, "config").settings
-    previous = call.submit(PutSettings(wanted))
+    settings = checked(_Settings, config, "config").settings
+    previous = call.submit(PutSettings(settings))
     return Answer({"previous": {"type": SETTINGS, "settings": previous}})
 
 

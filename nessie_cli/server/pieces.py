@@ -29,12 +29,12 @@ class Pieces:
         """
         if entry.operations is not None:
             return bare_log_entry(entry)
-        found = self._young.get(entry.hash) or self._old.get(entry.hash)
-        if found is None:
-            found = Raw(encoded(bare_log_entry(entry)))
-            if len(memoryview(found)) <= _LARGEST:
-                self._keep(entry.hash, found)
-        return found
+        text = self._young.get(entry.hash) or self._old.get(entry.hash)
+        if text is None:
+            text = Raw(encoded(bare_log_entry(entry)))
+            if len(memoryview(text)) <= _LARGEST:
+                self._keep(entry.hash, text)
+        return text
 
     def _keep(self, hash_: str, piece: Raw) -> None:
         if len(self._young) >= MOST:

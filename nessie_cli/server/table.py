@@ -95,9 +95,9 @@ class Endpoint(NamedTuple):
 
     def takes(self, parameters: Mapping[str, Sequence[str]]) -> bool:
         """Returns whether the endpoint has all these parameters, with permitted repetitions."""
-        known = {parameter.name: parameter.many for parameter in self.doc.query}
+        repeatable = {parameter.name: parameter.many for parameter in self.doc.query}
         return all(
-            name in known and (known[name] or len(values) == 1)
+            name in repeatable and (repeatable[name] or len(values) == 1)
             for name, values in parameters.items()
         )
 

@@ -145,24 +145,25 @@ def _commit_meta(meta: commits.CommitMeta, path: str) -> CommitMeta:
     )
 
 
+def _reference_metadata(
+    metadata: references.ReferenceMetadata | None, path: str
+) -> ReferenceMetadata | None:
+    if metadata is None:
+        return None
+    head = metadata.commit_meta_of_head
+    return ReferenceMetadata(
+        None if head is None else _commit_meta(head, join(path, "commitMetaOfHEAD")),
+        metadata.num_total_commits,
+        metadata.num_commits_ahead,
+        metadata.num_commits_behind,
+        metadata.common_ancestor_hash,
+    )
+
+
 def decode_reference(data: Any, path: str = "reference") -> Reference:
     """Decodes a branch, tag or detached commit."""
     reference = checked(references.NamedReference, data, path)
-    found = reference.metadata
-    head = None if found is None else found.commit_meta_of_head
-    metadata = (
-        None
-        if found is None
-        else ReferenceMetadata(
-            None
-            if head is None
-            else _commit_meta(head, join(path, "metadata", "commitMetaOfHEAD")),
-            found.num_total_commits,
-            found.num_commits_ahead,
-            found.num_commits_behind,
-            found.common_ancestor_hash,
-        )
-    )
+    metadata = _reference_metadata(reference.metadata, join(path, "metadata"))
     return Reference(ReferenceType(reference.type), reference.name, reference.hash, metadata)
 
 
@@ -354,12 +355,12 @@ def decode_error(status: int, body: Any, what: str) -> NessieError:
 
 
 def _conflict(message: str, details: Mapping[str, Any]) -> ReferenceConflict:
-    found = [
+    conflicts = [
         decode_conflict(item) for item in details.get("conflicts") or () if isinstance(item, dict)
     ]
-    if found and all(conflict.type is ConflictType.UNEXPECTED_HASH for conflict in found):
-        return ReferenceMoved(message, found)
-    return ReferenceConflict(message, found)
+    if conflicts and all(conflict.type is ConflictType.UNEXPECTED_HASH for conflict in conflicts):
+        return ReferenceMoved(message, conflicts)
+    return ReferenceConflict(message, conflicts)
 
 
 def _key(details: Mapping[str, Any]) -> ContentKey | None:

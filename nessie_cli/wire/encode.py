@@ -307,23 +307,26 @@ def _encode_tag(tag: Tag) -> Json:
 
 def encode_reference_v1(reference: Reference) -> Json:
     """Encodes a reference in REST v1."""
-    found = reference.metadata
-    metadata = (
-        None
-        if found is None
-        else ReferenceMetadataV1(
-            found.ahead,
-            found.behind,
-            None if found.head is None else _commit_meta_v1(found.head),
-            found.common_ancestor,
-            found.total,
-        )
-    )
     body: Json = to_builtins(
         _detached(reference)
-        or NamedReferenceV1(reference.type.value, reference.name, reference.hash, metadata)
+        or NamedReferenceV1(
+            reference.type.value, reference.name, reference.hash, _metadata_v1(reference)
+        )
     )
     return body
+
+
+def _metadata_v1(reference: Reference) -> ReferenceMetadataV1 | None:
+    metadata = reference.metadata
+    if metadata is None:
+        return None
+    return ReferenceMetadataV1(
+        metadata.ahead,
+        metadata.behind,
+        None if metadata.head is None else _commit_meta_v1(metadata.head),
+        metadata.common_ancestor,
+        metadata.total,
+    )
 
 
 def _detached(reference: Reference) -> DetachedReference | None:
@@ -332,15 +335,15 @@ def _detached(reference: Reference) -> DetachedReference | None:
 
 
 def _metadata(reference: Reference) -> ReferenceMetadata | None:
-    found = reference.metadata
-    if found is None:
+    metadata = reference.metadata
+    if metadata is None:
         return None
     return ReferenceMetadata(
-        found.ahead,
-        found.behind,
-        None if found.head is None else _commit_meta(found.head),
-        found.common_ancestor,
-        found.total,
+        metadata.ahead,
+        metadata.behind,
+        None if metadata.head is None else _commit_meta(metadata.head),
+        metadata.common_ancestor,
+        metadata.total,
     )
 
 
@@ -552,9 +555,8 @@ def encode_error(error: NessieError, *, details: bool = True) -> Json:
     `details=False` is for clients that do not announce specification 2.
     """
     body = encode_error_line(error)
-    found = error_details(error) if details else None
-    if found:
-        body["errorDetails"] = found
+    if details and (shown := error_details(error)):
+        body["errorDetails"] = shown
     return body | {"serverStackTrace": None}
 
 

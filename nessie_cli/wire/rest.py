@@ -149,11 +149,11 @@ class NessieConfigurationV1(Shape):
 
 ANSWERS: list[Any] = [
     *(
-        found
-        for found in vars().values()
-        if isinstance(found, type)
-        and issubclass(found, Shape | OneOf)
-        and found.__module__ == __name__
+        shape
+        for shape in vars().values()
+        if isinstance(shape, type)
+        and issubclass(shape, Shape | OneOf)
+        and shape.__module__ == __name__
     ),
     MergeResponseV1,
 ]

@@ -167,9 +167,9 @@ def _in_output(schema: Json, refer: Callable[[Any], Json], *, left_out: bool = F
         return refer(_NAMED[name])
     if "anyOf" in schema:
         several = [
-            _in_output(one, refer)
-            for one in schema["anyOf"]
-            if not (left_out and one == {"type": "null"})
+            _in_output(alternative, refer)
+            for alternative in schema["anyOf"]
+            if not (left_out and alternative == {"type": "null"})
         ]
         return several[0] if len(several) == 1 else {"anyOf": several}
     below = {

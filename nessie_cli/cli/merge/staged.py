@@ -72,7 +72,7 @@ class BatchResolution:
     ) -> StagedList:
         """Returns the batch that also creates a namespace, or deletes its contents.
 
-        These are the contents that the conflict names: nobody has agreed to delete others.
+        Deletes only the contents that the conflict names.
         """
         if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
             named = [deleted for option in conflict.options for deleted in option.deletes]

@@ -122,8 +122,8 @@ def _check_item(item: Any, location: str) -> None:
             )
         level = [
             value
-            for one in level
-            for value in (one.values() if type(one) is dict else one)
+            for parent in level
+            for value in (parent.values() if type(parent) is dict else parent)
             if type(value) in (dict, list)
         ]
         if not level:

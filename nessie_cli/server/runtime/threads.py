@@ -46,7 +46,7 @@ class Threads:
             _unchanged, name="local-file", most_waiting=limits.reads
         )
         self.checker = ThreadPool(1, name="checker")
-        """Reads for health checks, which delay nobody and are delayed by nobody."""
+        """Reads the store for health checks, apart from all other requests."""
         self._repository = repository
         self._versions = Versions(repository) if repository.version_waits else None
 

@@ -178,8 +178,8 @@ def listen(host: str, port: int) -> list[socket.socket]:
     """
     listeners: list[socket.socket] = []
     missing: OSError | None = None
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    for family, address in dict.fromkeys((info[0], info[4][:2]) for info in found):
+    infos = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    for family, address in dict.fromkeys((info[0], info[4][:2]) for info in infos):
         try:
             listeners.append(socket.create_server(address, family=family, backlog=_BACKLOG))
         except OSError as error:
