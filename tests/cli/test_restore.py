@@ -362,8 +362,8 @@ def test_a_later_change_is_a_conflict_with_all_details(nessie, catalog) -> None:
     ]
     assert conflict["changedBy"]["hash"] == later
     assert conflict["resolutions"] == [
-        f"nessie revert {hash_} --theirs db.orders",
-        f"nessie revert {hash_} --ours db.orders",
+        f"nessie revert {hash_[:12]} --theirs db.orders --expected-hash {later[:12]}",
+        f"nessie revert {hash_[:12]} --ours db.orders --expected-hash {later[:12]}",
     ]
     assert catalog.head("main") == later
 

@@ -86,6 +86,18 @@ def test_a_revert_is_that_of_the_shown_commit_if_the_branch_has_moved(nessie, ca
     assert catalog.snapshot("main", "db.items") == 5
 
 
+def test_a_conflict_of_the_shown_state_itself_is_not_called_a_change(nessie, catalog) -> None:
+    assert nessie("content", "put", "n", "--type", "namespace", "-m", "n").code == 0
+    catalog.rename("main", "db.orders", "n.a")
+    renamed = catalog.rename("main", "n.a", "b")
+    assert nessie("content", "delete", "n", "-m", "n").code == 0
+    catalog.rename("main", "b", "n")
+    line = printed(nessie("revert", renamed, "--json"))
+    assert "--theirs" in line
+    ran = nessie(*line)
+    assert (ran.code, "has changed" in ran.err, "amespace" in ran.err) == (3, False, True), ran
+
+
 def test_a_staged_change_that_is_kept_deletes_only_what_was_shown(nessie, catalog) -> None:
     assert nessie("content", "rename", "db.orders", "db.new").code == 0
     catalog.create("main", "db.new", 50)

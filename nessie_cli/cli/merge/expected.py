@@ -12,6 +12,7 @@ from nessie_cli.revisions import Revision
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
+    from nessie_cli.repository.base import Repository
 
 _MOST_NAMES = 3
 """The most keys that a message names."""
@@ -23,35 +24,28 @@ def expected_commit(app: Invocation, text: str | None) -> str | None:
 
 
 def refuse_changed(
-    app: Invocation, branch: str, expected: str | None, keys: Collection[ContentKey]
-) -> None:
-    """Raises `ReferenceMoved` if a branch has changed any of these staged keys since a commit."""
-    if expected is None or not keys:
-        return
-    repository = app.repository()
-    before = repository.contents(Revision(None, expected), list(keys))
-    after = repository.contents(branch, list(keys))
-    if changed := [key for key in keys if before.get(key) != after.get(key)]:
-        hint = "`nessie commit` reports the conflicts with the present state"
-        raise changed_since(branch, expected, changed, hint=hint)
-
-
-def changed_since(
+    repository: Repository,
     branch: str,
     expected: str,
     keys: Collection[ContentKey],
-    head: str | None = None,
     *,
     hint: str = "",
-) -> ReferenceMoved:
-    """Returns the error for keys that a branch has changed since a commit."""
-    named = sorted(visible(str(key)) for key in keys)
-    others = f" and {len(named) - _MOST_NAMES} others" if len(named) > _MOST_NAMES else ""
+) -> None:
+    """Raises `ReferenceMoved` if a branch has changed any of these keys since a commit."""
+    if not keys:
+        return
+    head = repository.reference(branch).hash
+    before = repository.contents(Revision(None, expected), list(keys))
+    after = repository.contents(Revision(None, head), list(keys))
+    changed = sorted(visible(str(key)) for key in keys if before.get(key) != after.get(key))
+    if not changed:
+        return
+    others = f" and {len(changed) - _MOST_NAMES} others" if len(changed) > _MOST_NAMES else ""
     message = (
-        f"'{visible(branch)}' has changed {', '.join(named[:_MOST_NAMES])}{others} since"
+        f"'{visible(branch)}' has changed {', '.join(changed[:_MOST_NAMES])}{others} since"
         f" {short_hash(expected)}"
     )
-    return ReferenceMoved(
+    raise ReferenceMoved(
         f"{message}. Hint: {hint}" if hint else message,
         [Conflict(ConflictType.UNEXPECTED_HASH, None, message)],
         reference=branch,

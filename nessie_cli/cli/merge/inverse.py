@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.cli.merge.expected import changed_since
+from nessie_cli.cli.merge.expected import refuse_changed
 from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.reverted import Revert
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
@@ -152,8 +152,8 @@ def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) 
             result = _commit(repository, branch, staged, head, options)
         except ReferenceConflict as error:
             if options.expected_hash:
-                keys = {conflict.key for conflict in error.conflicts if conflict.key is not None}
-                raise changed_since(branch, head, keys, error.head) from None
+                refuse_changed(repository, branch, head, [c.key for c in error.conflicts if c.key])
+                raise
             if attempt == MOST_ATTEMPTS or head_of_branch(repository, branch) == head:
                 raise
         else:

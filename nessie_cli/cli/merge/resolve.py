@@ -56,6 +56,7 @@ EXAMPLES = (
 )
 USAGE = "nessie resolve [merge FROM | transplant REV|RANGE... | revert REV|RANGE]"
 _TRANSPLANT = ("transplant", "cherry-pick")
+_COMMIT_REPORTS = "`nessie commit` reports the conflicts with the present state"
 
 
 class Options(DecisionOptions, frozen=True, kw_only=True):
@@ -246,7 +247,9 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         staged, skipped = resolve_batch(
             app, batch, branch, lambda part: submit(app, part, trial), decisions
         )
-        refuse_changed(app, branch, expected, {item.key for item in staged})
+        if expected:
+            keys = {item.key for item in staged}
+            refuse_changed(app.repository(), branch, expected, keys, hint=_COMMIT_REPORTS)
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
         if skipped:
