@@ -52,7 +52,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.server.extensions import merge_detail
+from nessie_cli.server.nessie.extensions import merge_detail
 from nessie_cli.wire import (
     answers,
     bodies,
