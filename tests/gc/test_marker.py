@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.errors import InvalidInput, ReferenceMoved
-from nessie_cli.gc.apply import Marked, apply, approve
+from nessie_cli.gc.apply import MarkResult, apply, approve
 from nessie_cli.gc.marker import RepositoryMarker
-from nessie_cli.gc.run import Marks, Run
+from nessie_cli.gc.run import MarkDatasets, Run
 from nessie_cli.gc.staged import staged_states
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -46,7 +46,7 @@ class Meanwhile(RepositoryMarker):
 
     happens: Callable[[], object]
 
-    def mark(self, marks: Marks) -> Marked:
+    def mark(self, marks: MarkDatasets) -> MarkResult:
         found = super().mark(marks)
         self.happens()
         return found
