@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from nessie_cli.audit import findings
-from nessie_cli.audit.findings import Counts, FindingKind
+from nessie_cli.audit.findings import AuditCounts, FindingKind
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
@@ -75,7 +75,7 @@ class Finding(Record, frozen=True):
     advice: str
 
     @classmethod
-    def of(cls, found: findings.Finding) -> "Finding":
+    def of(cls, found: findings.AuditFinding) -> "Finding":
         """Returns a finding with its advice."""
         where = (found.where, found.message, advice(found))
         return cls(found.kind, found.key, found.content_id, *where)
@@ -98,7 +98,7 @@ class Audited(Listing, frozen=True, kw_only=True):
     listing = "findings"
     clean: bool
     effective_reference: Reference
-    counts: Annotated[Counts, AuditedCounts, INLINE]
+    counts: Annotated[AuditCounts, AuditedCounts, INLINE]
     findings: Iterable[Finding]
 
     @property
@@ -112,7 +112,7 @@ def run(options: Options, app: Invocation) -> Audited:
     refuse_empty("nessie audit [REV] [--prefix PREFIX]", options.revision, options.prefix)
     prefix = ContentKey.parse(options.prefix) if options.prefix else None
     effective = app.repository().resolve(app.revision(options.revision))
-    counts = Counts()
+    counts = AuditCounts()
     audit = _audit_with_spark if chosen(options.engine) is Engine.SPARK else _audit_here
     found = map(Finding.of, audit(app, effective.hash, prefix, counts))
     first = list(islice(found, 1))
@@ -143,7 +143,7 @@ def show(result: Audited, output: Output) -> None:
     output.note(_summary(result.counts))
 
 
-def _summary(counts: Counts) -> str:
+def _summary(counts: AuditCounts) -> str:
     having = "has" if counts.with_files == 1 else "have"
     checked = "was" if counts.files == 1 else "were"
     of = f"{counts.with_files:,} of {counted(counts.contents, 'content')} {having} files"
@@ -154,8 +154,8 @@ def _audit_here(
     app: Invocation,
     at: str,
     prefix: ContentKey | None,
-    counts: Counts,
-) -> Iterator[findings.Finding]:
+    counts: AuditCounts,
+) -> Iterator[findings.AuditFinding]:
     from nessie_cli.audit.local import findings as local_findings
     from nessie_cli.iceberg.files import Files
 
@@ -169,8 +169,8 @@ def _audit_with_spark(
     app: Invocation,
     at: str,
     prefix: ContentKey | None,
-    counts: Counts,
-) -> Iterator[findings.Finding]:
+    counts: AuditCounts,
+) -> Iterator[findings.AuditFinding]:
     with spark_session(app, brief=True) as spark:
         from nessie_cli.spark import audited
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Annotated, Literal
 
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
-from nessie_cli.render.changes import Change, ChangeKind
+from nessie_cli.render.changes import ChangeKind, ContentChange
 from nessie_cli.render.diffs import changed_labels
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
@@ -22,10 +22,10 @@ class Moment(Record, frozen=True):
     from_: Content | None
     to: Content | None
     renamed_from: Annotated[ContentKey | None, Key, OPTIONAL]
-    what: Annotated[Change, NOT_JSON]
+    what: Annotated[ContentChange, NOT_JSON]
 
     @classmethod
-    def of(cls, entry: LogEntry, change: Change) -> "Moment":
+    def of(cls, entry: LogEntry, change: ContentChange) -> "Moment":
         """Returns a commit with its change of the content."""
         labels = tuple(label for label in changed_labels(change).split(",") if label)
         kind, before, after = change.kind.name, change.before, change.after
@@ -53,7 +53,7 @@ def history_of(repository: Repository, at: str, key: ContentKey) -> Iterator[Mom
                 break
 
 
-def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change | None:
+def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> ContentChange | None:
     """Returns the change of a key in a commit, or None if the commit did not change it."""
     # As a text, a hash would be looked up among the names of references first.
     before_it, after_it = Revision(None, entry.parent), Revision(None, entry.hash)
@@ -64,14 +64,14 @@ def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change 
     if after is None:
         new_key = _partner(repository, entry, key, before, came=False)
         if new_key:
-            return Change(ChangeKind.RENAMED, new_key, before, before, key)
-        return Change(ChangeKind.DELETED, key, before, None)
+            return ContentChange(ChangeKind.RENAMED, new_key, before, before, key)
+        return ContentChange(ChangeKind.DELETED, key, before, None)
     if before is None or before.id != after.id:
         old_key = _partner(repository, entry, key, after, came=True)
         if old_key is not None:
             old = repository.content(entry.parent, old_key)
-            return Change(ChangeKind.RENAMED, key, old, after, old_key)
-    return Change(ChangeKind.UPDATED if before else ChangeKind.CREATED, key, before, after)
+            return ContentChange(ChangeKind.RENAMED, key, old, after, old_key)
+    return ContentChange(ChangeKind.UPDATED if before else ChangeKind.CREATED, key, before, after)
 
 
 def _partner(

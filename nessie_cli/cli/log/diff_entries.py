@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Annotated
 
 from nessie_cli.model import Content, ContentKey
-from nessie_cli.render.changes import Change, Fact
+from nessie_cli.render.changes import ContentChange, Fact
 from nessie_cli.wire.documents import MetadataFact
 from nessie_cli.wire.record import OPTIONAL, Record
 
@@ -25,7 +25,7 @@ class DiffEntry(Record, frozen=True, kw_only=True):
     metadata_problems: Annotated[Sequence[str] | None, OPTIONAL] = None
 
 
-def diff_entries(changes: Iterable[Change]) -> Iterator[DiffEntry]:
+def diff_entries(changes: Iterable[ContentChange]) -> Iterator[DiffEntry]:
     """Yields the entries of changes: two for a rename, with the comparison at the new key."""
     for change in changes:
         before = change.before

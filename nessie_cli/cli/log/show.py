@@ -16,7 +16,7 @@ from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption, NameStatusOption
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry
-from nessie_cli.render.changes import Change
+from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines
 from nessie_cli.wire.record import INLINE, NOT_JSON
 
@@ -54,7 +54,7 @@ class ShownCommit(Result, frozen=True, kw_only=True):
 
     entry: Annotated[LogEntry, INLINE]
     diffs: Iterable[DiffEntry]
-    changes: Annotated[Sequence[Change], NOT_JSON]
+    changes: Annotated[Sequence[ContentChange], NOT_JSON]
     by_letter: Annotated[bool, NOT_JSON]
     names: Annotated[Names, NOT_JSON]
 

@@ -8,8 +8,8 @@ from typing import Annotated, NamedTuple
 import typer
 from msgspec import Struct
 
-from nessie_cli.audit.sizes import Size, Sizes
-from nessie_cli.audit.statistics import Commits, History, KeyChanges
+from nessie_cli.audit.sizes import MeasuredTable, Sizes
+from nessie_cli.audit.statistics import Commits, HistoryStatistics, KeyChanges
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
@@ -147,7 +147,7 @@ class TableSize(Record, frozen=True):
     bytes: Annotated[int, Count] | None
 
     @classmethod
-    def of(cls, size: Size) -> "TableSize":
+    def of(cls, size: MeasuredTable) -> "TableSize":
         """Returns the record of a table."""
         return cls(size.key, size.rows, size.files, size.bytes)
 
@@ -273,7 +273,7 @@ def _line(words: str | None, app: Invocation) -> Line:
     return Line(end, apart.common_ancestor, apart.ahead)
 
 
-def _count(options: Options, line: Line, app: Invocation) -> History:
+def _count(options: Options, line: Line, app: Invocation) -> HistoryStatistics:
     """Counts in this process."""
     from nessie_cli.audit.statistics import history
 
@@ -292,7 +292,7 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
 
     files = Files(of_s3())
 
-    def size(entry: Entry) -> Size:
+    def size(entry: Entry) -> MeasuredTable:
         assert isinstance(entry.content, IcebergTable)
         return size_of_table(entry.key, entry.content, files)
 
@@ -302,7 +302,9 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
         return sizes(each(tables, size, progress), options.most)
 
 
-def _count_by_spark(options: Options, line: Line, app: Invocation) -> tuple[History, Sizes | None]:
+def _count_by_spark(
+    options: Options, line: Line, app: Invocation
+) -> tuple[HistoryStatistics, Sizes | None]:
     """Counts on Spark, and sums up the tables if requested."""
     with spark_session(app, brief=True) as spark:
         from nessie_cli.spark import history_of, sizes_of

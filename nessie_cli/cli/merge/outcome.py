@@ -13,7 +13,7 @@ from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
-from nessie_cli.render.changes import Change
+from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge, replaced_contents
 from nessie_cli.render.spans import Span
@@ -35,7 +35,7 @@ class Merge(Result, frozen=True, kw_only=True):
     source_hash: Annotated[str | None, NOT_JSON] = None
     """The hash of the source of a merge."""
     diffs: Annotated[Sequence[DiffEntry] | None, OPTIONAL] = None
-    changes: Annotated[Sequence[Change] | None, NOT_JSON] = None
+    changes: Annotated[Sequence[ContentChange] | None, NOT_JSON] = None
 
 
 def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:

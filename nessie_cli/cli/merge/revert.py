@@ -100,7 +100,7 @@ def run(options: Options, app: Invocation) -> Batch | Revert:
         if options.no_commit:
             now = Reference(ReferenceType.BRANCH, branch, head)
             staged = operations_of(repository, now, what, behaviors, expected)
-            return _stage(app, workspace.Batch(head, staged), branch)
+            return _stage(app, workspace.StagedBatch(head, staged), branch)
         message = message_of_paragraphs(options.message) if options.message else what.message
         decided = MergeOptions(
             meta_of(app, message), behaviors, expected_hash=expected, dry_run=options.dry_run
@@ -133,7 +133,7 @@ def _contents(staged: StagedList) -> dict[ContentKey, Content]:
     return {item.key: content for item in staged if (content := proposed(item)) is not None}
 
 
-def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
+def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> Batch:
     """Adds the inverse to the staged batch.
 
     Raises `InvalidInput` if one of its keys is already staged, or a table under another one.
@@ -150,7 +150,7 @@ def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
             )
         if before:
             refuse_second_entries(_contents(before.staged), _contents(inverse.staged))
-        after = workspace.Batch(
+        after = workspace.StagedBatch(
             before.begun_at if before else inverse.begun_at,
             (*(before.staged if before else ()), *inverse.staged),
             branch=branch,

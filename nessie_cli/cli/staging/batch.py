@@ -73,7 +73,7 @@ class Batch(Result, frozen=True):
     @classmethod
     def of(
         cls,
-        batch: workspace.Batch | None,
+        batch: workspace.StagedBatch | None,
         reference: str,
         touched: Iterable[ContentKey] = (),
     ) -> "Batch":
