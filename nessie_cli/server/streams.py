@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from msgspec import MsgspecError, Raw, Struct, json, to_builtins
 
 from nessie_cli.model import Reference
-from nessie_cli.wire.encode import Json, encode_page
+from nessie_cli.wire.references import reference_struct
+from nessie_cli.wire.scalars import Json
 
 AT_ONCE = 2000
 """Items in memory before an answer is sent in pieces, and the number of items per piece."""
@@ -53,12 +54,19 @@ def listing(
     search: Iterable[None] = (),
     **references: Reference,
 ) -> Listing:
-    """Returns `encode_page` for unread items; `token` is called after them. See `Listing`."""
+    """Returns a page of a listing: `hasMore`, `token`, the items, and the references it is of.
+
+    `name` is the attribute of the items, such as `logEntries`. An item may be JSON text already.
+    `token` is called after they are read. `references` are `effectiveReference` or similar
+    attributes.
+    """
 
     def others() -> Json:
-        page = encode_page(name, (), token(), **references)
-        del page[name]
-        return page
+        next_page = token()
+        page: Json = {"hasMore": next_page is not None, "token": next_page}
+        return page | {
+            attribute: reference_struct(reference) for attribute, reference in references.items()
+        }
 
     return Listing(name, iter(items), others, search)
 

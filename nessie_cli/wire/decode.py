@@ -32,8 +32,8 @@ from nessie_cli.model import (
 )
 from nessie_cli.wire import bodies
 from nessie_cli.wire.contents import Key
-from nessie_cli.wire.encode import Json
 from nessie_cli.wire.json_text import describe, fault, join, parse_json
+from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked, is_lenient
 from nessie_cli.wire.values import below, content_of, decode_instant, key_of, object_with_type
 
@@ -112,7 +112,7 @@ _OPERATIONS: Mapping[str, Callable[..., Operation]] = {
 def decode_operation(
     data: Any, path: str = "operation", *, allow_unknown: bool = False
 ) -> Operation:
-    """Decodes an operation; `encode.encode_operation` is the inverse."""
+    """Decodes an operation; `bodies.encode_operation` is the inverse."""
     name = object_with_type(data, path, _OPERATIONS)
     decode = _OPERATIONS.get(name)
     if decode is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import starmap
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
@@ -17,10 +18,10 @@ from nessie_cli.server.streams import listing
 from nessie_cli.server.table import NoRoute
 from nessie_cli.server.targets import DETACHED, Target, named, parse_spec, plain_hash, read_at
 from nessie_cli.wire.commits import LogEntryV1
+from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.decode import decode_requested_keys
-from nessie_cli.wire.encode import assembled, bare_diff_entry, encode_content, encoder
-from nessie_cli.wire.entries import EntryV1
-from nessie_cli.wire.rest import GetMultipleContentsResponseV1
+from nessie_cli.wire.entries import BareDiffEntry, EntryV1
+from nessie_cli.wire.rest import ContentOfKey, GetMultipleContentsResponseV1
 
 _NAMESPACE = "NAMESPACE"
 _DOTS = "..."
@@ -54,7 +55,7 @@ def get_log(call: Call) -> Answer:
         start = listings.token_start(call, page_token)
     found = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
     return Answer(
-        listing("logEntries", map(encoder(LogEntryV1), found), found.token, search=found.search())
+        listing("logEntries", map(LogEntryV1.of, found), found.token, search=found.search())
     )
 
 
@@ -91,9 +92,7 @@ def get_entries(call: Call) -> Answer:
         # A page may end within a namespace.
         passes = filter_._replace(test=_first_of_its_name(filter_.test))
         found = FilteredPage(read, limit(records), lambda name: key_token(name.entry.key), passes)
-    return Answer(
-        listing("entries", map(encoder(EntryV1), found), found.token, search=found.search())
-    )
+    return Answer(listing("entries", map(EntryV1.of, found), found.token, search=found.search()))
 
 
 def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
@@ -137,7 +136,7 @@ def get_content(call: Call) -> Answer:
     found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
     if found is None:
         raise content_not_found(key, name)
-    return Answer(encode_content(found))
+    return Answer(content_struct(found))
 
 
 def post_contents(call: Call) -> Answer:
@@ -145,7 +144,7 @@ def post_contents(call: Call) -> Answer:
     wanted = decode_requested_keys(call.needed_json("getMultipleContents.request"))
     at, _ = _content_place(call, "getMultipleContents")
     found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
-    return Answer(assembled(GetMultipleContentsResponseV1, contents=found.items()))
+    return Answer(GetMultipleContentsResponseV1(list(starmap(ContentOfKey.of, found.items()))))
 
 
 def get_diff(call: Call) -> Answer:
@@ -155,7 +154,7 @@ def get_diff(call: Call) -> Answer:
         raise NoRoute(())
     before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
     found = listings.differences(call, before, after, ALL_KEYS)
-    return Answer(listing("diffs", map(bare_diff_entry, found), found.token))
+    return Answer(listing("diffs", map(BareDiffEntry.of, found), found.token))
 
 
 def _side(call: Call, text: str, what: str) -> Reference:
