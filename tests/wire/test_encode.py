@@ -45,7 +45,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.server.streams import listing
+from nessie_cli.server.http.streams import listing
 from nessie_cli.wire import commits, entries, errors, merges, references, rest
 from nessie_cli.wire.bodies import encode_operation
 from nessie_cli.wire.contents import content_json, content_struct

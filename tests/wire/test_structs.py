@@ -55,7 +55,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.server.streams import listing
+from nessie_cli.server.http.streams import listing
 from nessie_cli.wire import (
     answers,
     bodies,

@@ -10,8 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from nessie_cli.server.failures import Unavailable
-from nessie_cli.server.http import LARGE
+from nessie_cli.server.http.failures import Unavailable
+from nessie_cli.server.http.messages import LARGE
 from nessie_cli.server.runtime.memory import give_back, set_aside
 from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool
 
