@@ -19,9 +19,7 @@ from nessie_cli.wire.scalars import Behavior, Json
 # Contents and some texts are checked by `decode`, whose messages say more.
 ContentObject = Annotated[Json, Meta(extra_json_schema={"$ref": "#/components/schemas/Content"})]
 Hash = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
-HashSpec = Annotated[
-    str, Meta(extra_json_schema={"pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"})
-]
+HashSpec = Annotated[str, Meta(extra_json_schema={"pattern": f"^{model.FULL_HASH}{model.STEPS}$"})]
 """A hash with relative parts after it."""
 ReferenceName = Annotated[
     str, Meta(extra_json_schema={"pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"})

@@ -16,8 +16,8 @@ from msgspec import Meta, Struct, field, to_builtins
 from nessie_cli import model
 from nessie_cli.wire.scalars import ContentId, Json, empty_list
 
-Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
-Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Int32 = Annotated[int, Meta(ge=model.INT32.start, le=model.INT32.stop - 1)]
+Int64 = Annotated[int, Meta(ge=model.INT64.start, le=model.INT64.stop - 1)]
 
 MOST_ITEMS = 100_000
 """The most items of a map or of a list of texts in a request."""
@@ -159,11 +159,8 @@ class ForeignContent(Struct):
 
 
 CONTENTS: Mapping[str, Any] = {
-    "ICEBERG_TABLE": IcebergTable,
-    "ICEBERG_VIEW": IcebergView,
-    "DELTA_LAKE_TABLE": DeltaLakeTable,
-    "NAMESPACE": Namespace,
-    "UDF": Udf,
+    str(struct.__struct_config__.tag): struct
+    for struct in (IcebergTable, IcebergView, DeltaLakeTable, Namespace, Udf)
 }
 """The struct of each known content type."""
 

@@ -16,6 +16,8 @@ from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
+    FULL_HASH,
+    STEPS,
     CommitMeta,
     Content,
     ContentKey,
@@ -37,9 +39,7 @@ from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked, is_lenient
 from nessie_cli.wire.values import below, content_of, decode_instant, key_of, object_with_type
 
-_HASH = re.compile(
-    r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*"
-)
+_HASH = re.compile(rf"(?:{FULL_HASH})?{STEPS}")
 _WHOLE_HASH = re.compile(r"[0-9a-f]{64}")
 _HASH_RULE = (
     "Hash with optional relative part must consist of either a valid commit hash"

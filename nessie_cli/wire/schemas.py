@@ -14,6 +14,7 @@ from typing import Any, Union, get_args
 from msgspec import NODEFAULT, UNSET, Meta, Struct, structs
 from msgspec.json import schema_components
 
+from nessie_cli.model import FULL_HASH
 from nessie_cli.wire import bodies, entries, merges, references, rest
 from nessie_cli.wire.commits import BareLogEntry
 from nessie_cli.wire.contents import CONTENTS, ForeignContent
@@ -21,7 +22,7 @@ from nessie_cli.wire.scalars import Json
 
 PREFIX = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
-HASH: Json = {"type": "string", "pattern": "^[0-9a-fA-F]{8,64}$"}
+HASH: Json = {"type": "string", "pattern": f"^{FULL_HASH}$"}
 
 
 def ref(name: str) -> Json:
