@@ -9,12 +9,17 @@ from msgspec import UNSET, Struct, UnsetType
 
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Reference, RepositoryConfig
 from nessie_cli.wire.bodies import GarbageCollectorConfig
-from nessie_cli.wire.commits import BareLogEntry, CommitMeta, LogEntryV1
+from nessie_cli.wire.commits import BareLogEntry, CommitMeta, LogEntry, LogEntryV1
 from nessie_cli.wire.contents import AnyContent, Key, content_struct
 from nessie_cli.wire.entries import BareDiffEntry, BareEntry, EntryV1
 from nessie_cli.wire.errors import BareConflictDetails, NessieError
 from nessie_cli.wire.merges import MergeResponseV1
-from nessie_cli.wire.references import AnyReference, AnyReferenceV1, reference_struct
+from nessie_cli.wire.references import (
+    AnyReference,
+    AnyReferenceV1,
+    ReflogEntry,
+    reference_struct,
+)
 from nessie_cli.wire.scalars import Hash, Instant, instant
 
 SPEC_VERSION = "2.2.0"
@@ -123,6 +128,17 @@ class RepositoryConfigResponse(_Answer):
 
 class UpdateRepositoryConfigResponse(_Answer):
     previous: GarbageCollectorConfig | None
+
+
+# -- extensions, which the OpenAPI document does not describe -------------------------------------
+
+
+class LogResponseOfOurs(BarePage):
+    log_entries: list[LogEntry]
+
+
+class ReflogResponse(BarePage):
+    reflog: list[ReflogEntry]
 
 
 # -- version 1 -------------------------------------------------------------------------------------

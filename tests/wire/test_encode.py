@@ -152,8 +152,8 @@ def plain(of, value):
     return to_builtins(of(value))
 
 
-def page(name, items, token=None, **effective):
-    return to_builtins(listing(name, items, lambda: token, **effective).opened())
+def page(struct, items, token, *effective):
+    return to_builtins(listing(struct, items, lambda: token, *effective).opened())
 
 
 @pytest.mark.parametrize(("content", "body"), CONTENTS, ids=[c.type_name for c, _ in CONTENTS])
@@ -242,7 +242,7 @@ def test_a_log_entry_has_its_parent_and_no_empty_list_of_operations():
     second = LogEntry(
         CommitMeta("m", hash="bb", parents=("aa", "cc")), 2, (Delete(KEY), Put(KEY, TABLE, TABLE))
     )
-    body = page("logEntries", map(commits.BareLogEntry.of, [second, first]), "aa")
+    body = page(rest.LogResponse, map(commits.BareLogEntry.of, [second, first]), "aa")
     assert (body["hasMore"], body["token"]) == (True, "aa")
     assert [(e["parentCommitHash"], e["operations"]) for e in body["logEntries"]] == [
         (
@@ -258,18 +258,18 @@ def test_a_log_entry_has_its_parent_and_no_empty_list_of_operations():
 
 def test_pages_have_their_reference():
     entry = Entry(KEY, "ICEBERG_TABLE", "i", "ff")
-    assert page("entries", [entries.BareEntry.of(entry)], effectiveReference=MAIN) == {
+    assert page(rest.EntriesResponse, [entries.BareEntry.of(entry)], None, MAIN) == {
         "hasMore": False,
         "token": None,
         "entries": [{"type": "ICEBERG_TABLE", "name": KEY_JSON, "contentId": "i", "content": None}],
         "effectiveReference": MAIN_JSON,
     }
     assert page(
-        "diffs",
+        rest.DiffResponse,
         [entries.BareDiffEntry.of(DiffEntry(KEY, None, TABLE))],
         "00",
-        effectiveFromReference=MAIN,
-        effectiveToReference=MAIN,
+        MAIN,
+        MAIN,
     ) == {
         "hasMore": True,
         "token": "00",
@@ -277,7 +277,7 @@ def test_pages_have_their_reference():
         "effectiveFromReference": MAIN_JSON,
         "effectiveToReference": MAIN_JSON,
     }
-    assert page("references", [reference_struct(MAIN)]) == {
+    assert page(rest.ReferencesResponse, [reference_struct(MAIN)], None) == {
         "hasMore": False,
         "token": None,
         "references": [MAIN_JSON],

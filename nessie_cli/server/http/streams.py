@@ -11,6 +11,7 @@ from msgspec import MsgspecError, Raw, Struct, json, to_builtins
 
 from nessie_cli.model import Reference
 from nessie_cli.wire.references import reference_struct
+from nessie_cli.wire.rest import BarePage
 from nessie_cli.wire.scalars import Json
 
 AT_ONCE = 2000
@@ -47,26 +48,25 @@ class Listing(NamedTuple):
 
 
 def listing(
-    name: str,
+    page: Any,
     items: Iterable[Json | Struct | Raw],
     token: Callable[[], str | None],
-    *,
+    *references: Reference,
     search: Iterable[None] = (),
-    **references: Reference,
 ) -> Listing:
-    """Returns a page of a listing: `hasMore`, `token`, the items, and the references it is of.
+    """Returns a page of a listing. `page` is its struct, a `wire.rest.BarePage`.
 
-    `name` is the attribute of the items, such as `logEntries`. An item may be JSON text already.
-    `token` is called after they are read. `references` are `effectiveReference` or similar
-    attributes.
+    The fields of the struct are `has_more`, `token`, the items, and the references that the page is
+    of. An item may be JSON text already. `token` is called after they are read.
     """
+    name = page.__struct_encode_fields__[len(BarePage.__struct_fields__)]
 
     def others() -> Json:
         next_page = token()
-        page: Json = {"hasMore": next_page is not None, "token": next_page}
-        return page | {
-            attribute: reference_struct(reference) for attribute, reference in references.items()
-        }
+        structs = map(reference_struct, references)
+        body: Json = to_builtins(page(next_page is not None, next_page, [], *structs))
+        del body[name]
+        return body
 
     return Listing(name, iter(items), others, search)
 

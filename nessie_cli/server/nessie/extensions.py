@@ -22,7 +22,7 @@ from nessie_cli.wire.contents import Key
 from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
 from nessie_cli.wire.merges import BareMerge, MergeOfOurs
 from nessie_cli.wire.references import CommitOutcome, ReflogEntry
-from nessie_cli.wire.rest import SingleReference
+from nessie_cli.wire.rest import LogResponseOfOurs, ReflogResponse, SingleReference
 from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked
 
@@ -93,7 +93,7 @@ def log_of_key(call: Call, start: str) -> Answer | None:
 
 def log_page(found: Page[model.LogEntry]) -> Listing:
     """A page of a log with the height of each commit."""
-    return listing("logEntries", map(LogEntry.of, found), found.token, search=found.search())
+    return listing(LogResponseOfOurs, map(LogEntry.of, found), found.token, search=found.search())
 
 
 def get_divisions(call: Call) -> Answer:
@@ -121,7 +121,9 @@ def get_reflog(call: Call) -> Answer:
         entries = dropwhile(lambda entry: str(entry.number) != token, entries)
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
     found = Page(entries, most, lambda entry: str(entry.number))
-    return Answer(listing("reflog", map(ReflogEntry.of, found), found.token, search=found.search()))
+    return Answer(
+        listing(ReflogResponse, map(ReflogEntry.of, found), found.token, search=found.search())
+    )
 
 
 def get_messages(call: Call) -> Answer:

@@ -28,7 +28,13 @@ from nessie_cli.wire.commits import LogEntryV1
 from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.entries import BareDiffEntry, EntryV1
-from nessie_cli.wire.rest import ContentOfKey, GetMultipleContentsResponseV1
+from nessie_cli.wire.rest import (
+    ContentOfKey,
+    DiffResponseV1,
+    EntriesResponseV1,
+    GetMultipleContentsResponseV1,
+    LogResponseV1,
+)
 
 _NAMESPACE = "NAMESPACE"
 _DOTS = "..."
@@ -62,7 +68,7 @@ def get_log(call: Call) -> Answer:
         start = listings.token_start(call, page_token)
     found = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
     return Answer(
-        listing("logEntries", map(LogEntryV1.of, found), found.token, search=found.search())
+        listing(LogResponseV1, map(LogEntryV1.of, found), found.token, search=found.search())
     )
 
 
@@ -99,7 +105,9 @@ def get_entries(call: Call) -> Answer:
         # A page may end within a namespace.
         passes = filter_._replace(test=_first_of_its_name(filter_.test))
         found = FilteredPage(read, limit(records), lambda name: key_token(name.entry.key), passes)
-    return Answer(listing("entries", map(EntryV1.of, found), found.token, search=found.search()))
+    return Answer(
+        listing(EntriesResponseV1, map(EntryV1.of, found), found.token, search=found.search())
+    )
 
 
 def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
@@ -161,7 +169,7 @@ def get_diff(call: Call) -> Answer:
         raise NoRoute(())
     before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
     found = listings.differences(call, before, after, ALL_KEYS)
-    return Answer(listing("diffs", map(BareDiffEntry.of, found), found.token))
+    return Answer(listing(DiffResponseV1, map(BareDiffEntry.of, found), found.token))
 
 
 def _side(call: Call, text: str, what: str) -> Reference:

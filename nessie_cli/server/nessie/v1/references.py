@@ -18,13 +18,19 @@ from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Call
 from nessie_cli.server.pipeline.targets import DETACHED, named
 from nessie_cli.wire.decode import ReferenceBody
 from nessie_cli.wire.references import reference_struct, reference_struct_v1
+from nessie_cli.wire.rest import ReferencesResponseV1
 
 
 def list_references(call: Call) -> Answer:
     """Returns branches, then tags, by name."""
     found = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
     return Answer(
-        listing("references", map(reference_struct_v1, found), found.token, search=found.search())
+        listing(
+            ReferencesResponseV1,
+            map(reference_struct_v1, found),
+            found.token,
+            search=found.search(),
+        )
     )
 
 

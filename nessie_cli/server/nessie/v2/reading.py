@@ -44,7 +44,10 @@ def get_history(call: Call) -> Answer:
         log_page(found)
         if is_ours(call)
         else listing(
-            "logEntries", map(call.pieces.log_entry, found), found.token, search=found.search()
+            rest.LogResponse,
+            map(call.pieces.log_entry, found),
+            found.token,
+            search=found.search(),
         )
     )
 
@@ -74,11 +77,11 @@ def get_entries(call: Call) -> Answer:
     )
     return Answer(
         listing(
-            "entries",
+            rest.EntriesResponse,
             map(BareEntry.of, found),
             found.token,
+            at,
             search=found.search(),
-            effectiveReference=at,
         )
     )
 
@@ -97,12 +100,12 @@ def get_diff(call: Call) -> Answer:
     )
     return Answer(
         listing(
-            "diffs",
+            rest.DiffResponse,
             map(BareDiffEntry.of, found),
             found.token,
+            before,
+            after,
             search=found.search(),
-            effectiveFromReference=before,
-            effectiveToReference=after,
         )
     )
 

@@ -23,7 +23,7 @@ from nessie_cli.server.pipeline.targets import (
 )
 from nessie_cli.wire.decode import ReferenceBody, decode_reference
 from nessie_cli.wire.references import reference_struct
-from nessie_cli.wire.rest import SingleReference
+from nessie_cli.wire.rest import ReferencesResponse, SingleReference
 
 _TYPES = {
     "branch": ReferenceType.BRANCH,
@@ -38,7 +38,9 @@ def list_references(call: Call) -> Answer:
     """Returns branches, then tags, by name."""
     found = listings.references(call, call.number("max-records"), call.text("page-token"))
     return Answer(
-        listing("references", map(reference_struct, found), found.token, search=found.search())
+        listing(
+            ReferencesResponse, map(reference_struct, found), found.token, search=found.search()
+        )
     )
 
 
