@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.merge.expected import refuse_changed
 from nessie_cli.cli.merge.names import ContentName
-from nessie_cli.cli.merge.reverted import Revert
+from nessie_cli.cli.merge.reverted import RevertResult
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import (
@@ -151,7 +151,7 @@ def operations_of(
     return staged
 
 
-def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> Revert:
+def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> RevertResult:
     """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
     It is computed again if other commits change the same keys meanwhile. Raises as `operations_of`
@@ -169,7 +169,7 @@ def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) 
                 raise
         else:
             break
-    return Revert.of_operations(result, staged)
+    return RevertResult.of_operations(result, staged)
 
 
 def _commit(

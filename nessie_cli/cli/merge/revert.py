@@ -12,8 +12,8 @@ from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.inverse import decisions_of, operations_of, revert, reverted
 from nessie_cli.cli.merge.options import SideOptions
-from nessie_cli.cli.merge.reverted import Revert, print_revert
-from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.merge.reverted import RevertResult, print_revert
+from nessie_cli.cli.staging.batch import BatchResult, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.submission import head_of_branch, read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput
@@ -85,7 +85,7 @@ class Options(SideOptions, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> Batch | Revert:
+def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
     """Reverts, or raises `ReferenceConflict` with every conflict."""
     refuse_empty("nessie revert REV|RANGE", options.revision, options.expected_hash)
     if options.no_commit and (options.dry_run or options.message or app.options.no_verify):
@@ -108,9 +108,9 @@ def run(options: Options, app: Invocation) -> Batch | Revert:
         return revert(app, branch, what, decided)
 
 
-def show(result: Batch | Revert, output: Output) -> None:
+def show(result: BatchResult | RevertResult, output: Output) -> None:
     """Prints the changes, then the commit, if there is one."""
-    if isinstance(result, Revert):
+    if isinstance(result, RevertResult):
         print_revert(result, output)
         return
     touched = {str(key) for key in result.touched}
@@ -133,7 +133,7 @@ def _contents(staged: StagedList) -> dict[ContentKey, Content]:
     return {item.key: content for item in staged if (content := proposed(item)) is not None}
 
 
-def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
+def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> BatchResult:
     """Adds the inverse to the staged batch.
 
     Raises `InvalidInput` if one of its keys is already staged, or a table under another one.
@@ -157,4 +157,4 @@ def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> Batch:
             store=app.store.name(),
         )
         file.write(after)
-    return Batch.of(after, branch, inverse.keys)
+    return BatchResult.of(after, branch, inverse.keys)

@@ -11,6 +11,7 @@ from nessie_cli.cli.errors.resolutions import command_line, with_current_hash
 from nessie_cli.cli.staging.batch import changes_of
 from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution
 from nessie_cli.model import (
+    CONTENT_TYPES,
     Conflict,
     ConflictType,
     Content,
@@ -42,10 +43,7 @@ MOST_CHILDREN = 20
 MOST_NAMES = 3
 """The number of contents below a namespace that a message names."""
 
-TYPE_OPTION: Mapping[str, str] = {
-    name: type_label(name)
-    for name in ("ICEBERG_TABLE", "ICEBERG_VIEW", "NAMESPACE", "DELTA_LAKE_TABLE", "UDF")
-}
+TYPE_OPTION: Mapping[str, str] = {name: type_label(name) for name in CONTENT_TYPES}
 """The spelling of each content type in `--type`."""
 
 FIELD_OPTION: Mapping[str, str] = {
