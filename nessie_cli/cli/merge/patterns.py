@@ -53,9 +53,9 @@ class SidePattern(NamedTuple):
 
 
 def patterns_of(options: SideOptions) -> list[SidePattern]:
-    """Returns the globs of `--ours` and `--theirs`, the longest first: it counts if several match.
+    """Returns the globs of `--ours` and `--theirs`, the longest first.
 
-    Raises `InvalidInput` for invalid ones.
+    It counts if several match. Raises `InvalidInput` for invalid ones.
     """
     patterns = [
         SidePattern(pattern, behavior)
