@@ -22,7 +22,7 @@ from nessie_cli.store.postgres.location import Location, parse_location
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
 from nessie_cli.store.postgres.parameters import Blobs, Texts
 from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
-from nessie_cli.store.postgres.rows import PUT, is_storable, packed, put_values, unpack_objects
+from nessie_cli.store.postgres.rows import PUT, is_storable, packed, put_values
 from nessie_cli.store.postgres.schema import check_schema, create_schema
 from nessie_cli.store.prefixes import after_prefix, hex_range
 from nessie_cli.store.records import (
@@ -44,6 +44,8 @@ from nessie_cli.store.rows import (
     DamagedRow,
     Row,
     object_of,
+    objects_of,
+    read_ahead_of,
     reference_of,
     reflog_row_of,
     request_of,
@@ -163,13 +165,11 @@ class PostgresStore:
         """See `View`."""
         if not ids:
             return {}
-        return unpack_objects(self._url, self._rows(_GET, (Blobs(ids),)))
+        return objects_of(self._url, self._rows(_GET, (Blobs(ids),)))
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
         """See `View`."""
-        # `get` raises the error if a damaged object is needed.
-        near = map(object_of, self._rows(_BEFORE, (kind, id_, limit + 1)))
-        return {one.id: one.data for one in near if isinstance(one, StoredObject)}
+        return read_ahead_of(self._rows(_BEFORE, (kind, id_, limit + 1)))
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """See `View`. Costs the objects of any kind with this prefix."""
