@@ -37,6 +37,7 @@ from nessie_cli.model import (
     MergeBehavior,
 )
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.recreated import ids_of_recreated
 from nessie_cli.revisions import Revision
 
 State = dict[ContentKey, Content]
@@ -174,21 +175,14 @@ def _with_present_ids(
 ) -> list[DiffEntry]:
     """Returns the changes with the present ids of contents that were created again since.
 
-    Such a content has the key and the value that it had before or after the commits, and another
-    id. So a commit can be reverted after the creation itself was reverted twice.
+    Such a content has the value that it had before or after the commits, and another id. So a
+    commit can be reverted after the creation itself was reverted twice.
     """
     ids = {side.id for entry in changes for side in (entry.before, entry.after) if side}
     taken = ids | {content.id for content in at_base.values()}
-    present = {content.id for content in on_head.values()}
-    again: dict[str | None, str | None] = {}
     sides = [(e.key, e.before) for e in changes] + [(e.key, e.after) for e in changes]
-    for key, old in sides:
-        new = on_head.get(key)
-        if old is None or new is None or old.id in present or old.id in again:
-            continue
-        if new.id not in taken and new.with_id(old.id) == old:
-            again[old.id] = new.id
-            taken.add(new.id)
+    earlier = ((key, content) for key, content in sides if content is not None)
+    again = ids_of_recreated(earlier, taken, on_head)
 
     def renewed(content: Content | None) -> Content | None:
         if content is None or content.id not in again:

@@ -132,9 +132,10 @@ def test_a_conflict_as_json_has_everything(nessie, conflict) -> None:
     assert [found[side]["snapshotId"] for side in ("base", "ours", "theirs")] == [1, 3, 2]
     assert found["changedBy"]["hash"] == conflict.head("main")
     expected = f"--expected-hash {conflict.head('main')[:12]}"
+    source = f"feature@{conflict.head('feature')[:12]}"
     assert found["resolutions"] == [
-        f"nessie merge feature --theirs db.orders {expected}",
-        f"nessie merge feature --ours db.orders {expected}",
+        f"nessie merge {source} --theirs db.orders {expected}",
+        f"nessie merge {source} --ours db.orders {expected}",
     ]
 
 
@@ -203,9 +204,10 @@ def test_a_file_does_not_resolve_two_contents_with_one_key(nessie, catalog, tmp_
     assert ran.code == 3
     (found,) = ran.error["errorDetails"]["conflicts"]
     expected = f"--expected-hash {catalog.head('main')[:12]}"
+    source = f"feature@{catalog.head('feature')[:12]}"
     assert found["resolutions"] == [
-        f"nessie merge feature --theirs db.new {expected}",
-        f"nessie merge feature --ours db.new {expected}",
+        f"nessie merge {source} --theirs db.new {expected}",
+        f"nessie merge {source} --ours db.new {expected}",
     ]
     assert found["effects"] == [
         "deletes the present db.new on main",
@@ -275,8 +277,9 @@ def test_a_rename_and_two_changes_conflict_under_the_key_on_ours(nessie, catalog
     assert ran.code == 3
     assert "conflict: db.orders was changed on main and renamed and changed on feature" in ran.err
     assert "  renamed            db.orders to db.sales on feature by" in ran.err
+    source = f"feature@{catalog.head('feature')[:12]}"
     assert (
-        "  or                 nessie merge feature --theirs db.orders --expected-hash " in ran.err
+        f"  or                 nessie merge {source} --theirs db.orders --expected-hash " in ran.err
     )
     assert "(renames db.orders on main to db.sales)" in ran.err
     assert nessie("merge", "feature", "--theirs", "db.orders").code == 0
@@ -326,8 +329,9 @@ def test_advice_that_deletes_another_table_says_so(nessie, catalog, case) -> Non
         said = "(renames the present db.aside on main to db.orders; deletes the present db.orders on main)"
     ran = nessie("merge", "feature")
     assert ran.code == 3
+    source = f"feature@{catalog.head('feature')[:12]}"
     assert (
-        f"  or                 nessie merge feature --theirs {decided} --expected-hash " in ran.err
+        f"  or                 nessie merge {source} --theirs {decided} --expected-hash " in ran.err
     )
     assert said in ran.err
     assert nessie("merge", "feature", "--theirs", decided).code == 0

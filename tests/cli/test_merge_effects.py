@@ -78,7 +78,8 @@ def test_advice_and_answer_name_every_content_that_is_lost(nessie, catalog, make
     assert refused.code == 3
     expected = f"--expected-hash {catalog.head('main')[:12]}"
     for side, effect, line in (("--theirs", theirs, lost[0]), ("--ours", ours, lost[1])):
-        advice = f"  or                 nessie merge x {side} {name} {expected}\n" + (
+        line_of_side = f"nessie merge x@{catalog.head('x')[:12]} {side} {name} {expected}"
+        advice = f"  or                 {line_of_side}\n" + (
             f"                     {effect}\n" if effect else ""
         )
         assert advice in refused.err
@@ -123,7 +124,10 @@ def test_a_namespace_that_is_needed_is_kept_instead_of_the_earlier_decision(
     catalog.rename("x", "n", "m.a")
     refused = nessie("merge", "x", "--theirs", "m.a")
     assert "conflict: namespace 'n' is not empty" in refused.err
-    assert "  or                 nessie merge x --ours n --expected-hash " in refused.err
+    assert (
+        f"  or                 nessie merge x@{catalog.head('x')[:12]} --ours n --expected-hash "
+        in refused.err
+    )
     assert nessie("merge", "x", "--ours", "n").code == 0
     assert catalog.snapshot("main", "m.a") == 1
 

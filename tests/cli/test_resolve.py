@@ -1,11 +1,6 @@
 """`nessie resolve`: in scripts by options, on a terminal by questions."""
 
 import json
-import os
-import pty
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,6 +8,7 @@ import pytest
 from nessie_cli.model import Delete, IcebergTable, Namespace, Put
 
 from .conftest import key, table
+from .terminal import answering
 from .test_deep import metadata
 
 
@@ -226,40 +222,6 @@ def test_wrong_input_is_one_line_and_writes_nothing(nessie, merging, argv, said)
 
 
 # -- on a terminal -------------------------------------------------------------------------------
-END_OF_INPUT = b"\x04"
-
-
-def answering(
-    answers: str,
-    *argv: str,
-    meanwhile: Callable[[], object] | None = None,
-    **environment: str,
-) -> tuple[int, str]:
-    """Runs a command on a terminal where these keys and the end of input are typed, `meanwhile`
-    after the first question; returns its exit code and what was seen."""
-    master, slave = pty.openpty()
-    words = [sys.executable, "-m", "nessie_cli", *argv]
-    with subprocess.Popen(
-        words,
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        env={**os.environ, "NO_COLOR": "1", **environment},
-    ) as process:
-        os.close(slave)
-        seen = b""
-        while meanwhile is not None and b"help:" not in seen:
-            seen += os.read(master, 4096)
-        if meanwhile is not None:
-            meanwhile()
-        os.write(master, answers.encode() + END_OF_INPUT)
-        try:
-            while part := os.read(master, 4096):
-                seen += part
-        except OSError:
-            pass
-    os.close(master)
-    return process.returncode, seen.decode()
 
 
 def test_each_conflict_is_shown_and_asked_about(nessie, merging) -> None:
@@ -293,6 +255,20 @@ def test_an_answer_is_about_the_state_that_was_shown(nessie, catalog, where) -> 
         assert catalog.snapshot("main", "db.sales") == 8
         assert catalog.snapshot("main", "db.later") is None
     assert catalog.snapshot(where, "db.sales" if where == "main" else "db.later") == 50
+
+
+def test_answers_that_contradict_each_other_are_asked_for_again(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.drop("feature", "db.items")
+    catalog.rename("feature", "db.orders", "db.items")
+    catalog.update("feature", "db.items", 8)
+    catalog.update("main", "db.orders", 3)
+    catalog.update("main", "db.items", 4)
+    code, seen = answering("o\nt\no\no\n", "resolve", "merge", "feature")
+    assert code == 0, seen
+    assert seen.count("the decisions contradict each other") == 1
+    assert seen.count("please answer again") == 1
+    assert snapshots(catalog) == (3, 4)
 
 
 def test_an_answer_about_a_revert_is_about_the_state_that_was_shown(nessie, catalog) -> None:
@@ -592,7 +568,8 @@ def test_a_conflict_that_remains_does_not_repeat_its_decision(nessie, catalog) -
     catalog.create("main", "db.more")
     ran = nessie("resolve", "merge", "feature", "--theirs", "db")
     assert ran.code == 3
-    assert "nessie resolve merge feature --ours db --expected-hash " in ran.err
+    source = f"feature@{catalog.head('feature')[:12]}"
+    assert f"nessie resolve merge {source} --ours db --expected-hash " in ran.err
     assert "--theirs db" not in ran.err
     assert "one by one" not in ran.err
 

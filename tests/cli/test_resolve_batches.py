@@ -8,7 +8,8 @@ import pytest
 from nessie_cli.model import Namespace, Put
 
 from .conftest import key, table
-from .test_resolve import answering, full_namespace, staged
+from .terminal import answering
+from .test_resolve import full_namespace, staged
 
 
 def content(catalog, name):

@@ -96,6 +96,49 @@ def test_a_content_that_is_restored_already_is_not_replaced_again(nessie, catalo
     assert catalog.repository.content("main", key("db.orders")) == before
 
 
+@pytest.mark.parametrize("is_staged", [False, True])
+def test_a_content_that_came_back_and_was_renamed_gets_its_key_back(
+    nessie, catalog, is_staged
+) -> None:
+    catalog.drop("main", "db.orders")
+    nessie("restore", "db.orders", "-s", "v1", "-m", "back")
+    back = catalog.repository.content("main", key("db.orders"))
+    assert nessie("content", "rename", "db.orders", "db.kept").code == 0
+    if not is_staged:
+        nessie("commit", "-m", "rename")
+    nessie("restore", "db.orders", "-s", "v1", "-m", "back again")
+    assert catalog.repository.content("main", key("db.orders")) == back
+    assert catalog.snapshot("main", "db.kept") is None
+
+
+def test_a_deletion_that_was_reverted_is_not_reverted_to_a_second_table(nessie, catalog) -> None:
+    dropped = catalog.drop("main", "db.orders")
+    nessie("revert", dropped)
+    back = catalog.repository.content("main", key("db.orders"))
+    renamed = catalog.rename("main", "db.orders", "db.kept")
+    ran = nessie("revert", dropped, "--json")
+    assert ran.code == 3
+    (conflict,) = ran.error["errorDetails"]["conflicts"]
+    assert conflict["effects"] == ["renames db.kept on main to db.orders", ""]
+    assert catalog.head("main") == renamed
+    assert nessie(*shlex.split(conflict["resolutions"][0])[1:]).code == 0
+    assert catalog.repository.content("main", key("db.orders")) == back
+    assert catalog.snapshot("main", "db.kept") is None
+
+
+def test_of_two_tables_with_the_value_of_a_deleted_one_none_is_taken_for_it(
+    nessie, catalog
+) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    dropped = catalog.drop("main", "db.orders")
+    for name in ("db.one", "db.two"):
+        catalog.commit("main", name, Put(key(name), before.with_id(None)))
+    assert nessie("revert", dropped).code == 0
+    ids = [entry.content_id for entry in catalog.repository.entries("main")]
+    assert len(ids) == len(set(ids))
+    assert catalog.snapshot("main", "db.orders") == before.snapshot_id
+
+
 @pytest.mark.parametrize("in_the_batch", [False, True])
 def test_a_content_at_the_key_of_a_renamed_one_is_never_deleted_silently(
     nessie, catalog, in_the_batch

@@ -40,7 +40,7 @@ def test_both_sides_of_a_decision_are_about_the_shown_state(nessie, catalog, wor
     ran = nessie(*line)
     assert ran.code == 5
     assert ran.err.startswith(f"nessie: 'main' has changed db.orders since {line[-1]}\n")
-    assert f"`nessie {' '.join(words)}` " in ran.err
+    assert f"`nessie {line[0]} {line[1]}` " in ran.err
     assert catalog.head("main") == head
 
 
@@ -58,6 +58,46 @@ def test_a_decision_for_ours_does_not_leave_out_another_table(nessie, catalog) -
     assert "--ours" in line
     assert nessie(*line).code == 5
     assert nessie("merge", "x").code == 3
+
+
+def test_a_decision_about_a_merge_is_about_the_shown_state_of_the_source(nessie, catalog) -> None:
+    catalog.branch("db.orders")
+    catalog.update("db.orders", "db.orders", 2)
+    catalog.update("main", "db.orders", 3)
+    shown = catalog.head("db.orders")
+    line = printed(nessie("merge", "db.orders", "--into", "main", "-m", "db.orders", "--json"))
+    at = f"db.orders@{shown[:12]}"
+    assert line[:7] == ["merge", at, "--into", "main", "-m", "db.orders", "--theirs"]
+    assert line[7:9] == ["db.orders", "--expected-hash"]
+    catalog.rename("db.orders", "db.orders", "db.sales")
+    catalog.create("db.orders", "db.orders", 60)
+    assert nessie(*line).code == 0
+    assert catalog.snapshot("main", "db.orders") == 2
+    assert nessie("merge", "db.orders").code == 0
+    assert catalog.snapshot("main", "db.sales") == 2
+    assert catalog.snapshot("main", "db.orders") == 60
+
+
+def test_the_message_of_a_merge_of_a_shown_state_names_the_branch(nessie, catalog) -> None:
+    catalog.branch("merge")
+    catalog.update("merge", "db.orders", 2)
+    catalog.update("main", "db.orders", 3)
+    assert nessie(*printed(nessie("merge", "merge", "--json"))).code == 0
+    assert catalog.repository.commit_at("main").meta.message == "Merge branch 'merge' into main"
+
+
+@pytest.mark.parametrize("words", [["feature"], ["main..feature"], ["feature~1", "feature"]])
+def test_a_decision_about_a_transplant_is_about_the_shown_commits(nessie, catalog, words) -> None:
+    catalog.branch("feature")
+    if len(words) == 2:
+        catalog.create("feature", "db.other", 5)
+    catalog.update("feature", "db.orders", 2)
+    catalog.update("main", "db.orders", 3)
+    line = printed(nessie("transplant", *words, "--json"))
+    catalog.drop("feature", "db.orders")
+    catalog.create("main", "db.later", 5)
+    assert nessie(*line).code == 0
+    assert catalog.snapshot("main", "db.orders") == 2
 
 
 @pytest.mark.parametrize("later", [["update", "db.third", 5], ["create", "db.orders", 60]])

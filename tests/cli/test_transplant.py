@@ -111,7 +111,8 @@ def test_a_conflict_offers_the_same_command_with_a_decision(nessie, feature) -> 
     # In another of the commits, the key could be that of another table.
     name = found["contentId"]
     name = f"{found['commit'][:12]}:{name}"
-    line = f"nessie transplant v1..feature --theirs {name} --expected-hash {before[:12]}"
+    commits = f"{feature.head('v1')[:12]}..{feature.head('feature')[:12]}"
+    line = f"nessie transplant {commits} --theirs {name} --expected-hash {before[:12]}"
     assert found["resolutions"][0] == line
     assert nessie(*shlex.split(found["resolutions"][0])[1:]).code == 0
     assert feature.snapshot("main", "db.orders") == 3

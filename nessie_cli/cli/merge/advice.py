@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.cli.app.global_options import carried, command_position
+from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import effect_of, options_of
 from nessie_cli.cli.merge.names import ContentName, key_and_file
@@ -27,6 +27,7 @@ _STARTS_OVER = "starts over, with the present state"
 _ANEW = "starts over: with the decisions so far, neither side can be taken"
 _MOST_PREPARED = 100
 """The number of names that are tried for a branch."""
+_VALUED = VALUED | {"-m", "--message", "--into", "--onto", "-b", "--behavior"}
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
 
 
@@ -48,18 +49,24 @@ def conflicts_of_merge(
     except ReferenceConflict as error:
         error.is_merge = True
         error.source = source
-        error.resolutions = resolutions = MergeResolutions(app, branch, error, commits, pinned)
+        error.resolutions = resolutions = MergeResolutions(
+            app, branch, error, source, commits, pinned=pinned
+        )
         if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
             error.resolver = resolutions.resolver or ""
         raise
 
 
 class _Part(NamedTuple):
-    """A part of a command line: a decision if it has a name, or the expected hash."""
+    """A part of a command line: a decision if it has a name, or the expected hash.
+
+    `is_argument` is whether it is a command or an argument, not an option with its value.
+    """
 
     words: Sequence[str]
     name: ContentName | None = None
     is_expected: bool = False
+    is_argument: bool = False
 
 
 class MergeResolutions:
@@ -73,16 +80,20 @@ class MergeResolutions:
         app: Invocation,
         branch: str,
         error: ReferenceConflict,
+        source: str = "",
         commits: Sequence[str] = (),
+        *,
         pinned: Mapping[str, str] = {},
     ) -> None:
         self._app = app
         self._branch = branch
         self._commits = commits
-        words = [pinned.get(word, word) for word in app.argv if word not in _NOT_REPEATED]
+        words = [word for word in app.argv if word not in _NOT_REPEATED]
         parts = list(_parts(words, error.conflicts))
         self._again = _joined(parts)
-        self._anew = _joined(part for part in parts if not part.name and not part.is_expected)
+        self._pinned = _joined(_pinned(parts, pinned))
+        anew = [part for part in parts if not part.name and not part.is_expected]
+        self._anew = _joined(_pinned(anew, {} if source else pinned))
         self._decisions = [part for part in parts if part.name]
         given = _joined(part for part in parts if part.is_expected)
         head = None if given else error.head
@@ -123,7 +134,7 @@ class MergeResolutions:
                     yield Resolution(command_line(*self._anew), _ANEW)
                 for option in options:
                     # The decision is about the state that is shown.
-                    decided = [*self._again, _OPTIONS[option.behavior], name, *self._expected]
+                    decided = [*self._pinned, _OPTIONS[option.behavior], name, *self._expected]
                     line = command_line(*decided)
                     yield Resolution(line, effect_of(option, conflict, self._branch))
 
@@ -166,7 +177,8 @@ class MergeResolutions:
         """
         commit = ["content", verb, *keys, *options, "-m", message]
         if not self._is_merge_only(self._branch):
-            yield Resolution(command_line(*self._here, "--ref", self._branch, *commit))
+            line = command_line(*self._here, "--ref", self._branch, *commit)
+            yield Resolution(line, self._afterwards)
             return
         if (other := self._free_branch) is None:
             return
@@ -175,10 +187,16 @@ class MergeResolutions:
             ["--ref", other, *commit],
             ["merge", other, "--into", self._branch],
         )
+        reason = f"{visible(self._branch)} changes only by merges"
         yield Resolution(
             " && ".join(command_line(*self._here, *line) for line in lines),
-            f"{visible(self._branch)} changes only by merges",
+            "; ".join(filter(None, [reason, self._afterwards])),
         )
+
+    @property
+    def _afterwards(self) -> str:
+        """What follows after a commit: decisions about the state before it are given again."""
+        return f"then start over: {command_line(*self._anew)}" if self._decisions else ""
 
     @cached_property
     def _free_branch(self) -> str | None:
@@ -207,6 +225,19 @@ def _joined(parts: Iterable[_Part]) -> list[str]:
     return [word for part in parts for word in part.words]
 
 
+def _pinned(parts: Iterable[_Part], pinned: Mapping[str, str]) -> Iterator[_Part]:
+    """Yields parts with the arguments replaced that mean another commit later."""
+    is_command = True
+    for part in parts:
+        (word, *_) = part.words
+        if part.is_argument and not is_command:
+            yield _Part([pinned.get(word, word)])
+            continue
+        # A command follows: `resolve merge`.
+        is_command = is_command and (not part.is_argument or word == "resolve")
+        yield part
+
+
 def _is_for(name: ContentName | None, commits: Sequence[str]) -> bool:
     """Returns whether a decision can be about one of these commits."""
     if name is None or name.commit is None:
@@ -222,8 +253,11 @@ def _parts(words: Sequence[str], conflicts: Collection[Conflict]) -> Iterator[_P
         if option in ("--expected-hash", "-c"):
             yield _Part([word] if is_joined else [word, *islice(rest, 1)], is_expected=True)
             continue
+        if option in _VALUED:
+            yield _Part([word] if is_joined else [word, *islice(rest, 1)])
+            continue
         if option not in ("--ours", "--theirs", "--resolve"):
-            yield _Part([word])
+            yield _Part([word], is_argument=not word.startswith("-"))
             continue
         given = [word] if is_joined else [word, next(rest)]
         value = text or given[-1]

@@ -67,7 +67,7 @@ def meta_of_merge(
         return CommitMeta(message_of_paragraphs(paragraphs), authors=authors)
     spec = app.revision(source)
     found = app.repository().resolve(spec)
-    if spec.name and spec.name == found.name and not spec.steps and not spec.hash:
+    if spec.name and spec.name == found.name and not spec.steps:
         return CommitMeta(
             f"Merge {found.type.lower()} '{found.name}' into {visible(branch)}", authors=authors
         )

@@ -1,4 +1,4 @@
-"""The commits of a transplant."""
+"""The commits that the arguments of a merge or transplant mean."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.cli.log.selection import walk_of
 from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Reference
+from nessie_cli.render.text import short_hash
 from nessie_cli.repository.log_filter import ALL_COMMITS
-from nessie_cli.revisions import Revision
+from nessie_cli.revisions import Revision, RevisionRange
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
@@ -33,3 +35,30 @@ def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
     if not hashes:
         raise InvalidInput("nothing to transplant: the range is empty")
     return hashes
+
+
+def pinned_commits(app: Invocation, words: Sequence[str]) -> dict[str, str]:
+    """Returns each revision and range by its hashes: it means the same after a branch has moved."""
+    repository = app.repository()
+
+    def pinned(revision: Revision) -> str:
+        return short_hash(repository.resolve(revision).hash)
+
+    def by_hashes(meant: Revision | RevisionRange) -> str:
+        if isinstance(meant, Revision):
+            return pinned(meant)
+        return f"{pinned(meant.start)}..{pinned(meant.end)}"
+
+    return {word: by_hashes(app.revision_range(word)) for word in words}
+
+
+def pinned_source(source: Revision, commit: Reference) -> Revision:
+    """Returns the source of a merge with its present hash, which a branch keeps beside its name."""
+    is_named = commit.name and source.name == commit.name and not source.steps
+    return Revision(commit.name if is_named else None, commit.hash)
+
+
+def pinned_word(source: Revision) -> str:
+    """Returns the text of a pinned source."""
+    hash_ = short_hash(source.hash or "")
+    return f"{source.name}@{hash_}" if source.name else hash_

@@ -17,6 +17,7 @@ from nessie_cli.cli.merge.behaviors import (
     refuse_unknown,
     states_of_merge,
 )
+from nessie_cli.cli.merge.commits import pinned_source, pinned_word
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import Merge, print_outcome, refuse_deep_write, with_differences
 from nessie_cli.cli.staging.once import once
@@ -77,7 +78,8 @@ def run(options: Options, app: Invocation) -> Merge:
     branch = options.into or app.reference_name()
     repository, source = app.repository(), app.revision(options.source)
 
-    hash_ = repository.resolve(source).hash
+    commit = repository.resolve(source)
+    hash_, pinned = commit.hash, pinned_source(source, commit)
     refuse_unknown(repository, options, states_of_merge(repository, branch, hash_))
     meta = meta_of_merge(app, options.message, options.source, branch)
     wanted = replace(
@@ -85,7 +87,9 @@ def run(options: Options, app: Invocation) -> Merge:
         unrelated=options.unrelated or is_empty(repository, branch),
         dry_run=options.dry_run,
     )
-    conflicts = conflicts_of_merge(app, branch, options.source)
+    conflicts = conflicts_of_merge(
+        app, branch, options.source, pinned={options.source: pinned_word(pinned)}
+    )
     with (
         conflicts,
         once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id,

@@ -22,6 +22,7 @@ from nessie_cli.model import (
     KeyBehavior,
     MergeBehavior,
 )
+from nessie_cli.render.text import visible
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.batch import Batch
 from nessie_cli.workspace.content_edits import ContentEdit
@@ -49,6 +50,7 @@ def resolve_merge(
     `ReferenceConflict` with the conflicts that were skipped, or that no decision resolves.
     """
     answers: dict[_Identity, KeyBehavior] = {}
+    asked: Sequence[_Identity] = ()
     decided = options
     for _ in range(MOST_ROUNDS):
         try:
@@ -56,12 +58,20 @@ def resolve_merge(
         except ReferenceConflict as error:
             # The answers are about this state of the branch.
             options = replace(options, expected_hash=options.expected_hash or error.head)
-            _answer(app, error, answers, options, contents, sides=sides)
+            asked = _answer(app, error, answers, options, contents, sides=sides)
             if error.left:
                 raise
-            decided = replace(options, behaviors=[*options.behaviors, *answers.values()])
+        except InvalidInput as error:
+            if not asked:
+                raise
+            # The latest answers contradict each other.
+            app.output.err.print_text(visible(f"{error.message}; please answer again"))
+            for identity in asked:
+                del answers[identity]
+            asked = ()
         else:
             break
+        decided = replace(options, behaviors=[*options.behaviors, *answers.values()])
     unused = contents.keys() - {key for _, _, key in answers}
     if unused:
         raise InvalidInput(f"{min(unused)} is not in conflict")
@@ -76,11 +86,11 @@ def _answer(
     contents: Mapping[ContentKey, Content],
     *,
     sides: Sides,
-) -> None:
+) -> Sequence[_Identity]:
     """Adds an answer for each conflict of an error, except those that the user skipped.
 
-    Raises the error if a conflict was decided, but its decision does not resolve it. The report
-    then lists the resolutions.
+    Returns the conflicts that the user was asked about. Raises the error if a conflict was decided,
+    but its decision does not resolve it. The report then lists the resolutions.
     """
     conflicts = [conflict for conflict in error.conflicts if conflict.key is not None]
     named = {behavior.key for behavior in options.behaviors}
@@ -93,6 +103,7 @@ def _answer(
     for conflict, decision in zip(asked, ask_all(app, error, asked, sides), strict=True):
         if decision.choice is not Choice.SKIP:
             answers[_identity(conflict)] = _behavior(conflict, decision)
+    return list(map(_identity, asked))
 
 
 _Identity = tuple[str | None, str | None, ContentKey | None]

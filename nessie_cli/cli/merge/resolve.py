@@ -20,7 +20,12 @@ from nessie_cli.cli.merge.behaviors import (
     states_of_merge,
     states_of_transplant,
 )
-from nessie_cli.cli.merge.commits import commits_to_transplant
+from nessie_cli.cli.merge.commits import (
+    commits_to_transplant,
+    pinned_commits,
+    pinned_source,
+    pinned_word,
+)
 from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
@@ -45,7 +50,6 @@ from nessie_cli.errors import InvalidInput, NothingStaged
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
-from nessie_cli.revisions import Revision
 
 EXAMPLES = (
     "nessie resolve",
@@ -184,14 +188,13 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
     repository, revision = app.repository(), app.revision(source)
     commit = repository.resolve(revision)
     hash_ = commit.hash
-    if revision == Revision(commit.name):
-        # The answers are about this state of the source.
-        revision = Revision(commit.name, hash_)
+    # The answers are about this state of the source.
+    pinned = pinned_source(revision, commit)
     refuse_unknown(repository, options, states_of_merge(repository, branch, hash_))
 
     def merge(merging: MergeOptions) -> MergeResult:
-        with conflicts_of_merge(app, branch, source):
-            return repository.merge(branch, revision, merging)
+        with conflicts_of_merge(app, branch, source, pinned={source: pinned_word(pinned)}):
+            return repository.merge(branch, pinned, merging)
 
     meta = meta_of_merge(app, options.message, source, branch)
     merging = replace(
@@ -205,10 +208,11 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
 def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> Merge:
     branch = options.into or app.reference_name()
     repository, commits = app.repository(), commits_to_transplant(app, words)
+    pinned = pinned_commits(app, words)
     refuse_unknown(repository, options, states_of_transplant(repository, branch, commits))
 
     def transplant(merging: MergeOptions) -> MergeResult:
-        with conflicts_of_merge(app, branch, " ".join(words), commits):
+        with conflicts_of_merge(app, branch, " ".join(words), commits, pinned):
             return repository.transplant(branch, commits, merging)
 
     meta = meta_of_transplant(app, options.message, commits)

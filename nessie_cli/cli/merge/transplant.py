@@ -16,7 +16,7 @@ from nessie_cli.cli.merge.behaviors import (
     refuse_unknown,
     states_of_transplant,
 )
-from nessie_cli.cli.merge.commits import commits_to_transplant
+from nessie_cli.cli.merge.commits import commits_to_transplant, pinned_commits
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import (
     Merge,
@@ -85,7 +85,8 @@ def run(options: Options, app: Invocation) -> Merge:
     wanted = replace(
         merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run
     )
-    conflicts = conflicts_of_merge(app, branch, " ".join(options.words), commits)
+    pinned = pinned_commits(app, options.words)
+    conflicts = conflicts_of_merge(app, branch, " ".join(options.words), commits, pinned)
     with (
         conflicts,
         once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id,
