@@ -53,7 +53,7 @@ from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.call import Call, CallerAccess, Catalog
 from nessie_cli.server.commit_meta import merged_with_headers
 from nessie_cli.server.exchange import Exchange
-from nessie_cli.server.http import Reply
+from nessie_cli.server.http import LARGE, Reply
 from nessie_cli.server.iceberg_rest import idempotency
 from nessie_cli.server.iceberg_rest.delegation import Delegation, FileAccess, Table
 from nessie_cli.server.iceberg_rest.errors import NoSuchFile
@@ -64,6 +64,7 @@ from nessie_cli.server.iceberg_rest.prefix import (
     read,
     with_parameter,
 )
+from nessie_cli.server.runtime.large_files import LargeFiles
 from nessie_cli.server.runtime.writer import Write, Writer
 from nessie_cli.server.table import WRITES_FILES, Match
 
@@ -84,6 +85,7 @@ class Services(NamedTuple):
     warehouses: Warehouses
     files: Callable[[Warehouse], MetadataFiles]
     writer: Writer
+    large_files: LargeFiles
     issuer: Issuer
     delegation: Delegation
     idempotency: idempotency.Idempotency
@@ -145,7 +147,10 @@ class IcebergCall(Call):
     def answer(self, handler: Callable[[Session], Reply]) -> Reply:
         """Returns the answer of a handler. A write under an idempotency key happens once."""
         session = Session(self, self._catalog, self.services)
-        return session.once(partial(handler, session)) if self.writes else handler(session)
+        try:
+            return session.once(partial(handler, session)) if self.writes else handler(session)
+        finally:
+            session.end_turn()
 
     @cached_property
     def request_id(self) -> str | None:
@@ -177,6 +182,7 @@ class Session:
         self._catalog = catalog
         self._written: dict[str, bytes] = {}
         self._read_bytes = 0
+        self._has_turn = False
 
     # -- the names in the request ------------------------------------------------------------------
 
@@ -287,7 +293,24 @@ class Session:
 
     def read(self, location: str, *, committed: bool = True) -> Document:
         """Returns the document of a metadata file; see `text`."""
-        return parsed(self.text(location, committed=committed), location)
+        return self.parsed(self.text(location, committed=committed), location)
+
+    def parsed(self, text: bytes, location: str) -> Document:
+        """Returns the document of a metadata file.
+
+        A large one waits for its turn, which ends with `end_turn`. Raises `InvalidInput`, and
+        `Unavailable` if too many wait.
+        """
+        if len(text) >= LARGE and not self._has_turn:
+            self.services.large_files.begin(len(text))
+            self._has_turn = True
+        return parsed(text, location)
+
+    def end_turn(self) -> None:
+        """Lets others read large metadata files: this request needs no document any more."""
+        if self._has_turn:
+            self._has_turn = False
+            self.services.large_files.end()
 
     # -- access to files ---------------------------------------------------------------------------
 
@@ -386,7 +409,10 @@ class Session:
             state = self.state()
             self._check_writable(state.reference)
             self._read_bytes = 0
-            proposal = make(state)
+            try:
+                proposal = make(state)
+            finally:
+                self.end_turn()
             if not proposal.operations:
                 return Changed(state, state)
             change = self._commit_of(state, proposal)
