@@ -62,6 +62,7 @@ _BATCH_BYTES = 16 << 20
 _LARGE = 16 << 20  # bytes of objects that one call of `commit` sends together with its writes
 _SCAN = 500  # rows per statement of a scan
 _LAST = 2**63 - 1
+_FIRST_SHARE = 2 / 3  # of the patience: how long a read waits on its first connection
 
 _GET = "SELECT id, kind, data FROM objects WHERE id = ANY (%s)"
 _BEFORE = """SELECT id, kind, data FROM objects
@@ -344,10 +345,14 @@ class PostgresStore:
     # -- statements --
 
     def _rows(self, query: LiteralString, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Returns the rows of a reading statement, asked again if the connection breaks."""
-        again = True
+        """Returns the rows of a reading statement, asked again if the connection breaks.
+
+        A server may be silent on one connection only, so the first attempt leaves time for another.
+        """
+        begin, again = time.monotonic(), True
         while True:
-            with self._pool.connection() as connection:
+            until = begin + self._pool.patience * (_FIRST_SHARE if again else 1)
+            with self._pool.connection(until=until) as connection:
                 try:
                     return connection.execute(query, values, binary=True).fetchall()
                 except psycopg.Error as error:
