@@ -72,6 +72,11 @@ MOST_TRIES = 20
 """How often a change is computed again after lost races."""
 MOST_METADATA = 2 * MAX_BYTES
 """The most bytes of all metadata files that a request reads to make a change."""
+_LONG_BODY = 1 << 14
+"""The bytes of a body from which one request at a time computes with it.
+
+Python runs one thread at a time: many would share the time of every other request, too.
+"""
 _APPLICATION = {"application-type": ("iceberg",)}
 """A property of each commit, as Iceberg's own catalogs for Nessie write it."""
 _DIGEST = 16
@@ -225,7 +230,11 @@ class Session:
         return ", ".join(self.call.headers(name)) or None
 
     def body(self, where: str) -> Document:
-        """Returns the body. Raises `InvalidInput` if it is not a JSON object."""
+        """Returns the body, in the turn of this request if it takes long to compute with.
+
+        Raises `InvalidInput` if it is not a JSON object.
+        """
+        self._begin_turn(len(self.call.sent), _LONG_BODY)
         found = self.call.json()
         if not isinstance(found, dict):
             raise InvalidInput(f"{where}: must be a JSON object")
@@ -298,13 +307,17 @@ class Session:
     def parsed(self, text: bytes, location: str) -> Document:
         """Returns the document of a metadata file.
 
-        A large one waits for its turn, which ends with `end_turn`. Raises `InvalidInput`, and
-        `Unavailable` if too many wait.
+        A large one is parsed in the turn of this request. Raises `InvalidInput`, and `Unavailable`
+        if too many wait.
         """
-        if len(text) >= LARGE and not self._has_turn:
-            self.services.large_files.begin(len(text))
-            self._has_turn = True
+        self._begin_turn(len(text), LARGE)
         return parsed(text, location)
+
+    def _begin_turn(self, size: int, least: int) -> None:
+        """Waits for the turn of this request if it computes with `least` bytes or more."""
+        if size >= least and not self._has_turn:
+            self.services.large_files.begin(size)
+            self._has_turn = True
 
     def end_turn(self) -> None:
         """Lets others read large metadata files: this request needs no document any more."""
@@ -410,6 +423,7 @@ class Session:
             self._check_writable(state.reference)
             self._read_bytes = 0
             try:
+                self._begin_turn(len(self.call.sent), _LONG_BODY)
                 proposal = make(state)
             finally:
                 self.end_turn()

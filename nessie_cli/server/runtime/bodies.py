@@ -15,14 +15,34 @@ from typing import TypeVar
 from nessie_cli.server.failures import Unavailable
 from nessie_cli.server.http import LARGE
 from nessie_cli.server.runtime.large_files import LargeFiles
-from nessie_cli.server.runtime.memory import give_back, set_aside
+from nessie_cli.server.runtime.memory import give_back, is_cheap, set_aside
 from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool
 
 T = TypeVar("T")
 FREED_AFTER = 1.0
 """Seconds after a large request until its memory is freed."""
+_ATTEMPTS = 30
+"""How often that is tried: a large answer may still be sent, whose objects would be searched."""
 COLLECTED_EVERY = 3600.0
 """Seconds between full collections of garbage, which take some tens of milliseconds."""
+
+
+def _freed() -> bool:
+    """Frees memory, unless that takes long. Returns whether it did."""
+    if cheap := is_cheap():
+        give_back()
+    return cheap
+
+
+def _returned() -> bool:
+    """Returns memory to the system. Garbage is left to the collection of the hour."""
+    give_back(collect=False)
+    return True
+
+
+def _collected() -> bool:
+    give_back()
+    return True
 
 
 class Bodies:
@@ -77,10 +97,10 @@ class Bodies:
             self._freeing = asyncio.create_task(self._free())
 
     async def _free(self) -> None:
-        freed = False
-        while not freed:
+        for attempt in range(1, _ATTEMPTS + 1):
             await asyncio.sleep(FREED_AFTER)
-            freed = await self._give_back()
+            if await self._give_back(_freed if attempt < _ATTEMPTS else _returned):
+                break
         self._freeing = None
 
     async def keep_collecting(self) -> None:
@@ -88,13 +108,13 @@ class Bodies:
         self._loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(COLLECTED_EVERY)
-            await self._give_back()
+            await self._give_back(_collected)
 
-    async def _give_back(self) -> bool:
-        """Frees memory if no large metadata file is being read. Returns whether it did."""
+    async def _give_back(self, free: Callable[[], bool]) -> bool:
+        """Calls `free` if no large metadata file is being read. Returns whether it freed memory."""
         # No large body is in memory between two turns.
         async with self._turn:
-            return await self._thread.submit(partial(self.files.between_turns, give_back))
+            return await self._thread.submit(partial(self.files.between_turns, free))
 
     def close(self) -> None:
         """Ends the thread."""

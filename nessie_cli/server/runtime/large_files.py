@@ -47,12 +47,11 @@ class LargeFiles:
         self._turn.release()
         self._ended()
 
-    def between_turns(self, work: Callable[[], None]) -> bool:
-        """Does some work if no large file is in memory. Returns whether it did."""
+    def between_turns(self, work: Callable[[], bool]) -> bool:
+        """Returns what `work` returns, False without calling it if a large file is in memory."""
         if not self._turn.acquire(blocking=False):
             return False
         try:
-            work()
+            return work()
         finally:
             self._turn.release()
-        return True
