@@ -59,6 +59,16 @@ ALLOWED: Mapping[str, frozenset[str]] = {
 }
 """The rooms that each room may import, besides itself."""
 
+LAYERS_OF_SERVER: Sequence[frozenset[str]] = (
+    frozenset({"http"}),
+    frozenset({"runtime"}),
+    frozenset({"auth"}),
+    frozenset({"pipeline"}),
+    frozenset({"nessie", "iceberg"}),
+    frozenset({"pages"}),
+)
+"""The folders of the server, from the lowest on. Its own modules, which start it, are above."""
+
 SERVED_BY_CLI = frozenset({"server", "spark"})
 """Rooms that a command may start: only the room itself, not its modules, and only inside the
 function that runs."""
@@ -239,6 +249,29 @@ def room_of(module: str) -> str | None:
     return parts[1] if len(parts) > 1 else "__init__"
 
 
+def upward_imports(root: Path) -> list[str]:
+    """Returns the imports inside the server that are not from a lower layer or the same folder."""
+    found = []
+    for name, items in imports_below(root).items():
+        folder, layer = _layer_of(name)
+        for item in items:
+            other, below = _layer_of(item.module)
+            if layer is not None and below is not None and folder != other and below >= layer:
+                found.append(f"{name}:{item.line} imports {item.module}")
+    return found
+
+
+def _layer_of(module: str) -> tuple[str, int | None]:
+    """Returns the folder of a module of the server, and its layer; None for other modules."""
+    _, package, folder, *_ = [*module.split("."), "", "", ""]
+    if package != "server":
+        return "", None
+    for layer, folders in enumerate(LAYERS_OF_SERVER):
+        if folder in folders:
+            return folder, layer
+    return "", len(LAYERS_OF_SERVER)
+
+
 def forbidden_imports(root: Path) -> list[str]:
     sources = read_package(root)
     found = []
@@ -398,6 +431,10 @@ def test_the_table_of_rooms_has_no_cycle() -> None:
     assert [room for room in graph if room in _reachable(room, graph)] == []
 
 
+def test_no_import_runs_upwards_inside_the_server() -> None:
+    assert upward_imports(PACKAGE) == []
+
+
 def test_no_modules_import_each_other() -> None:
     assert cycles(PACKAGE) == []
 
@@ -437,6 +474,8 @@ BAD_FILES = {
         "from nessie_cli.repository.remote import transport\n",
         misplaced_libraries,
     ),
+    "server/http/c3.py": ("from nessie_cli.server.auth import gate\n", upward_imports),
+    "server/iceberg/c4.py": ("from nessie_cli.server.nessie import v1\n", upward_imports),
     "server/c2.py": (
         "import nessie_cli\nREPOSITORY = nessie_cli.connect('memory:')\n",
         forbidden_imports,
@@ -461,7 +500,7 @@ def test_each_rule_finds_violations(name: str, tmp_path: Path) -> None:
     for module in ("revisions.py", "store/base.py", "repository/base.py", "server/app.py"):
         (tmp_path / module).write_text("")
     (tmp_path / "store/i.py").write_text("def f():\n    from nessie_cli.store import h\n")
-    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text(text)
     assert rule(tmp_path)
 

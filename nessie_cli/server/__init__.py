@@ -6,7 +6,7 @@
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.issuer import JwtSettings
 from nessie_cli.server.auth.tokens import TokenEntry, add_token, list_tokens, remove_tokens
-from nessie_cli.server.runtime.running import Listeners, Settings, serve
+from nessie_cli.server.running import Listeners, Settings, serve
 from nessie_cli.server.runtime.tls import Tls
 from nessie_cli.server.warehouse_file import read_warehouses
 

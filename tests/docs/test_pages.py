@@ -109,7 +109,7 @@ def test_the_page_of_formats_has_the_numbers_of_the_code(said: str) -> None:
 
 
 def test_the_page_of_the_rest_api_lists_every_route() -> None:
-    from nessie_cli.server.routes import V1, V2
+    from nessie_cli.server.nessie.routes import V1, V2
 
     wanted = {f"| `{route.method} {route.path}` | {route.doc.summary} |" for route in (*V2, *V1)}
 

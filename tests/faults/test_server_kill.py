@@ -29,10 +29,10 @@ LIVES = """
 import os, socket, sys
 import uvicorn
 from nessie_cli import connect
-from nessie_cli.server.app import Parts
-from nessie_cli.server.runtime.web_server import configuration
-from nessie_cli.server.runtime.running import application
-from nessie_cli.server.runtime.workers import STOPPING, handled
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.web_server import configuration
+from nessie_cli.server.running import application
+from nessie_cli.server.workers import STOPPING, handled
 import nessie_cli.store.sqlite.store, zstandard, uvloop, httptools
 
 def live(listener):

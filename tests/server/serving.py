@@ -12,8 +12,8 @@ import uvicorn
 
 from nessie_cli import connect
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.runtime.running import application
-from nessie_cli.server.runtime.web_server import configuration
+from nessie_cli.server.running import application
+from nessie_cli.server.web_server import configuration
 
 PATIENCE = 120
 

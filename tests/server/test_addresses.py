@@ -12,7 +12,7 @@ from nessie_cli import create
 from nessie_cli.errors import NotAllowed
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.issuer import JwtSettings
-from nessie_cli.server.runtime.running import Settings, check_address, is_loopback
+from nessie_cli.server.running import Settings, check_address, is_loopback
 from tests.server.client import Client
 from tests.server.processes import PATIENCE, started
 from tests.transcripts.conftest import Server as ForkingServer
@@ -89,7 +89,7 @@ def test_the_environment_names_tokens_and_rules(tmp_path):
 @pytest.fixture(scope="module")
 def loaded():
     """A process that has loaded the server already; command lines are forked from it."""
-    server = ForkingServer("nessie_cli.server.runtime.running", "nessie_cli.server.runtime.workers")
+    server = ForkingServer("nessie_cli.server.running", "nessie_cli.server.workers")
     yield server
     server.close()
 

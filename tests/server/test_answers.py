@@ -7,9 +7,9 @@ import pytest
 
 from nessie_cli import connect, create
 from nessie_cli.model import CommitMeta, ContentKey, Delete
-from nessie_cli.server.http import Reply
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.running import application
 from nessie_cli.server.runtime.answers import Answers
-from nessie_cli.server.runtime.running import application
 from tests.server.client import EMPTY, Client, put, table
 from tests.server.processes import started
 from tests.server.serving import serving

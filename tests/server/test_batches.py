@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from nessie_cli.server.failures import Unavailable
+from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.runtime.batches import Batches
 
 

@@ -10,10 +10,10 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.server.app import Parts
 from nessie_cli.server.auth.browsers import Hosts
 from nessie_cli.server.auth.gate import Security
-from nessie_cli.server.runtime.running import Settings, application, check_address
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.running import Settings, application, check_address
 from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
 from tests.server.serving import serving

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from nessie_cli import connect
-from nessie_cli.server.openapi import openapi
+from nessie_cli.server.nessie.openapi import openapi
 from tests.server.client import EMPTY, Client, namespace, put
 from tests.server.serving import serving
 

@@ -7,12 +7,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from nessie_cli import connect
-from nessie_cli.server.app import Parts
-from nessie_cli.server.call import Call, Catalog
-from nessie_cli.server.failures import HttpFault
-from nessie_cli.server.http import MOST_MEMBERS, Limits, accepts_json, decompress, takes_gzip
-from nessie_cli.server.pieces import Pieces
-from nessie_cli.server.runtime.running import application
+from nessie_cli.server.auth.access import Catalog
+from nessie_cli.server.http.failures import HttpFault
+from nessie_cli.server.http.messages import (
+    MOST_MEMBERS,
+    Limits,
+    accepts_json,
+    decompress,
+    takes_gzip,
+)
+from nessie_cli.server.http.pieces import Pieces
+from nessie_cli.server.pipeline.call import Call
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.running import application
 from nessie_cli.wire.large_json import MOST_VALUES
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving

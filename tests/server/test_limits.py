@@ -13,10 +13,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from nessie_cli import connect
-from nessie_cli.server.app import Parts
-from nessie_cli.server.failures import HttpFault
-from nessie_cli.server.http import Limits
-from nessie_cli.server.runtime.running import application
+from nessie_cli.server.http.failures import HttpFault
+from nessie_cli.server.http.messages import Limits
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.running import application
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 

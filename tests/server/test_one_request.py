@@ -157,7 +157,7 @@ MANY_FIELDS = [
     {"id": number, "name": f"c{number % 3999}", "required": False, "type": "long"}
     for number in range(1, 4001)
 ]
-"""The last field has the name of another one. The body is just too small to wait for its turn."""
+"""The last field has the name of another one. The body is just below the size of large ones."""
 HOSTILE = {
     "schemas of many fields": (
         400,

@@ -18,7 +18,7 @@ import pytest
 from nessie_cli import CommitMeta, create
 from nessie_cli.model import ReferenceType
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.runtime.web_server import GRACE
+from nessie_cli.server.web_server import GRACE
 from tests.repository.vocabulary import put, table
 from tests.server.client import EMPTY, Answer, Client
 from tests.server.client import put as put_json

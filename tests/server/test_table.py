@@ -1,8 +1,8 @@
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.server.routes import ROUTES
-from nessie_cli.server.table import NoRoute, RouteTable
+from nessie_cli.server.nessie.routes import ROUTES
+from nessie_cli.server.pipeline.table import NoRoute, RouteTable
 
 TABLE = RouteTable(ROUTES)
 

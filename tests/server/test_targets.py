@@ -11,7 +11,7 @@ from nessie_cli.model import (
     Put,
     ReferenceType,
 )
-from nessie_cli.server.targets import Target, commit, parse_segment, parse_spec, read_at
+from nessie_cli.server.pipeline.targets import Target, commit, parse_segment, parse_spec, read_at
 
 HASH = "ab" * 32
 

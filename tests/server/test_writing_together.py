@@ -12,10 +12,10 @@ import pytest
 
 from nessie_cli import connect, create
 from nessie_cli.repository.group_commit import Lease
-from nessie_cli.server.app import Parts
-from nessie_cli.server.failures import Unavailable
-from nessie_cli.server.http import Limits
-from nessie_cli.server.runtime.running import application
+from nessie_cli.server.http.failures import Unavailable
+from nessie_cli.server.http.messages import Limits
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.running import application
 from nessie_cli.server.runtime.writer import Write, Writer
 from tests.server.client import EMPTY, Client, delete, put, table
 from tests.server.serving import serving

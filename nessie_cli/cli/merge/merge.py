@@ -19,7 +19,7 @@ from nessie_cli.cli.merge.behaviors import (
 )
 from nessie_cli.cli.merge.commits import pinned_source, pinned_word
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
-from nessie_cli.cli.merge.outcome import Merge, print_outcome, refuse_deep_write, with_differences
+from nessie_cli.cli.merge.outcome import Merged, print_outcome, refuse_deep_write, with_differences
 from nessie_cli.cli.staging.once import once
 
 EXAMPLES = (
@@ -66,7 +66,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> Merge:
+def run(options: Options, app: Invocation) -> Merged:
     """Merges, or raises `MergeConflict` with every conflict."""
     refuse_empty(
         "nessie merge FROM [--into REF] [--expected-hash H]",
@@ -95,10 +95,10 @@ def run(options: Options, app: Invocation) -> Merge:
         once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id,
     ):
         outcome = repository.merge(branch, source, wanted, request_id=request_id)
-    merge = Merge(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
+    merge = Merged(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
     return with_differences(merge, app) if options.deep else merge
 
 
-def show(result: Merge, output: Output) -> None:
+def show(result: Merged, output: Output) -> None:
     """Prints each key that the source changed."""
     print_outcome(result, output)

@@ -19,7 +19,7 @@ from nessie_cli.cli.merge.behaviors import (
 from nessie_cli.cli.merge.commits import commits_to_transplant, pinned_commits
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import (
-    Merge,
+    Merged,
     print_outcome,
     refuse_deep_write,
     with_differences,
@@ -71,7 +71,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     ] = None
 
 
-def run(options: Options, app: Invocation) -> Merge:
+def run(options: Options, app: Invocation) -> Merged:
     """Transplants, or raises `MergeConflict` for the first commit with conflicts."""
     usage = "nessie transplant REV|RANGE... [--onto REF] [--expected-hash H]"
     refuse_empty(usage, *options.words, options.onto, options.expected_hash)
@@ -93,10 +93,10 @@ def run(options: Options, app: Invocation) -> Merge:
     ):
         outcome = repository.transplant(branch, commits, wanted, request_id=request_id)
     source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")
-    merge = Merge(outcome=outcome, verb="transplanted", source=source)
+    merge = Merged(outcome=outcome, verb="transplanted", source=source)
     return with_differences(merge, app) if options.deep else merge
 
 
-def show(result: Merge, output: Output) -> None:
+def show(result: Merged, output: Output) -> None:
     """Prints each key that the commits changed."""
     print_outcome(result, output)

@@ -14,8 +14,8 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.server.failures import HttpFault
-from nessie_cli.server.http import Headers
+from nessie_cli.server.http.failures import HttpFault
+from nessie_cli.server.http.messages import Headers
 
 HEALTH = b"/q/health"
 """The paths that are answered under every name, because probes use addresses."""

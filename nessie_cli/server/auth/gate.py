@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.store_repository import StoreRepository
+from nessie_cli.server.auth.access import CallerAccess, Catalog
 from nessie_cli.server.auth.authorized import AuthorizedRepository
 from nessie_cli.server.auth.identity import (
     ANONYMOUS,
@@ -26,8 +27,7 @@ from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Rules, read_rules
 from nessie_cli.server.auth.tokens import WHAT, is_ours, read_tokens
-from nessie_cli.server.call import CallerAccess, Catalog
-from nessie_cli.server.http import Headers, header
+from nessie_cli.server.http.messages import Headers, header
 from nessie_cli.server.runtime.watched_files import (
     SECRET,
     TRUSTED,

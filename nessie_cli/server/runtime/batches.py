@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, TypeVar
 
-from nessie_cli.server.failures import Unavailable
+from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool
 
 T = TypeVar("T")

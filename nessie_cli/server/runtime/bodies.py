@@ -12,8 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
-from nessie_cli.server.failures import Unavailable
-from nessie_cli.server.http import LARGE
+from nessie_cli.server.http.failures import Unavailable
+from nessie_cli.server.http.messages import LARGE
 from nessie_cli.server.runtime.large_files import LargeFiles
 from nessie_cli.server.runtime.memory import give_back, is_cheap, set_aside
 from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool
@@ -22,7 +22,7 @@ T = TypeVar("T")
 FREED_AFTER = 1.0
 """Seconds after a large request until its memory is freed."""
 _ATTEMPTS = 30
-"""How often that is tried: a large answer may still be sent, whose objects would be searched."""
+"""How often that is tried: a large answer that is still being sent has many objects."""
 COLLECTED_EVERY = 3600.0
 """Seconds between full collections of garbage, which take some tens of milliseconds."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from nessie_cli.server.failures import Unavailable
+from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.runtime.memory import set_aside
 from nessie_cli.server.runtime.thread_pool import BUSY
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
-from nessie_cli.server.failures import ClientGone, Unavailable
+from nessie_cli.server.http.failures import ClientGone, Unavailable
 
 T = TypeVar("T")
 BUSY = "Too many requests are waiting; come again later"

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Protocol
 
 from nessie_cli.repository.store_repository import StoreRepository
-from nessie_cli.server.http import Limits
+from nessie_cli.server.http.messages import Limits
 from nessie_cli.server.runtime.answers import Versions
 from nessie_cli.server.runtime.batches import Batches
 from nessie_cli.server.runtime.bodies import Bodies

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from nessie_cli.repository.group_commit import Lease, Planned
 from nessie_cli.repository.store_repository import StoreRepository
-from nessie_cli.server.failures import Unavailable
+from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.runtime.thread_pool import CLOSING, Outcome, Waiter, deliver
 
 MOST_TOGETHER = 64

@@ -102,31 +102,49 @@ def state(cursor: apsw.Cursor) -> State:
     return State(version or 0, number or 0, bool(leases))
 
 
-def present(cursor: apsw.Cursor, needs: Needs, settings_version: int) -> Decision:
-    """Reads the state that deciding needs, inside the transaction that applies the outcome."""
+def present(
+    cursor: apsw.Cursor, needs: Needs, settings_version: int
+) -> tuple[Decision, dict[str, bytes]]:
+    """Reads the state that deciding needs, inside the transaction that applies the outcome.
+
+    Returns it with the digest of the newest entry of each reference that exists.
+    """
+    references: dict[str, StoredReference | None] = {}
+    newest: dict[str, bytes] = {}
+    for name in needs.references:
+        row = cursor.execute(_FIND_REFERENCE, (name,)).fetchone()
+        references[name] = None if row is None else reference_of(row)
+        if row is not None:
+            newest[name] = row[3]
     requests = [
         request_of(row) for id_ in needs.requests for row in cursor.execute(_FIND_REQUEST, (id_,))
     ]
-    return Decision(
-        {name: _reference(cursor, name) for name in needs.references},
+    decision = Decision(
+        references,
         {request.id: request for request in requests},
         {id_ for id_ in needs.objects if cursor.execute(_EXISTS, (id_,)).fetchall()},
         settings_version,
     )
+    return decision, newest
 
 
 def apply(
     cursor: apsw.Cursor,
     before: dict[str, StoredReference | None],
     decided: Decision,
+    newest: dict[str, bytes],
     last_number: int,
 ) -> None:
-    """Writes everything but objects. `before` are the references before the first decision."""
+    """Writes everything but objects.
+
+    `before` are the references before the first decision, `newest` the digests of their newest
+    entries.
+    """
     done = decided.done
     moves = [move for write in done for move in write.moves]
     if moves:
         names = dict.fromkeys(move.name for move in moves)
-        newest = {name: _newest(cursor, name) for name in names}
+        newest = {name: newest.get(name) or _newest(cursor, name) for name in names}
         cursor.executemany(LOG, log_rows(count(last_number + 1), moves, newest))
         for name in names:
             _move(cursor, name, before[name], decided.references[name], newest[name])
@@ -144,11 +162,6 @@ def apply(
             if not newest_entry:
                 # An anchor shows that the setting exists.
                 cursor.execute(ADD_ANCHOR, with_check("anchors", chain, b""))
-
-
-def _reference(cursor: apsw.Cursor, name: str) -> StoredReference | None:
-    rows = cursor.execute(_FIND_REFERENCE, (name,)).fetchall()
-    return reference_of(rows[0]) if rows else None
 
 
 def _newest(cursor: apsw.Cursor, name: str) -> bytes:

@@ -349,7 +349,7 @@ class SQLiteStore:
                 last_number = found.last_number
                 if found.leases and lease is not None and leased(cursor, needs.references, lease):
                     return None
-                decision = present(cursor, needs, found.settings_version)
+                decision, newest = present(cursor, needs, found.settings_version)
                 before = decision.references.copy()
                 outcomes = [decision.decide(write) for write in writes]
                 done = decision.done
@@ -361,7 +361,7 @@ class SQLiteStore:
                         for row in each
                     ]
                     put(cursor, kept, [stored for write in done for stored in write.objects])
-                    apply(cursor, before, decision, last_number)
+                    apply(cursor, before, decision, newest, last_number)
         except _ERRORS as error:
             failed = self._translated(session, error)
             if not isinstance(failed, CommitFailed):

@@ -12,8 +12,8 @@ from nessie_cli import connect
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
 from nessie_cli.model import ReferenceType
 from nessie_cli.repository.base import Repository
-from nessie_cli.server.app import Parts
-from nessie_cli.server.runtime.running import application
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.running import application
 from tests.server.client import Answer, Client
 from tests.server.serving import serving
 

@@ -10,8 +10,8 @@ import pytest
 
 from nessie_cli import connect, create
 from nessie_cli.iceberg.warehouses.warehouse import from_options
-from nessie_cli.server.app import Parts
-from nessie_cli.server.runtime.running import application
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.running import application
 from tests.server.client import Answer, Client
 from tests.server.iceberg_rest.lake import (
     SCHEMA,

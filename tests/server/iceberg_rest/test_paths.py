@@ -2,8 +2,8 @@
 
 import pytest
 
-from nessie_cli.server.iceberg_rest.routes import match
-from nessie_cli.server.table import NoRoute
+from nessie_cli.server.iceberg.routes import match
+from nessie_cli.server.pipeline.table import NoRoute
 
 MOST = 40
 """The most segments of a path."""

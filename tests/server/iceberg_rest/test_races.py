@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.model import CommitMeta, ContentKey, Namespace, Put
-from nessie_cli.server.http import Limits
+from nessie_cli.server.http.messages import Limits
 from tests.server.client import Answer
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
 

@@ -13,8 +13,8 @@ import requests
 
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
-from nessie_cli.server.iceberg_rest.delegation.s3 import Account, Folder
-from nessie_cli.server.iceberg_rest.delegation.signing import Signed, Signer, SignRequest
+from nessie_cli.server.iceberg.delegation.s3 import Account, Folder
+from nessie_cli.server.iceberg.delegation.signing import Signed, Signer, SignRequest
 from tests.gc.s3 import Store, s3
 from tests.server.iceberg_rest.s3_accounts import signatures_verified, user_of, warehouse
 

@@ -1,0 +1,1 @@
+"""HTTP messages, limits of bodies, and failures."""

@@ -1,0 +1,93 @@
+"""Listings that are sent while they are read, so that large ones need little memory."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
+
+from msgspec import MsgspecError, Raw, Struct, json, to_builtins
+
+from nessie_cli.model import Reference
+from nessie_cli.wire.references import reference_struct
+from nessie_cli.wire.rest import BarePage
+from nessie_cli.wire.scalars import Json
+
+AT_ONCE = 2000
+"""Items in memory before an answer is sent in pieces, and the number of items per piece."""
+_GZIP = zlib.MAX_WBITS | 16
+_encode = json.Encoder().encode
+
+
+class Listing(NamedTuple):
+    """The body of a listing: the attribute with the items, read on demand, and the others.
+
+    `others` is called when all items have been read. `search` finds the items, in short steps,
+    before the first one is read.
+    """
+
+    name: str
+    items: Iterator[Json | Struct | Raw]
+    others: Callable[[], Json]
+    search: Iterable[None] = ()
+
+    def opened(self) -> Json | Iterator[bytes]:
+        """Returns the whole body if it is small, otherwise its JSON text in pieces."""
+        first = list(islice(self.items, AT_ONCE))
+        if len(first) < AT_ONCE:
+            return self.others() | {self.name: first}
+        return self._pieces(first)
+
+    def _pieces(self, first: list[Json | Struct | Raw]) -> Iterator[bytes]:
+        yield b"{" + _encode(self.name) + b":[" + _joined(first)
+        while more := list(islice(self.items, AT_ONCE)):
+            yield b"," + _joined(more)
+        others = _encode(self.others())
+        yield b"]" + (b"," + others[1:] if len(others) > len(b"{}") else b"}")
+
+
+def listing(
+    page: Any,
+    items: Iterable[Json | Struct | Raw],
+    token: Callable[[], str | None],
+    *references: Reference,
+    search: Iterable[None] = (),
+) -> Listing:
+    """Returns a page of a listing. `page` is its struct, a `wire.rest.BarePage`.
+
+    The fields of the struct are `has_more`, `token`, the items, and the references that the page is
+    of. An item may be JSON text already. `token` is called after they are read.
+    """
+    name = page.__struct_encode_fields__[len(BarePage.__struct_fields__)]
+
+    def others() -> Json:
+        next_page = token()
+        structs = map(reference_struct, references)
+        body: Json = to_builtins(page(next_page is not None, next_page, [], *structs))
+        del body[name]
+        return body
+
+    return Listing(name, iter(items), others, search)
+
+
+def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields the pieces, compressed by gzip."""
+    packer = zlib.compressobj(1, wbits=_GZIP)
+    yield from filter(None, map(packer.compress, pieces))
+    yield packer.flush()
+
+
+def encoded(value: Any) -> bytes:
+    """Returns a JSON value as text."""
+    try:
+        return _encode(value)
+    except (MsgspecError, OverflowError):
+        # Numbers in a content of an unknown type may have more than 64 bits.
+        from json import dumps
+
+        return dumps(to_builtins(value), ensure_ascii=False).encode()
+
+
+def _joined(items: list[Json | Struct | Raw]) -> bytes:
+    return b",".join(map(encoded, items))

@@ -1,0 +1,83 @@
+"""Listings, in pages if the client asks for them. All pages of a listing show one commit."""
+
+from __future__ import annotations
+
+import binascii
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from itertools import islice
+from typing import NamedTuple
+
+from msgspec import DecodeError, ValidationError, json
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.state import State
+from nessie_cli.model import ContentKey
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.iceberg.answers import answer
+from nessie_cli.server.iceberg.names import namespace_in, need_namespace
+from nessie_cli.server.iceberg.session import Session
+from nessie_cli.server.pipeline.call import UnreadableParameter
+
+MOST = 10_000
+"""Entries of a page, if the client does not ask for fewer."""
+_decode = json.Decoder(tuple[str, tuple[str, ...]]).decode
+
+
+class Page(NamedTuple):
+    """Where a page begins, how many entries it has (None: all), and the state that it shows."""
+
+    state: State
+    after: ContentKey | None
+    size: int | None
+
+    def keys(self, namespace: ContentKey | None, type_: str) -> tuple[list[ContentKey], str | None]:
+        """Returns the keys of a type directly in a namespace, and the token of the next page."""
+        found = (
+            entry.key for entry in self.state.inside(namespace, self.after) if entry.type == type_
+        )
+        if self.size is None:
+            return list(found), None
+        keys = list(islice(found, self.size + 1))
+        if len(keys) <= self.size:
+            return keys, None
+        keys.pop()
+        return keys, _token(self.state, keys[-1])
+
+
+def asked_page(session: Session) -> Page:
+    """Returns the page that a request asks for. Raises `InvalidInput`."""
+    token = session.call.text("pageToken")
+    if token is None:
+        return Page(session.state(), None, None)
+    size = _size(session)
+    if not token:
+        return Page(session.state(), None, size)
+    try:
+        hash_, elements = _decode(urlsafe_b64decode(token))
+        after = ContentKey(elements)
+    except (DecodeError, ValidationError, binascii.Error, ValueError, InvalidInput):
+        raise InvalidInput("pageToken: was not issued by this server") from None
+    return Page(session.state_at(hash_), after, size)
+
+
+def identifiers(session: Session, type_: str) -> Reply:
+    """Returns the tables or views directly in the namespace of the path."""
+    namespace, page = namespace_in(session.call.segments["namespace"]), asked_page(session)
+    need_namespace(page.state, namespace)
+    keys, token = page.keys(namespace, type_)
+    shown = [{"namespace": namespace.elements, "name": key.elements[-1]} for key in keys]
+    return answer({"identifiers": shown, "next-page-token": token})
+
+
+def _size(session: Session) -> int:
+    try:
+        size = session.call.number("pageSize")
+    except UnreadableParameter as error:
+        raise InvalidInput(error.message) from None
+    if size is not None and size < 1:
+        raise InvalidInput(f"pageSize: must be at least 1, not {size}")
+    return min(size or MOST, MOST)
+
+
+def _token(state: State, last: ContentKey) -> str:
+    return urlsafe_b64encode(json.encode((state.reference.hash, last.elements))).decode()

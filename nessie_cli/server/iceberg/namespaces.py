@@ -1,0 +1,151 @@
+"""Namespaces: list, create, load, properties, drop."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.messages import names
+from nessie_cli.iceberg.state import State
+from nessie_cli.iceberg.warehouses.tables import (
+    LOCATION,
+    check_namespace_location,
+    namespace_location,
+)
+from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
+from nessie_cli.model.contents import MOST_PROPERTIES
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.iceberg.answers import NO_CONTENT, answer
+from nessie_cli.server.iceberg.errors import (
+    NamespaceNotEmpty,
+    NoSuchNamespace,
+    Unprocessable,
+)
+from nessie_cli.server.iceberg.listing import asked_page
+from nessie_cli.server.iceberg.names import (
+    NAMESPACE,
+    namespace_in,
+    namespace_of,
+    need_namespace,
+    raise_existing,
+)
+from nessie_cli.server.iceberg.session import Proposal, Session
+
+_CREATE, _UPDATE = "CreateNamespaceRequest", "UpdateNamespacePropertiesRequest"
+
+
+def list_namespaces(session: Session) -> Reply:
+    """`GET /v1/{prefix}/namespaces`."""
+    text, page = session.call.text("parent"), asked_page(session)
+    parent = namespace_in(text) if text else None
+    if parent is not None:
+        need_namespace(page.state, parent)
+    keys, token = page.keys(parent, Namespace.type)
+    return answer({"namespaces": [key.elements for key in keys], "next-page-token": token})
+
+
+def create_namespace(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces`. Namespaces above it that are missing are created with it."""
+    body = session.body(_CREATE)
+    key = namespace_of(body, _CREATE)
+    properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
+    _check_location(session, properties)
+
+    def make(state: State) -> Proposal:
+        return _creation(state, key, properties)
+
+    made = need_namespace(session.change(make).after, key)
+    return answer(_shown(session, key, made))
+
+
+def _creation(state: State, key: ContentKey, properties: Mapping[str, str]) -> Proposal:
+    above = [ContentKey(key.elements[:length]) for length in range(1, len(key.elements))]
+    contents = state.contents([key, *above])
+    if (there := contents.get(key)) is not None:
+        raise_existing(key, there, NAMESPACE)
+    for parent in above:
+        found = contents.get(parent)
+        if not isinstance(found, Namespace | None):
+            raise NoSuchNamespace(
+                f"Namespace does not exist: {parent} (its type is {type_label(found.type_name)})"
+            )
+    missing = [Put(one, Namespace(elements=one.elements)) for one in above if one not in contents]
+    content = Namespace(elements=key.elements, properties=properties)
+    return Proposal(f"create namespace {key}", [*missing, Put(key, content)])
+
+
+def load_namespace(session: Session) -> Reply:
+    """`GET /v1/{prefix}/namespaces/{namespace}`."""
+    key = namespace_in(session.call.segments["namespace"])
+    return answer(_shown(session, key, need_namespace(session.state(), key)))
+
+
+def namespace_exists(session: Session) -> Reply:
+    """`HEAD /v1/{prefix}/namespaces/{namespace}`."""
+    need_namespace(session.state(), namespace_in(session.call.segments["namespace"]))
+    return NO_CONTENT
+
+
+def update_properties(session: Session) -> Reply:
+    """`POST /v1/{prefix}/namespaces/{namespace}/properties`."""
+    key, body = namespace_in(session.call.segments["namespace"]), session.body(_UPDATE)
+    names_to_remove = values.texts(body, "removals", _UPDATE) if body.get("removals") else []
+    updates = values.text_map(body, "updates", _UPDATE) if body.get("updates") else {}
+    if len(names_to_remove) + len(updates) > MOST_PROPERTIES:
+        raise InvalidInput(f"{_UPDATE}: has more than {MOST_PROPERTIES:,} properties")
+    removals = set(names_to_remove)
+    if both := sorted(updates.keys() & removals):
+        raise Unprocessable(f"{_UPDATE}: {names(both)} must not be both removed and updated")
+    _check_location(session, updates)
+
+    def make(state: State) -> Proposal:
+        there = need_namespace(state, key)
+        kept = {name: value for name, value in there.properties.items() if name not in removals}
+        properties = {**kept, **updates}
+        if properties == there.properties:
+            return Proposal()
+        differing = {*updates, *(name for name in removals if name in there.properties)}
+        content = Namespace(id=there.id, elements=there.elements, properties=properties)
+        return Proposal(f"change namespace {key}: {names(differing)}", [Put(key, content, there)])
+
+    before = need_namespace(session.change(make).before, key).properties
+    return answer(
+        {
+            "updated": sorted(updates),
+            "removed": sorted(removals & before.keys()),
+            "missing": sorted(removals - before.keys()),
+        }
+    )
+
+
+def drop_namespace(session: Session) -> Reply:
+    """`DELETE /v1/{prefix}/namespaces/{namespace}`: only if it is empty."""
+    key = namespace_in(session.call.segments["namespace"])
+
+    def make(state: State) -> Proposal:
+        need_namespace(state, key)
+        if not state.is_empty(key):
+            raise NamespaceNotEmpty(f"Namespace {key} is not empty")
+        return Proposal(f"drop namespace {key}", [Delete(key)])
+
+    session.change(make)
+    return NO_CONTENT
+
+
+def _shown(session: Session, key: ContentKey, content: Namespace) -> dict[str, Any]:
+    """Returns the answer about a namespace.
+
+    It always has a location: Trino creates no table in a namespace without one.
+    """
+    location = namespace_location(session.warehouse, content, key)
+    return {
+        "namespace": list(key.elements),
+        "properties": {**content.properties, LOCATION: location},
+    }
+
+
+def _check_location(session: Session, properties: Mapping[str, str]) -> None:
+    if location := properties.get(LOCATION):
+        check_namespace_location(session.files, location)

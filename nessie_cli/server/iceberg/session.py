@@ -1,0 +1,562 @@
+"""One request of one caller on one reference: its reads, and its change of the branch.
+
+A change is computed on a state that was read once. Its metadata files are written before the
+commit is drafted, on the thread of the request and never under a transaction of the store. If
+another writer has changed the same key meanwhile, the files are removed and the change is
+computed again, so requirements are checked on the current content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from functools import cached_property, partial
+from typing import Any, NamedTuple, NoReturn
+from urllib.parse import quote
+
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    NessieError,
+    NotAllowed,
+    OutcomeUnknown,
+    ReferenceConflict,
+)
+from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.files import MissingFile
+from nessie_cli.iceberg.state import State
+from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
+from nessie_cli.iceberg.warehouses.issuing import Issuer
+from nessie_cli.iceberg.warehouses.locations import LocationRefused
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES, Head, head_of, parsed
+from nessie_cli.iceberg.warehouses.tables import check_own_metadata
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    Content,
+    ContentKey,
+    IcebergTable,
+    IcebergView,
+    Operation,
+    Put,
+    Reference,
+    ReferenceType,
+    Unchanged,
+)
+from nessie_cli.repository.changes import Commit
+from nessie_cli.repository.requests import Submission
+from nessie_cli.server.auth.access import CallerAccess, Catalog
+from nessie_cli.server.auth.gate import Gate
+from nessie_cli.server.http.messages import LARGE, Reply
+from nessie_cli.server.iceberg import idempotency
+from nessie_cli.server.iceberg.delegation import Delegation, FileAccess, Table
+from nessie_cli.server.iceberg.errors import NoSuchFile
+from nessie_cli.server.iceberg.prefix import (
+    Prefix,
+    announced,
+    client_uri,
+    read,
+    with_parameter,
+)
+from nessie_cli.server.pipeline import targets
+from nessie_cli.server.pipeline.call import Call
+from nessie_cli.server.pipeline.commit_meta import merged_with_headers
+from nessie_cli.server.pipeline.exchange import Exchange
+from nessie_cli.server.pipeline.table import WRITES_FILES, Match
+from nessie_cli.server.runtime.large_files import LargeFiles
+from nessie_cli.server.runtime.writer import Write, Writer
+
+MOST_TRIES = 20
+"""How often a change is computed again after lost races."""
+MOST_METADATA = 2 * MAX_BYTES
+"""The most bytes of all metadata files that a request reads to make a change."""
+_LONG_BODY = 1 << 14
+"""The bytes of a body from which one request at a time computes with it.
+
+Python runs one thread at a time: many would share the time of every other request, too.
+"""
+_APPLICATION = {"application-type": ("iceberg",)}
+"""A property of each commit, as Iceberg's own catalogs for Nessie write it."""
+_DIGEST = 16
+DELEGATION = b"x-iceberg-access-delegation"
+"""The header by which a client asks for access to files."""
+
+
+class Services(NamedTuple):
+    """The parts of the server that sessions share."""
+
+    warehouses: Warehouses
+    files: Callable[[Warehouse], MetadataFiles]
+    writer: Writer
+    large_files: LargeFiles
+    issuer: Issuer
+    delegation: Delegation
+    idempotency: idempotency.Idempotency
+    bodies: ByteCache
+    """Encoded answers that load tables, by all that they depend on."""
+    gate: Gate | None = None
+
+
+class Proposal(NamedTuple):
+    """A change of the branch: nothing if there are no operations.
+
+    `files` are new metadata files as text, `content_ids` are those of new contents, by key.
+    """
+
+    message: str = ""
+    operations: Sequence[Operation] = ()
+    files: Sequence[tuple[str, bytes]] = ()
+    content_ids: Mapping[ContentKey, str] = {}
+
+
+class Changed(NamedTuple):
+    """The states before and after a change."""
+
+    before: State
+    after: State
+
+
+class IcebergCall(Call):
+    """A request to the catalog. Its idempotency key is the request id of its write."""
+
+    most_values = 500_000
+    """A table or view with a hundred thousand columns has as many."""
+    checks_locations = False
+    """The handlers check locations in metadata that they have read."""
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        match: Match,
+        catalog: Catalog,
+        body: bytes,
+        services: Services,
+    ) -> None:
+        scope = exchange.scope
+        query = scope["query_string"]
+        super().__init__(catalog, match.segments, query.decode("latin-1"), exchange.headers, body)
+        self.services = services
+        self.all_headers = exchange.headers
+        self.who = exchange.principal
+        """The caller."""
+        self.scheme: str = scope["scheme"]
+        """`http` or `https`, of the connection."""
+        self.target = f"{exchange.method} {scope['raw_path']!r} {query!r}"
+        """The method, path and query as the client sent them."""
+        self.sent = body
+        """The body as the client sent it."""
+        self.writes = match.endpoint.effect is WRITES_FILES
+
+    def answer(self, handler: Callable[[Session], Reply]) -> Reply:
+        """Returns the answer of a handler. A write under an idempotency key happens once."""
+        session = Session(self, self._catalog, self.services)
+        try:
+            return session.once(partial(handler, session)) if self.writes else handler(session)
+        finally:
+            session.end_turn()
+
+    @cached_property
+    def request_id(self) -> str | None:
+        """The idempotency key."""
+        given = self.headers(b"idempotency-key")
+        return idempotency.checked(given[0]) if given else None
+
+    @cached_property
+    def submission(self) -> Submission:
+        """The submission of the write, known by its request: names of metadata files are random."""
+        return Submission(self.request_id, self.digest)
+
+    @cached_property
+    def digest(self) -> bytes | None:
+        """A digest of everything that a repetition must have in common; None without a key."""
+        if self.request_id is None:
+            return None
+        hasher = hashlib.sha256(f"{self.who}\0{self.target}\0".encode())
+        hasher.update(self.sent)
+        return hasher.digest()[:_DIGEST]
+
+
+class Session:
+    """One request: reads with the rights of its caller, and changes of the branch."""
+
+    def __init__(self, call: IcebergCall, catalog: Catalog, services: Services) -> None:
+        self.call = call
+        self.services = services
+        self._catalog = catalog
+        self._written: dict[str, bytes] = {}
+        self._read_bytes = 0
+        self._has_turn = False
+
+    # -- the names in the request ------------------------------------------------------------------
+
+    @cached_property
+    def _prefix(self) -> Prefix:
+        """The reference and warehouse in the path, and in the parameter of the configuration."""
+        segments = self.call.segments
+        in_path = read(segments.get("ref"), segments.get("prefix"))
+        return with_parameter(in_path, self.call.text("warehouse"))
+
+    @cached_property
+    def warehouse(self) -> Warehouse:
+        """The warehouse that the request names. Raises `UnknownWarehouse`."""
+        return self.services.warehouses.named(self._prefix.warehouse)
+
+    @cached_property
+    def files(self) -> MetadataFiles:
+        """The metadata files of the warehouse."""
+        return self.services.files(self.warehouse)
+
+    @cached_property
+    def target(self) -> targets.Target:
+        """The branch, tag or commit."""
+        return targets.parse_segment(
+            self._prefix.reference or self._catalog.default_branch, self._catalog.default_branch
+        )
+
+    @property
+    def reference_text(self) -> str:
+        """The reference as the prefix names it."""
+        return self._prefix.reference or self._catalog.default_branch
+
+    @property
+    def names_warehouse(self) -> bool:
+        """Whether the request names its warehouse."""
+        return bool(self._prefix.warehouse)
+
+    def header(self, name: bytes) -> str | None:
+        """Returns a header, its values joined to one list; None if there is none."""
+        return ", ".join(self.call.headers(name)) or None
+
+    def body(self, where: str) -> Document:
+        """Returns the body, in the turn of this request if it takes long to compute with.
+
+        Raises `InvalidInput` if it is not a JSON object.
+        """
+        self._begin_turn(len(self.call.sent), _LONG_BODY)
+        found = self.call.json()
+        if not isinstance(found, dict):
+            raise InvalidInput(f"{where}: must be a JSON object")
+        return found
+
+    @property
+    def _branch(self) -> str:
+        return self.target.name or ""
+
+    def may_write_to(self, reference: Reference) -> bool:
+        """Whether requests with this prefix can change the reference: a branch without a hash."""
+        return self.target.is_plain and reference.type is ReferenceType.BRANCH
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def _open(self) -> CallerAccess:
+        return self._catalog.open(self._catalog.repository)
+
+    def state(self) -> State:
+        """Returns the state of the reference now."""
+        reading = self._open().reading
+        return State(reading, targets.read_at(reading, self.target, "The reference"))
+
+    def state_at(self, hash_: str) -> State:
+        """Returns the state of a commit of the reference."""
+        reading = self._open().reading
+        name = self.target.name or ""
+        kind = ReferenceType.BRANCH if name else ReferenceType.DETACHED
+        return State(reading, Reference(kind, name, hash_))
+
+    def identity_of(self, location: str) -> Hashable:
+        """Returns the identity of a metadata file, which changes if a local file does.
+
+        Raises `NoSuchFile` if a local file is missing. Does not look for a remote one.
+        """
+        try:
+            file = self.call.local_file = self.files.local_file(location)
+        except MissingFile:
+            raise NoSuchFile(location) from None
+        return file or self.warehouse.name
+
+    def text(self, location: str, *, committed: bool = True) -> bytes:
+        """Returns the text of a metadata file.
+
+        One that a commit names (`committed`) may come from memory. Raises what `MetadataFiles.read`
+        raises, `NoSuchFile`, and `InvalidInput` if the files of a change are too large together.
+        """
+        if (written := self._written.get(location)) is not None:
+            return written
+        try:
+            text = self.files.read(location, committed=committed)
+        except MissingFile:
+            raise NoSuchFile(location) from None
+        self._read_bytes += len(text)
+        if self._read_bytes > MOST_METADATA:
+            raise InvalidInput(
+                "the metadata files that this request needs have more than"
+                f" {MOST_METADATA // 2**20} MiB together. Hint: change fewer tables at once"
+            )
+        return text
+
+    def head(self, location: str) -> Head:
+        """Returns the head of a metadata file that a commit names; see `text`."""
+        return head_of(self.text(location), location)
+
+    def read(self, location: str, *, committed: bool = True) -> Document:
+        """Returns the document of a metadata file; see `text`."""
+        return self.parsed(self.text(location, committed=committed), location)
+
+    def parsed(self, text: bytes, location: str) -> Document:
+        """Returns the document of a metadata file.
+
+        A large one is parsed in the turn of this request. Raises `InvalidInput`, and `Unavailable`
+        if too many wait.
+        """
+        self._begin_turn(len(text), LARGE)
+        return parsed(text, location)
+
+    def _begin_turn(self, size: int, least: int) -> None:
+        """Waits for the turn of this request if it computes with `least` bytes or more."""
+        if size >= least and not self._has_turn:
+            self.services.large_files.begin(size)
+            self._has_turn = True
+
+    def end_turn(self) -> None:
+        """Lets others read large metadata files: this request needs no document any more."""
+        if self._has_turn:
+            self._has_turn = False
+            self.services.large_files.end()
+
+    # -- access to files ---------------------------------------------------------------------------
+
+    @cached_property
+    def delegation_mode(self) -> str:
+        """How the client gets access to files; empty if it uses its own."""
+        return self.services.delegation.mode(self.header(DELEGATION), self.warehouse)
+
+    def access_to(
+        self,
+        key: ContentKey,
+        content: IcebergTable | None,
+        location: str,
+        mode: str | None = None,
+    ) -> FileAccess:
+        """Returns how the client accesses the files of a table.
+
+        There is none if the metadata file lies outside of the table's location, unless the caller
+        may choose locations. `location` is that of the table. `content` is None if the server has
+        just issued it.
+        """
+        mode = self.delegation_mode if mode is None else mode
+        try:
+            self.check_own_metadata(key, content, location)
+        except LocationRefused:
+            return FileAccess()
+        if not mode:
+            return FileAccess()
+        content_id = None if content is None else content.id
+        table = Table(
+            ref=self.reference_text,
+            key=key,
+            content_id=content_id,
+            location=location,
+            resource=self._resource(key),
+            catalog=client_uri(self.call.scheme, self.header),
+            caller=self.call.who,
+            writable=self.may_commit_to(key, exists=content_id is not None),
+            trusted=self.may_choose_location(key, IcebergTable.type),
+        )
+        return self.services.delegation.access(mode, self.warehouse, table)
+
+    def _resource(self, key: ContentKey) -> str:
+        """Returns the path of a table below the client's catalog."""
+        prefix = announced(self.reference_text, self._prefix.warehouse)
+        namespace = quote("\x1f".join(key.elements[:-1]), safe="")
+        return f"v1/{prefix}/namespaces/{namespace}/tables/{quote(key.elements[-1], safe='')}"
+
+    def new_uuid(self, key: ContentKey) -> str:
+        """Returns the UUID of a new table or view: its content id, and the end of its location."""
+        return self.services.issuer.issue(self._branch, key)
+
+    def has_issued(self, own_uuid: str, key: ContentKey) -> bool:
+        """Whether `new_uuid` created a UUID for a key on this branch."""
+        return self.services.issuer.has_issued(own_uuid, self._branch, key)
+
+    def may_choose_location(self, key: ContentKey, type_: str) -> bool:
+        """Whether the caller may choose the location of a table or view, and register one."""
+        if self.warehouse.choose_locations:
+            return True
+        policy = self._open().policy
+        return policy is not None and policy.may_choose_location(self._branch, key, type_)
+
+    def check_own_metadata(
+        self, key: ContentKey, content: IcebergTable | IcebergView | None, location: str
+    ) -> None:
+        """Raises `LocationRefused` if metadata names a location that does not contain its file.
+
+        Callers who may choose locations are not checked, nor what the server has just made.
+        """
+        if content is not None and not self.may_choose_location(key, content.type):
+            check_own_metadata(location, content.metadata_location)
+
+    def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
+        """Whether the caller may update a table of this key, or create it if it does not exist."""
+        if not self.may_write_to(self.state().reference):
+            return False
+        policy = self._open().policy
+        return policy is None or policy.may_put(self._branch, key, IcebergTable.type, exists=exists)
+
+    def check_may_put(self, state: State, key: ContentKey, content: Content) -> None:
+        """Raises `NotAllowed` if the caller may not put a content of this type on the branch."""
+        self._check_writable(state.reference)
+        self._check_rights(Commit(state.reference.name, [Put(key, content)], CommitMeta("")))
+
+    # -- changing ----------------------------------------------------------------------------------
+
+    def change(self, make: Callable[[State], Proposal]) -> Changed:
+        """Commits what `make` proposes on the state of the branch; returns the states around it.
+
+        `make` raises refusals for the client. It is called again after a lost race.
+        """
+        if (done := self._done_before()) is not None:
+            return done
+        for number in range(1, MOST_TRIES + 1):
+            state = self.state()
+            self._check_writable(state.reference)
+            self._read_bytes = 0
+            try:
+                self._begin_turn(len(self.call.sent), _LONG_BODY)
+                proposal = make(state)
+            finally:
+                self.end_turn()
+            if not proposal.operations:
+                return Changed(state, state)
+            change = self._commit_of(state, proposal)
+            if proposal.content_ids:
+                self.call.submission.choose_content_ids(proposal.content_ids)
+            self._check_rights(change)
+            try:
+                with self._writing(proposal.files):
+                    result = self._submit(change)
+                    if self.call.repeated:
+                        # Another server has carried out this request in the meantime.
+                        return self._replayed(result)
+            except (ReferenceConflict, CommitNotFound):
+                if number == MOST_TRIES:
+                    raise
+            else:
+                return Changed(state, self.state_at(result.reference.hash))
+        raise AssertionError
+
+    def _check_writable(self, reference: Reference) -> None:
+        if not self.may_write_to(reference):
+            kind = "a tag" if reference.type is ReferenceType.TAG else "a commit"
+            raise NotAllowed(
+                f"{self.reference_text} is {kind} and can only be read; name a branch to write"
+            )
+
+    def _commit_of(self, state: State, proposal: Proposal) -> Commit:
+        meta = CommitMeta(proposal.message, properties=_APPLICATION)
+        return Commit(
+            state.reference.name,
+            proposal.operations,
+            merged_with_headers(self.call, meta) or meta,
+            state.reference.hash,
+        )
+
+    def _check_rights(self, change: Commit) -> None:
+        """Raises `NotAllowed` if the caller may not change this, before any file is written."""
+        policy = self._open().policy
+        if policy is not None:
+            policy.before(change)
+
+    @contextmanager
+    def _writing(self, files: Sequence[tuple[str, bytes]]) -> Iterator[None]:
+        """Writes metadata files, and removes them if certainly no commit needs them."""
+        self._written = {}
+        try:
+            for location, text in files:
+                self._written[location] = text
+                self.files.write(location, text)
+        except BaseException:
+            self._remove_written()
+            raise
+        try:
+            yield
+        except OutcomeUnknown:
+            raise
+        except NessieError:
+            # Unexpected errors are not handled: they may occur after the commit.
+            self._remove_written()
+            raise
+
+    def _remove_written(self) -> None:
+        written, self._written = self._written, {}
+        for location in written:
+            self.files.remove(location)
+
+    def _submit(self, change: Commit) -> CommitResult:
+        """Commits together with other writes of the server."""
+
+        def plan(repository: Any) -> Any:
+            return self.call.plan(repository, lambda call: call.submit(change))
+
+        write = Write(_nothing, plan, _raised, begin=(change.branch, self.call.request_id or ""))
+        try:
+            result: CommitResult = self.services.writer.run(write)
+        except OutcomeUnknown as error:
+            found = None
+            with suppress(NessieError):
+                found = self._open().drafting.find_request(error.request_id, branch=change.branch)
+            if found is None:
+                raise
+            return found
+        return result
+
+    # -- repetitions -------------------------------------------------------------------------------
+
+    def once(self, run: Callable[[], Reply]) -> Reply:
+        """Runs a request that writes. Under an idempotency key it happens once."""
+        key, digest = self.call.request_id, self.call.digest
+        if key is None or digest is None:
+            return run()
+        return self.services.idempotency.once(key, digest, self._check_may_write, run)
+
+    def _check_may_write(self) -> None:
+        """Raises `NotAllowed` if the caller may no longer commit to the branch."""
+        self._check_rights(Commit(self._branch, (), CommitMeta("")))
+
+    def _done_before(self) -> Changed | None:
+        """Returns the states around the commit of this very request, None if it was not made.
+
+        Raises `NotAllowed` if its caller may no longer make it.
+        """
+        key = self.call.request_id
+        if key is None or not self.target.is_plain:
+            return None
+        access = self._open()
+        if access.drafting.find_request(key) is None:
+            return None
+        # The operations of a repetition do not count: its digest is that of the request.
+        again = access.drafting.draft(
+            Commit(self._branch, [Unchanged(ContentKey(("any",)))], CommitMeta("")),
+            self.call.submission,
+        )
+        if access.policy is not None:
+            access.policy.on(again)
+        result: CommitResult = again.answer()
+        made = access.drafting.commit_at(f"@{result.reference.hash}")
+        self._check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
+        return self._replayed(result)
+
+    def _replayed(self, result: CommitResult) -> Changed:
+        self._remove_written()
+        after = self.state_at(result.reference.hash)
+        return Changed(after.before(), after)
+
+
+def _nothing() -> None:
+    """The body has been read."""
+
+
+def _raised(error: Exception) -> NoReturn:
+    raise error

@@ -1,0 +1,1 @@
+"""Nessie's REST API."""

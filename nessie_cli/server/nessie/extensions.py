@@ -1,0 +1,217 @@
+"""Extensions to REST v2 (`wire.extensions`), for clients that request them by header."""
+
+from __future__ import annotations
+
+from itertools import dropwhile
+from typing import Any
+
+from msgspec import Struct
+
+from nessie_cli import model
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import MergeResult
+from nessie_cli.repository.changes import PutSettings, RenameReference
+from nessie_cli.server.http.streams import Listing, listing
+from nessie_cli.server.nessie.listings import MOST_COMMITS, token_start
+from nessie_cli.server.nessie.paging import Page, limit
+from nessie_cli.server.pipeline.call import Answer, Call
+from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, NoRoute
+from nessie_cli.server.pipeline.targets import Target, expected, named, parse_segment
+from nessie_cli.wire.commits import LogEntry
+from nessie_cli.wire.contents import Key
+from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
+from nessie_cli.wire.merges import BareMerge, MergeOfOurs
+from nessie_cli.wire.references import CommitOutcome, ReflogEntry
+from nessie_cli.wire.rest import LogResponseOfOurs, ReflogResponse, SingleReference
+from nessie_cli.wire.scalars import Json
+from nessie_cli.wire.validation import checked
+
+LARGEST_REFLOG_PAGE = 20_000
+"""The limit of a page, because each page of a reflog reads those before it again."""
+
+
+def is_ours(call: Call) -> bool:
+    """Returns whether the client requests the extensions."""
+    return call.is_ours
+
+
+def announcement(call: Call) -> Json:
+    """The additional properties of the configuration."""
+    return {"additionalProperties": {ANNOUNCED: VERSION}} if is_ours(call) else {}
+
+
+def expected_or_head(call: Call, target: Target) -> str | None:
+    """The expected hash of a commit, merge or transplant.
+
+    Our client may leave it out: None, for HEAD at that time.
+    """
+    return None if is_ours(call) and target.is_plain else expected(call.repository, target)
+
+
+def wants_dry_run(call: Call, body: Any) -> bool:
+    """Whether a commit is a dry run."""
+    return is_ours(call) and isinstance(body, dict) and body.get("isDryRun") is True
+
+
+def merge_answer(call: Call, result: MergeResult) -> Answer:
+    """The answer to a merge or transplant.
+
+    Contents are left to the routes for contents, and to their rules.
+    """
+    return Answer((MergeOfOurs if is_ours(call) else BareMerge).of(result))
+
+
+def accepts_any_order(call: Call, body: Any) -> bool:
+    """Whether the commits of a transplant need not be neighbours."""
+    return is_ours(call) and isinstance(body, dict) and body.get(ANY_ORDER) is True
+
+
+def message_given(call: Call, body: Any) -> str:
+    """The message of a new tag; "" if there is none."""
+    message = body.get(MESSAGE, "") if is_ours(call) and isinstance(body, dict) else ""
+    if not isinstance(message, str):
+        raise InvalidInput(f"{MESSAGE}: must be a string")
+    return message
+
+
+# -- reading -------------------------------------------------------------------------------------
+def log_of_key(call: Call, start: str) -> Answer | None:
+    """A page of the commits of one key, which a filter finds only by reading all commits.
+
+    None if a whole log is requested.
+    """
+    key = call.key("key") if is_ours(call) else None
+    if key is None:
+        return None
+    page_token = call.text("page-token")
+    if page_token:
+        start = token_start(call, page_token)
+    entries = call.repository.log_of_key(f"@{start}", key, operations=call.fetches_all())
+    most = min(limit(call.number("max-records")) or MOST_COMMITS, MOST_COMMITS)
+    return Answer(log_page(Page(entries, most, lambda found: found.hash)))
+
+
+def log_page(found: Page[model.LogEntry]) -> Listing:
+    """A page of a log with the height of each commit."""
+    return listing(LogResponseOfOurs, map(LogEntry.of, found), found.token, search=found.search())
+
+
+def get_divisions(call: Call) -> Answer:
+    """The last key of each part of a state but the last, so that parts can be read in parallel."""
+    _require_extensions(call)
+    repository, most = call.repository, call.number("most")
+    if most is None:
+        raise InvalidInput("most: is missing (the maximum number of keys in a part)")
+    found = repository.divisions(f"@{call.text('at')}", most, prefix=call.key("prefix-key"))
+    return Answer({"divisions": list(map(Key.of, found or ()))})
+
+
+# -- references ----------------------------------------------------------------------------------
+def get_caller(call: Call) -> Answer:
+    """The authenticated caller: empty for an anonymous one, null if nobody is authenticated."""
+    _require_extensions(call)
+    return Answer({"name": call.caller})
+
+
+def get_reflog(call: Call) -> Answer:
+    """A page of the moves of one reference, of the changes of one setting, or of all entries."""
+    _require_extensions(call)
+    entries, token = call.repository.reflog(call.text("ref")), call.text("page-token")
+    if token:
+        entries = dropwhile(lambda entry: str(entry.number) != token, entries)
+    most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
+    found = Page(entries, most, lambda entry: str(entry.number))
+    return Answer(
+        listing(ReflogResponse, map(ReflogEntry.of, found), found.token, search=found.search())
+    )
+
+
+def get_messages(call: Call) -> Answer:
+    """The messages of those tags that have one."""
+    _require_extensions(call)
+    return Answer({"messages": call.repository.messages(call.texts("ref"))})
+
+
+def post_rename(call: Call) -> Answer:
+    """Rename a reference in one step."""
+    _require_extensions(call)
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    if target.name is None:
+        raise InvalidInput("A branch or a tag must be named.")
+    found = named(call.repository, target.name)
+    new = call.text("name") or ""
+    return Answer(
+        SingleReference.of(
+            call.submit(RenameReference(found.name, new, expected(call.repository, target)))
+        )
+    )
+
+
+# -- requests and settings -----------------------------------------------------------------------
+def get_request(call: Call) -> Answer:
+    """The result of the write with a request id."""
+    _require_extensions(call)
+    found = call.repository.find_request(call.segments["request"])
+    return Answer({"result": None if found is None else CommitOutcome.of(found)})
+
+
+class _Settings(Struct):
+    settings: dict[str, str | None]
+
+
+def settings_asked(call: Call) -> bool:
+    """Whether a request for configuration objects is for the settings of the repository."""
+    return is_ours(call) and call.texts("type") == [SETTINGS]
+
+
+def get_settings(call: Call) -> Answer:
+    """The settings, as a configuration object."""
+    return Answer(
+        {"configs": [{"type": SETTINGS, "settings": dict(call.repository.config().settings)}]}
+    )
+
+
+def settings_given(call: Call, body: Any) -> Json | None:
+    """The settings in the body of an update; None if it is of another configuration object."""
+    config = body.get("config") if isinstance(body, dict) else None
+    return (
+        config
+        if is_ours(call) and isinstance(config, dict) and config.get("type") == SETTINGS
+        else None
+    )
+
+
+def put_settings(call: Call, config: Json) -> Answer:
+    """Set or remove settings; answers their previous values."""
+    settings = checked(_Settings, config, "config").settings
+    previous = call.submit(PutSettings(settings))
+    return Answer({"previous": {"type": SETTINGS, "settings": previous}})
+
+
+def _require_extensions(call: Call) -> None:
+    if not is_ours(call):
+        raise NoRoute(())
+
+
+EXTENSIONS = (
+    Endpoint("GET", "/api/v2/caller", get_caller, doc=Doc("The authenticated caller")),
+    Endpoint(
+        "GET", "/api/v2/divisions", get_divisions, cacheable=True, doc=Doc("Parts of a state")
+    ),
+    Endpoint("GET", "/api/v2/messages", get_messages, cacheable=True, doc=Doc("Messages of tags")),
+    Endpoint("GET", "/api/v2/reflog", get_reflog, cacheable=True, doc=Doc("Moves of references")),
+    Endpoint(
+        "GET",
+        "/api/v2/requests/{request}",
+        get_request,
+        cacheable=True,
+        doc=Doc("The result of a write"),
+    ),
+    Endpoint(
+        "POST", "/api/v2/trees/{ref}/rename", post_rename, WRITES, doc=Doc("Rename a reference")
+    ),
+)
+"""The endpoints of the extensions.
+
+They are not in the OpenAPI document, which describes what every client may use.
+"""

@@ -1,0 +1,187 @@
+"""The listings of both versions of the API, filtered and divided into pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+from math import inf
+from typing import Any
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import (
+    ContentKey,
+    DiffEntry,
+    Entry,
+    KeyRange,
+    LogEntry,
+    Reference,
+    ReferenceType,
+)
+from nessie_cli.server.nessie.paging import (
+    HELD,
+    Filter,
+    Page,
+    from_token,
+    key_from_token,
+    key_token,
+    limit,
+    page,
+    token,
+)
+from nessie_cli.server.pipeline.call import Call
+from nessie_cli.server.pipeline.targets import Target, commit, parse_spec
+from nessie_cli.wire import keys
+from nessie_cli.wire.extensions import WHOLE
+
+MOST_COMMITS = 250
+"""The largest and default page of a log."""
+
+
+def filter_of(call: Call, kind: str, held: float = HELD) -> Filter[Any] | None:
+    """Returns the parameter `filter`, or None.
+
+    It is compiled even if there is nothing to filter.
+    """
+    text = call.text("filter")
+    if not text:
+        return None
+    from nessie_cli.wire.filters import FilterKind, compile_filter
+
+    return Filter(compile_filter(FilterKind(kind), text), call.filter_seconds, held)
+
+
+def references(call: Call, records: int | None, page_token: str | None) -> Page[Reference]:
+    """Returns a page of references."""
+    metadata = call.fetches_all()
+    # References may move between two readings, so all that pass are kept.
+    filter_ = filter_of(call, "references", held=inf)
+    return page(
+        lambda: _references(call, page_token, metadata=metadata),
+        limit(records),
+        lambda found: token(f"{found.type.value}/{found.name}"),
+        filter_,
+    )
+
+
+def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterator[Reference]:
+    """Yields the references from a page on. A token names the kind too, because it may be gone."""
+    kind, between, name = (
+        (ReferenceType.BRANCH.value, "/", "")
+        if page_token is None
+        else from_token(page_token).partition("/")
+    )
+    if not between:
+        raise InvalidInput("Invalid token string representation")
+    if kind == ReferenceType.BRANCH:
+        yield from call.repository.references(ReferenceType.BRANCH, start=name, metadata=metadata)
+        name = ""
+    yield from call.repository.references(ReferenceType.TAG, start=name, metadata=metadata)
+
+
+def log(call: Call, start: str, oldest: str | None, records: int | None) -> Page[LogEntry]:
+    """Returns a page of the log from a commit on; the oldest commit ends it, filtered or not."""
+    operations = call.fetches_all()
+    filter_ = filter_of(call, "log")
+    most = min(limit(records) or MOST_COMMITS, MOST_COMMITS)
+
+    def read() -> Iterable[LogEntry]:
+        entries = call.repository.log(f"@{start}", operations=operations)
+        return _until(entries, oldest) if oldest else entries
+
+    return page(read, most, lambda found: found.hash, filter_)
+
+
+def _until(entries: Iterable[LogEntry], oldest: str) -> Iterator[LogEntry]:
+    for entry in entries:
+        yield entry
+        if entry.hash == oldest:
+            return
+
+
+def token_start(call: Call, page_token: str) -> str:
+    """Returns the commit that the token of a log names."""
+    return commit(call.repository, parse_spec(page_token, "page token"), "Token pagination hash")
+
+
+def oldest_of(text: str | None) -> Target | None:
+    """Returns the commit that ends a log; an empty text is HEAD."""
+    if text is None:
+        return None
+    return parse_spec(text, "limit-hash") if text else Target(None)
+
+
+def key_range(call: Call) -> KeyRange:
+    """Returns the parameters `key`, `min-key`, `max-key` and `prefix-key`."""
+    wanted = [keys.decode(text) for text in call.texts("key")]
+    found = KeyRange(
+        keys=tuple(key for key in wanted if key.elements) if wanted else None,
+        minimum=call.key("min-key"),
+        maximum=call.key("max-key"),
+        prefix=call.key("prefix-key"),
+    )
+    if found.prefix is not None and (found.minimum is not None or found.maximum is not None):
+        raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
+    if found.minimum is not None and found.maximum is not None and found.minimum > found.maximum:
+        raise InvalidInput("'to' must be greater than 'from'")
+    return found
+
+
+def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, ContentKey | None]:
+    """Returns the range from a page on, and the prefix to be filtered, which allows no bounds."""
+    start = key_from_token(page_token) if page_token else None
+    if start is None:
+        return wanted, None
+    if not start.elements:
+        return KeyRange(keys=()), None
+    minimum = max(start, wanted.minimum) if wanted.minimum else start
+    return KeyRange(keys=wanted.keys, minimum=minimum, maximum=wanted.maximum), wanted.prefix
+
+
+def entries(
+    call: Call,
+    at: Reference,
+    wanted: KeyRange,
+    *,
+    records: int | None,
+    page_token: str | None,
+    content: bool = False,
+) -> Page[Entry]:
+    """Returns a page of keys."""
+    filter_ = filter_of(call, "entries")
+    rest, prefix = from_page(wanted, page_token)
+
+    def read() -> Iterable[Entry]:
+        items = call.repository.entries(f"@{at.hash}", rest, content=content)
+        return (
+            items
+            if prefix is None
+            else takewhile(lambda entry: entry.key.starts_with(prefix), items)
+        )
+
+    return page(read, limit(records), lambda found: key_token(found.key), filter_)
+
+
+def differences(
+    call: Call,
+    before: Reference,
+    after: Reference,
+    wanted: KeyRange,
+    *,
+    records: int | None = None,
+    page_token: str | None = None,
+) -> Page[DiffEntry]:
+    """Returns a page of a diff."""
+    filter_ = filter_of(call, "diff")
+    rest, prefix = from_page(wanted, page_token)
+
+    def read() -> Iterable[DiffEntry]:
+        # The first page is refused for all.
+        whole = page_token is None and call.is_ours and call.flag(WHOLE)
+        items = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest, whole=whole)
+        return (
+            items
+            if prefix is None
+            else takewhile(lambda entry: entry.key.starts_with(prefix), items)
+        )
+
+    return page(read, limit(records), lambda found: key_token(found.key), filter_)

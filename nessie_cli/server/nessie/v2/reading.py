@@ -1,0 +1,185 @@
+"""API v2: history, entries, diff, contents, recent changes."""
+
+from __future__ import annotations
+
+from itertools import islice, starmap
+
+from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
+from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
+from nessie_cli.server.http.streams import listing
+from nessie_cli.server.nessie import listings
+from nessie_cli.server.nessie.changes import former_heads
+from nessie_cli.server.nessie.extensions import is_ours, log_of_key, log_page
+from nessie_cli.server.nessie.v2.references import plain_name
+from nessie_cli.server.pipeline.call import Answer, Call
+from nessie_cli.server.pipeline.targets import Target, parse_segment, read_at
+from nessie_cli.wire import keys, rest
+from nessie_cli.wire.commits import CommitMeta
+from nessie_cli.wire.contents import content_struct
+from nessie_cli.wire.decode import decode_requested_keys
+from nessie_cli.wire.entries import BareDiffEntry, BareEntry
+from nessie_cli.wire.references import reference_struct
+
+MOST_SCANNED = 1000
+"""The most commits that recent changes look through."""
+
+
+def _at(call: Call, name: str = "ref", what: str = "Expected hash") -> Reference:
+    return read_at(call.repository, parse_segment(call.segments[name], call.default_branch), what)
+
+
+def get_history(call: Call) -> Answer:
+    """Returns a page of the log."""
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    start = read_at(call.repository, target, "Youngest hash").hash
+    if (answer := log_of_key(call, start)) is not None:
+        return answer
+    oldest = listings.oldest_of(call.text("limit-hash"))
+    limit = None if oldest is None else _oldest(call, target, oldest)
+    page_token = call.text("page-token")
+    if page_token:
+        start = listings.token_start(call, page_token)
+    found = listings.log(call, start, limit, call.number("max-records"))
+    return Answer(
+        log_page(found)
+        if is_ours(call)
+        else listing(
+            rest.LogResponse,
+            map(call.pieces.log_entry, found),
+            found.token,
+            search=found.search(),
+        )
+    )
+
+
+def _oldest(call: Call, start: Target, oldest: Target) -> str:
+    """Returns the hash of the oldest commit of a log. It need not exist without relative parts."""
+    if oldest.hash is not None and not oldest.steps:
+        return oldest.hash.lower()
+    return read_at(
+        call.repository,
+        Target(start.name if oldest.hash is None else None, oldest.hash, oldest.steps),
+        "Oldest hash",
+    ).hash
+
+
+def get_entries(call: Call) -> Answer:
+    """Returns a page of keys."""
+    wanted = listings.key_range(call)
+    at = _at(call)
+    found = listings.entries(
+        call,
+        at,
+        wanted,
+        records=call.number("max-records"),
+        page_token=call.text("page-token"),
+        content=call.flag("content"),
+    )
+    return Answer(
+        listing(
+            rest.EntriesResponse,
+            map(BareEntry.of, found),
+            found.token,
+            at,
+            search=found.search(),
+        )
+    )
+
+
+def get_diff(call: Call) -> Answer:
+    """Returns a page of a diff."""
+    wanted = listings.key_range(call)
+    before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
+    found = listings.differences(
+        call,
+        before,
+        after,
+        wanted,
+        records=call.number("max-records"),
+        page_token=call.text("page-token"),
+    )
+    return Answer(
+        listing(
+            rest.DiffResponse,
+            map(BareDiffEntry.of, found),
+            found.token,
+            before,
+            after,
+            search=found.search(),
+        )
+    )
+
+
+def get_content(call: Call) -> Answer:
+    """Returns a content."""
+    key = call.path_key("key")
+    if not key.elements:
+        raise InvalidInput("getContent.key.elements: size must be between 1 and 2147483647")
+    at = _at(call)
+    found = call.repository.contents(f"@{at.hash}", [key]).get(key)
+    if found is None:
+        raise content_not_found(key, at.name or f"DETACHED@{at.hash}")
+    return Answer(rest.ContentResponse(content_struct(found), reference_struct(at)))
+
+
+def content_not_found(key: ContentKey, where: str) -> ContentNotFound:
+    """Returns the error for a key without content; `where` is the reference in its message."""
+    return ContentNotFound(
+        f"Could not find content for key '{key.plain}' in reference '{where}'.", key
+    )
+
+
+def get_contents(call: Call) -> Answer:
+    """Returns several contents, their keys in the query."""
+    return _contents(call, [keys.decode(text) for text in call.texts("key")])
+
+
+def post_contents(call: Call) -> Answer:
+    """Returns several contents, their keys in the body."""
+    return _contents(call, decode_requested_keys(call.needed_json("getMultipleContents.request")))
+
+
+def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
+    at = _at(call)
+    found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
+    return Answer(
+        rest.GetMultipleContentsResponse(
+            list(starmap(rest.ContentOfKey.of, found.items())), reference_struct(at)
+        )
+    )
+
+
+# -- recent changes ------------------------------------------------------------------------------
+def get_recent_changes(call: Call) -> Answer:
+    """Returns the recent positions of a reference, and whether its commits are intact."""
+    reference = call.repository.reference(plain_name(call, "a reference history"))
+    scanned = min(call.number("scan-commits") or 0, MOST_SCANNED)
+    return Answer(
+        rest.ReferenceHistoryResponse(
+            reference_struct(reference),
+            _state(call, reference.hash),
+            [_state(call, hash_) for hash_ in former_heads(call.repository, reference)],
+            _scan(call, reference.hash, scanned) if scanned > 0 else "NOT_CHECKED",
+        )
+    )
+
+
+def _state(call: Call, hash_: str) -> rest.ReferenceState:
+    consistency, meta = "COMMIT_CONSISTENT", None
+    if hash_ != NO_ANCESTOR:
+        try:
+            entry = call.repository.commit_at(f"@{hash_}")
+            meta = CommitMeta.of(entry.meta)
+        except DamagedObject:
+            consistency = "COMMIT_INCONSISTENT"
+    return rest.ReferenceState(hash_, consistency, meta)
+
+
+def _scan(call: Call, hash_: str, commits: int) -> str:
+    """Reads commits with their operations, and the keys of the newest."""
+    try:
+        for _ in islice(call.repository.log(f"@{hash_}", operations=True), commits):
+            pass
+    except DamagedObject:
+        return "COMMIT_INCONSISTENT"
+    return "COMMIT_CONSISTENT"

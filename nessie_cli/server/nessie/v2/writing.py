@@ -1,0 +1,269 @@
+"""API v2: commit, merge, transplant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import Any
+
+from msgspec import structs
+
+from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    CommitResult,
+    MergeBehavior,
+    MergeDetail,
+    MergeResult,
+    Operation,
+    Reference,
+    ReferenceType,
+)
+from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
+from nessie_cli.server.nessie.extensions import (
+    accepts_any_order,
+    expected_or_head,
+    is_ours,
+    merge_answer,
+    wants_dry_run,
+)
+from nessie_cli.server.pipeline.call import Answer, Call
+from nessie_cli.server.pipeline.commit_meta import merged_with_headers
+from nessie_cli.server.pipeline.targets import (
+    DETACHED,
+    Target,
+    absolute,
+    commit,
+    named,
+    parse_segment,
+    parse_spec,
+)
+from nessie_cli.wire.bodies import MISSPELT
+from nessie_cli.wire.decode import (
+    MergeBody,
+    TransplantBody,
+    decode_merge,
+    decode_operations,
+    decode_transplant,
+)
+from nessie_cli.wire.references import BareCommit, CommitOutcome
+
+
+def branch_of(call: Call, target: Target, verb: str) -> Reference:
+    """Returns the branch that a request writes to."""
+    found = (
+        named(call.repository, target.name)
+        if target.name is not None and target.name != DETACHED
+        else None
+    )
+    if found is None or found.type is not ReferenceType.BRANCH:
+        raise InvalidInput(f"Reference to {verb} into must be a branch.")
+    return found
+
+
+def commit_to(call: Call, target: Target, write: Callable[[str], CommitResult]) -> CommitResult:
+    """Writes to the branch of a request. If that fails, a missing branch is reported first."""
+    name = target.name
+    if name is None or name in (DETACHED, "-"):
+        name = branch_of(call, target, "commit").name
+    try:
+        return write(name)
+    # The verb looks the branch up. Doing so before would cost every commit one more read.
+    except (InvalidInput, NotFound):
+        branch_of(call, target, "commit")
+        raise
+    except NotAllowed:
+        # A caller who may not view the branch gets all missing permissions reported.
+        with suppress(NotAllowed):
+            branch_of(call, target, "commit")
+        raise
+
+
+def merge_body(value: Any) -> Any:
+    """Returns the body of a merge or transplant.
+
+    Raises for misspelt flags of the original's examples, before something is merged for real.
+    """
+    for wrong in MISSPELT.keys() & value.keys() if isinstance(value, dict) else ():
+        raise InvalidInput(f"{wrong}: is not an attribute; write {MISSPELT[wrong]}")
+    return value
+
+
+def post_commit(call: Call) -> Answer:
+    """Commits."""
+    body = call.decoded(partial(_decode_commit, call))
+    if body is None:
+        raise InvalidInput("commitMultipleOperations.operations: must not be null")
+    meta, operations, dry_run = body
+    target = parse_segment(call.segments["ref"], call.default_branch)
+
+    def write(branch: str) -> CommitResult:
+        where = expected_or_head(call, target)
+        whole = merged_with_headers(call, meta) or meta
+        committed: CommitResult = call.submit(Commit(branch, operations, whole, where, dry_run))
+        return committed
+
+    result = commit_to(call, target, write)
+    return Answer((CommitOutcome if is_ours(call) else BareCommit).of(result))
+
+
+def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], bool]:
+    meta, operations = decode_operations(body, allow_unknown=is_ours(call))
+    return meta, operations, wants_dry_run(call, body)
+
+
+def post_merge(call: Call) -> Answer:
+    """Merges."""
+    body = decode_merge(merge_body(call.needed_json("mergeRefIntoBranch.merge")))
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    result = merge(call, target, body, merged_with_headers(call, body.meta))
+    return merge_answer(call, result)
+
+
+def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
+    """Merges according to a body. A conflict is a result if the body says so."""
+    if body.source != DETACHED:
+        named(call.repository, body.source)
+    branch = branch_of(call, target, "merge")
+    where = expected_or_head(call, target)
+    spec = Target(None) if body.source_hash is None else parse_spec(body.source_hash, "fromHash")
+    source_hash = commit(call.repository, spec, "Source hash")
+    source = "" if body.source == DETACHED else body.source
+    options = MergeOptions(
+        meta=meta,
+        behaviors=body.behaviors,
+        default_behavior=body.default_behavior,
+        per_key=not body.per_content,
+        unrelated=body.unrelated,
+        expected_hash=where,
+        dry_run=body.dry_run,
+    )
+    if unused := _unused_drops(call, body, branch, source_hash):
+        # Conflicts of namespaces are reported first.
+        with suppress(MergeConflict):
+            call.submit(
+                Merge(
+                    branch.name, f"{source}@{source_hash}", structs.replace(options, dry_run=True)
+                )
+            )
+        names = ", ".join(unused)
+        raise InvalidInput(
+            "Not all merge key behaviors specified in the request have been used. The following"
+            f" keys were not used: [{names}]"
+        )
+    try:
+        return _with_untouched(
+            call,
+            call.submit(Merge(branch.name, f"{source}@{source_hash}", options)),
+            body,
+            source_hash,
+        )
+    except MergeConflict as conflict:
+        result = _with_untouched(call, conflict.result, body, source_hash)
+        if body.conflict_as_result:
+            return result
+        raise MergeConflict(conflict.message, conflict.conflicts, result) from None
+
+
+def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> list[str]:
+    """Returns the keys to drop that neither the source nor the merge base has.
+
+    A repository ignores them; for the API they are an error.
+    """
+    asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
+    if not asked or body.per_content:
+        return []
+    base = call.repository.merge_base(f"@{branch.hash}", f"@{source_hash}")
+    if base in (source_hash, NO_ANCESTOR):
+        return []
+    there = {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)}
+    return [key.plain for key in asked if key not in there]
+
+
+def _with_untouched(
+    call: Call, result: MergeResult, body: MergeBody, source_hash: str
+) -> MergeResult:
+    """Returns the answer of a merge that drops keys, with each key of source or merge base."""
+    base = result.common_ancestor
+    if base is None or base == source_hash or body.per_content:
+        return result
+    if body.default_behavior is MergeBehavior.DROP:
+        kept = {one.key for one in body.behaviors if one.behavior is not MergeBehavior.DROP}
+        dropped = {
+            entry.key for at in (base, source_hash) for entry in call.repository.entries(f"@{at}")
+        } - kept
+    else:
+        asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
+        dropped = (
+            {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)}
+            if asked
+            else set()
+        )
+    missing = sorted(dropped - {detail.key for detail in result.details})
+    return structs.replace(
+        result,
+        details=(*result.details, *(MergeDetail(key, MergeBehavior.DROP) for key in missing)),
+    )
+
+
+def post_transplant(call: Call) -> Answer:
+    """Transplants."""
+    document = call.needed_json("transplantCommitsIntoBranch.transplant")
+    body = decode_transplant(merge_body(document))
+    target = parse_segment(call.segments["ref"], call.default_branch)
+    meta = merged_with_headers(
+        call, body.meta or (None if body.message is None else CommitMeta(body.message))
+    )
+    result = transplant(call, target, body, meta, any_order=accepts_any_order(call, document))
+    return merge_answer(call, result)
+
+
+def transplant(
+    call: Call,
+    target: Target,
+    body: TransplantBody,
+    meta: CommitMeta | None,
+    *,
+    any_order: bool = False,
+) -> MergeResult:
+    """Transplants according to a body."""
+    if body.source != DETACHED:
+        named(call.repository, body.source)
+    branch = branch_of(call, target, "transplant")
+    where = expected_or_head(call, target)
+    specs = [parse_spec(text, "hashesToTransplant") for text in body.hashes]
+    for spec in specs:
+        absolute(spec, "Hash to transplant")
+    hashes = [commit(call.repository, spec, "Hash to transplant") for spec in specs]
+    options = MergeOptions(
+        meta=_overridden(call, hashes[0], meta) if meta is not None and len(hashes) == 1 else None,
+        behaviors=body.behaviors,
+        default_behavior=body.default_behavior,
+        per_key=not body.per_content,
+        any_order=any_order,
+        expected_hash=where,
+        dry_run=body.dry_run,
+    )
+    try:
+        result: MergeResult = call.submit(Transplant(branch.name, hashes, options))
+    except MergeConflict as conflict:
+        if body.conflict_as_result:
+            return conflict.result  # type: ignore[no-any-return]
+        raise
+    return result
+
+
+def _overridden(call: Call, hash_: str, meta: CommitMeta) -> CommitMeta:
+    """Returns the metadata of the only transplanted commit, with the changes of the request."""
+    if is_ours(call):
+        return meta
+    original = call.repository.commit_at(f"@{hash_}").meta if hash_ != NO_ANCESTOR else meta
+    return CommitMeta(
+        message=meta.message or original.message,
+        authors=meta.authors or original.authors,
+        signed_off_by=meta.signed_off_by or original.signed_off_by,
+        author_time=meta.author_time or original.author_time,
+        properties=meta.properties or original.properties,
+    )

@@ -1,0 +1,1 @@
+"""Pages: the manual, health, metrics and OpenAPI."""

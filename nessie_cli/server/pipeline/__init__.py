@@ -1,0 +1,1 @@
+"""The pipeline that answers every request, and what its handlers get."""

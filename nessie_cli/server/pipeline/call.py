@@ -1,0 +1,331 @@
+"""A request and its answer for handlers, without HTTP library and JSON text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from urllib.parse import parse_qsl
+
+from nessie_cli.errors import InvalidInput, MergeConflict
+from nessie_cli.model import ContentKey
+from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
+from nessie_cli.repository.changes import Change
+from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.group_commit import Planned
+from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.store_repository import StoreRepository
+from nessie_cli.server.auth.access import CallerAccess, Catalog
+from nessie_cli.server.auth.locations import check_locations
+from nessie_cli.server.http.json_body import read_json
+from nessie_cli.wire import keys
+from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
+from nessie_cli.wire.large_json import MOST_VALUES
+from nessie_cli.wire.validation import lenient
+
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.metadata_files import LocalFile
+    from nessie_cli.server.http.messages import Reply
+
+A = TypeVar("A")
+
+_INT32 = range(-(2**31), 2**31)
+_DIGITS = 11
+_OURS = HEADER.lower().encode()
+_REQUEST_HEADER = REQUEST_HEADER.lower().encode()
+_REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
+MOST_PARAMETERS = 2000
+"""The most query parameters of a request, which are read on the event loop."""
+
+
+class Answer(NamedTuple):
+    """The result of a handler: a JSON value, or no body (status 204)."""
+
+    body: Any
+    status: int = 200
+
+
+NO_CONTENT = Answer(None, 204)
+
+
+class UnreadableParameter(InvalidInput):
+    """A query parameter of the wrong type.
+
+    The original's web framework answers 404, and so do we.
+    """
+
+    status = 404
+
+
+class KeyTooLong(InvalidInput):
+    """A content key in a path that is longer than any valid one, so there is no such content."""
+
+    status = 404
+
+
+class Call:
+    """A request: its path segments, query parameters, headers and body.
+
+    Raises `InvalidInput` for invalid ones.
+    """
+
+    checks_locations = True
+    """Whether locations are checked on the draft, because the handler does not read metadata."""
+    most_values = MOST_VALUES
+    """The most JSON values of the body."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        segments: Mapping[str, str],
+        query: str,
+        headers: Iterable[tuple[bytes, bytes]],
+        body: bytes = b"",
+    ) -> None:
+        self._catalog = catalog
+        self._access: CallerAccess | None = None
+        self._draft: Draft[Any] | None = None
+        self.repeated = False
+        """Whether the write of this request was committed before."""
+        self.default_branch = catalog.default_branch
+        self.pieces = catalog.pieces
+        self.filter_seconds = catalog.filter_seconds
+        self.segments = segments
+        self._query = query
+        self._headers = headers
+        self.is_ours = _OURS in dict(headers)
+        """Whether our own client sent the request (`wire.extensions`)."""
+        self.body = body
+        self.local_file: LocalFile | None = None
+        """The local file on which the answer depends, and which another program may delete."""
+        self._json: Any = _UNREAD
+        self._decoded: Any = _UNREAD
+
+    # -- the repository ---------------------------------------------------------------------------
+    @property
+    def repository(self) -> ReadableRepository:
+        """The repository as the caller may read it."""
+        return self._opened.reading
+
+    @property
+    def caller(self) -> str | None:
+        """The authenticated caller; see `CallerAccess`."""
+        return self._opened.caller
+
+    @property
+    def _opened(self) -> CallerAccess:
+        if self._access is None:
+            self._access = self._catalog.open(self._catalog.repository)
+        return self._access
+
+    def answer(self, handler: Callable[[Any], Any]) -> Answer | Reply:
+        """Returns the answer of a handler."""
+        with lenient():
+            answer: Answer | Reply = handler(self)
+        return answer
+
+    def plan(self, repository: StoreRepository, handle: Callable[[Call], A]) -> Planned[A]:
+        """Handles the request on a repository, and returns the answer with its draft.
+
+        The handler only reads and drafts. It is called again on a newer state if the draft is
+        stale.
+        """
+        if self.request_id is not None:
+            repository = repository.before_request(self.request_id)
+        self._access = self._catalog.open(repository)
+        self._draft = None
+        answer = handle(self)
+        return Planned(answer, self._draft)
+
+    def submit(self, change: Change[A]) -> A:
+        """Drafts and checks the change of a request, and returns its answer.
+
+        The change is committed after the handler has returned.
+        """
+        assert self._access is not None, "a handler that writes is called by `plan`"
+        policy, drafting = self._access.policy, self._access.drafting
+        if policy is not None:
+            policy.before(change)
+        draft = drafting.draft(change, self.submission)
+        self.repeated = draft.repeated
+        if policy is not None:
+            policy.on(draft)
+        if self._catalog.locations and self.checks_locations:
+            check_locations(draft, self._catalog.locations, policy)
+        try:
+            answer = draft.answer()
+        except MergeConflict as conflict:
+            raise (
+                conflict if policy is None else policy.shown_conflict(change, conflict)
+            ) from None
+        if draft.write is not None or not draft.exact:
+            self._draft = draft
+        return answer if policy is None else policy.shown(change, answer)
+
+    @cached_property
+    def submission(self) -> Submission:
+        """The submission of the write of this request, over all its drafts."""
+        return Submission(self.request_id)
+
+    @cached_property
+    def request_id(self) -> str | None:
+        """The request id of the write, which happens once."""
+        given = self.headers(_REQUEST_HEADER) if self.is_ours else []
+        if given and not _REQUEST_ID.fullmatch(given[0]):
+            raise InvalidInput(
+                f"{REQUEST_HEADER}: must be 1 to 100 printable characters without spaces"
+            )
+        return given[0] if given else None
+
+    @property
+    def begin(self) -> tuple[str, str] | None:
+        """The reference in the path and the request id or "": what the plan reads first."""
+        name = self.segments.get("ref", "").partition("@")[0]
+        return (
+            (self.default_branch if name == "-" else name, self.request_id or "") if name else None
+        )
+
+    # -- query ------------------------------------------------------------------------------------
+    @cached_property
+    def parameters(self) -> dict[str, list[str]]:
+        """The values of each query parameter."""
+        found: dict[str, list[str]] = {}
+        for name, value in _fields(self._query) if self._query else ():
+            found.setdefault(name, []).append(value)
+        return found
+
+    def texts(self, name: str) -> list[str]:
+        """Returns every value of a parameter."""
+        return self.parameters.get(name, [])
+
+    def text(self, name: str) -> str | None:
+        """Returns the first value of a parameter, or None."""
+        values = self.parameters.get(name)
+        return values[0] if values else None
+
+    def number(self, name: str) -> int | None:
+        """Returns an integer of 32 bits."""
+        text = self.text(name)
+        if not text:
+            return None
+        digits = text.removeprefix("-").removeprefix("+")
+        if not (
+            digits.isascii() and digits.isdigit() and len(digits) < _DIGITS and int(text) in _INT32
+        ):
+            raise UnreadableParameter(f"{name}: must be a 32-bit integer, not {text!r}")
+        return int(text)
+
+    def flag(self, name: str) -> bool:
+        """Returns a truth value; everything but `true` is false."""
+        return (self.text(name) or "").lower() == "true"
+
+    def fetches_all(self) -> bool:
+        """Returns the parameter `fetch`: MINIMAL (the default) or ALL."""
+        text = self.text("fetch")
+        if text not in (None, "", "MINIMAL", "ALL"):
+            raise UnreadableParameter(f"fetch: must be MINIMAL or ALL, not {text!r}")
+        return text == "ALL"
+
+    def key(self, name: str) -> ContentKey | None:
+        """Returns a content key in any of its encodings, or None if it is missing or empty."""
+        text = self.text(name)
+        key = None if text is None else keys.decode(text)
+        return key if key is not None and key.elements else None
+
+    def path_key(self, name: str) -> ContentKey:
+        """Returns the content key of a path segment, possibly without elements."""
+        text = self.segments[name]
+        elements = keys.decode_elements(text)
+        if len(elements) > MAX_ELEMENTS or (
+            2 * len(text) > MAX_LENGTH
+            and len("".join(elements).encode("utf-16-le", "replace")) > 2 * MAX_LENGTH
+        ):
+            raise KeyTooLong(
+                f"{name}: a content key has at most {MAX_ELEMENTS} elements and {MAX_LENGTH}"
+                " characters; there is none like this"
+            )
+        return ContentKey(tuple(elements))
+
+    # -- headers ----------------------------------------------------------------------------------
+    def headers(self, name: bytes) -> list[str]:
+        """Returns every value of a header (lower-case name), decoded as UTF-8 or Latin-1."""
+        return [_header_text(value) for found, value in self._headers if found == name]
+
+    def headers_from(self, prefix: bytes) -> Iterable[tuple[str, str]]:
+        """Returns (rest of the name, value) of all headers with a prefix."""
+        return [
+            (name[len(prefix) :].decode("latin-1"), _header_text(value))
+            for name, value in self._headers
+            if name.startswith(prefix)
+        ]
+
+    # -- body -------------------------------------------------------------------------------------
+    @property
+    def is_read(self) -> bool:
+        """Whether the body has been read as JSON."""
+        return self._json is not _UNREAD or self._decoded is not _UNREAD
+
+    def take(self, body: bytes) -> None:
+        """Sets the body and parses its JSON value.
+
+        The handler gets faults when it reads the value.
+        """
+        self.body = body
+        with suppress(InvalidInput):
+            self.json()
+
+    def json(self) -> Any:
+        """Returns the body's JSON value; None for an empty one and for null.
+
+        It is parsed once; then the body itself is dropped.
+        """
+        if self._json is _UNREAD:
+            body, self.body = self.body, b""
+            try:
+                self._json = read_json(body, self.most_values)
+            except InvalidInput as error:
+                self._json = error.with_traceback(None)
+        if isinstance(self._json, InvalidInput):
+            raise self._json
+        return self._json
+
+    def decoded(self, decode: Callable[[Any], A]) -> A | None:
+        """Returns the result of `decode` for the body's JSON value; None if there is none.
+
+        It is decoded once. Then its JSON value, which takes several times the memory, is dropped.
+        """
+        if self._decoded is _UNREAD:
+            value = self.json()
+            self._decoded = None if value is None else decode(value)
+            self._json = None
+        decoded: A | None = self._decoded
+        return decoded
+
+    def needed_json(self, parameter: str) -> Any:
+        """Returns the body's JSON value, which is required."""
+        value = self.json()
+        if value is None:
+            raise InvalidInput(f"{parameter}: must not be null")
+        return value
+
+
+_UNREAD = object()
+
+
+def _fields(query: str) -> list[tuple[str, str]]:
+    try:
+        return parse_qsl(
+            query, keep_blank_values=True, errors="replace", max_num_fields=MOST_PARAMETERS
+        )
+    except ValueError:
+        raise InvalidInput(f"query: has more than {MOST_PARAMETERS:,} parameters") from None
+
+
+def _header_text(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")

@@ -1,0 +1,327 @@
+"""The pipeline: the ASGI application that answers every request in one way.
+
+A request is matched with an endpoint of its dialect, checked (host name, credentials, media types)
+and read. It is answered from the cache, or by the handler on the thread of its effect. The answer
+is compressed, sent, counted and logged. The event loop never waits for a store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+import traceback
+from collections.abc import Awaitable, Callable, Hashable, Mapping, MutableMapping
+from functools import partial
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nessie_cli.errors import NessieError
+from nessie_cli.server.auth.access import Catalog
+from nessie_cli.server.auth.browsers import Hosts
+from nessie_cli.server.auth.gate import Admission, Gate
+from nessie_cli.server.http.failures import ClientGone, HttpFault, Unavailable
+from nessie_cli.server.http.messages import (
+    LARGE,
+    MOST_FORM,
+    Arriving,
+    Headers,
+    Limits,
+    Receive,
+    Reply,
+    TooMuchArrives,
+    accepts_json,
+    check_content_type,
+    check_headers,
+    compressed,
+    drain,
+    header,
+    read_body,
+)
+from nessie_cli.server.pipeline.answering import Job
+from nessie_cli.server.pipeline.call import Call
+from nessie_cli.server.pipeline.dialect import Dialect
+from nessie_cli.server.pipeline.exchange import Exchange
+from nessie_cli.server.pipeline.table import FORM, READS, WRITES, WRITES_FILES, Endpoint, NoRoute
+from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.runtime.answers import Answers
+from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.thread_pool import BUSY
+from nessie_cli.server.runtime.threads import File, Threads
+
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.warehouse import Warehouses
+
+Scope = MutableMapping[str, Any]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_WITHOUT_BODY = frozenset({204, 304})
+_FAILED = 400
+_TOO_LARGE = frozenset({413, 431})
+
+
+class Parts(NamedTuple):
+    """The parts of a server besides the catalog.
+
+    Limits; the access log; the gate (without one, everybody has access); the TLS context; the
+    metrics, if other processes count as well; the names of the server; the warehouses of its
+    Iceberg REST catalog; and what is called once the server is ready.
+    """
+
+    limits: Limits = Limits()
+    log: AccessLog | None = None
+    gate: Gate | None = None
+    tls: ssl.SSLContext | None = None
+    metrics: Metrics | None = None
+    hosts: Hosts = Hosts()
+    warehouses: Warehouses | None = None
+    started: Callable[[], None] | None = None
+
+
+class _Cached(NamedTuple):
+    """A cached answer, and the local file from which it was made."""
+
+    reply: Reply
+    file: File | None
+
+    @property
+    def body(self) -> bytes:
+        """The bytes of the answer."""
+        return self.reply.body
+
+
+class Pipeline:
+    """Answers all requests. `dialects` are by the first segment of paths, "" for all others."""
+
+    def __init__(
+        self,
+        catalog: Catalog,
+        dialects: Mapping[str, Dialect],
+        threads: Threads,
+        parts: Parts,
+    ) -> None:
+        self.limits = parts.limits
+        self.metrics = parts.metrics or Metrics()
+        self.tls = parts.tls
+        self.catalog = catalog
+        self._dialects = dialects
+        self._threads = threads
+        self._gate = parts.gate
+        self._hosts = parts.hosts
+        self._log = parts.log
+        self._started = parts.started
+        self._running = 0
+        self._answers: Answers[_Cached] = Answers()
+        self._arriving = Arriving(parts.limits.most_drained)
+
+    def close(self) -> None:
+        """Finishes running requests and ends the threads."""
+        self._threads.close()
+        for dialect in self._dialects.values():
+            dialect.readers.close()
+        if self._log is not None:
+            self._log.close()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The entry point of the web server."""
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1003})
+            return
+        self._running += 1
+        self.metrics.running += 1
+        try:
+            await self._answer(Exchange(scope, receive), receive, send)
+        finally:
+            self._running -= 1
+            self.metrics.running -= 1
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        tasks = [
+            asyncio.create_task(self.metrics.keep_sharing()),
+            asyncio.create_task(self._threads.bodies.keep_collecting()),
+        ]
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup" and self._started is not None:
+                self._started()
+            if message["type"] == "lifespan.shutdown":
+                for task in tasks:
+                    task.cancel()
+                self.metrics.share()
+                self.close()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+
+    async def _answer(self, exchange: Exchange, receive: Receive, send: Send) -> None:
+        """Sends the answer to a request, or that for its error."""
+        dialect = self._dialect(exchange.path)
+        is_arriving = False
+        try:
+            reply = await self._reply(exchange, dialect, receive)
+        except Exception as error:  # noqa: BLE001 - every failure becomes an answer
+            reply = dialect.failure(error, exchange)
+            is_arriving = isinstance(error, TooMuchArrives)
+        if is_arriving or (reply.status in _TOO_LARGE and not exchange.received):
+            await drain(exchange.headers, receive, self.limits)
+        headers = [*reply.headers, (b"x-request-id", exchange.id.encode())]
+        if reply.pieces is not None:
+            await self._send_pieces(exchange, reply, headers, send)
+        else:
+            await self._send(exchange, reply, headers, send)
+
+    def _dialect(self, path: str) -> Dialect:
+        first = path.removeprefix("/").partition("/")[0]
+        return self._dialects.get(first) or self._dialects[""]
+
+    # -- the answer ------------------------------------------------------------------------------
+
+    async def _reply(self, exchange: Exchange, dialect: Dialect, receive: Receive) -> Reply:
+        headers = exchange.headers
+        scope = exchange.scope
+        if self._running > self.limits.connections:
+            raise Unavailable(BUSY)
+        target = len(scope["raw_path"]) + len(scope["query_string"])
+        check_headers(target, headers, self.limits.head)
+        self._hosts.check(exchange.method, scope["raw_path"], headers)
+        try:
+            match = dialect.match(exchange.method, exchange.path)
+        except NoRoute:
+            # Only callers learn which paths exist.
+            await self._admit(exchange)
+            raise
+        endpoint = match.endpoint
+        exchange.route, exchange.hides_query = endpoint.path, endpoint.hides_query
+        admission = None if endpoint.is_open else await self._admit(exchange)
+        if not endpoint.is_page and not accepts_json(headers):
+            raise HttpFault(
+                406, "This API answers only with JSON, which the header Accept excludes"
+            )
+        if endpoint.takes_json or endpoint.effect is not READS:
+            check_content_type(headers)
+        body = await self._body(exchange, endpoint, receive) if endpoint.body else b""
+        catalog = self.catalog
+        if admission is not None:
+            catalog = admission.catalog(catalog, scope["raw_path"], endpoint.right)
+        key, version = None, None
+        if endpoint.cacheable and (variant := dialect.variant(headers)) is not None:
+            version = await self._threads.version()
+            key = _key(exchange, endpoint, variant, admission)
+            cached = self._answers.find(key, version)
+            if cached is not None and (
+                cached.file is None or await self._threads.unchanged.ask(cached.file)
+            ):
+                return cached.reply
+        call = dialect.call(exchange, match, catalog, body)
+        del body
+        reply = await self._run(Job(exchange, dialect, endpoint, call, self.limits))
+        if key is not None and _may_be_cached(reply, endpoint, call):
+            size = len(exchange.path) + len(scope["query_string"])
+            self._answers.keep(key, version, _Cached(reply, call.local_file), size)
+        return reply
+
+    async def _admit(self, exchange: Exchange) -> Admission | None:
+        """Returns the admission of the caller; None if everybody has access."""
+        if self._gate is None:
+            return None
+        admission = await self._gate.admit(exchange.headers)
+        exchange.principal = admission.caller.name
+        return admission
+
+    async def _body(self, exchange: Exchange, endpoint: Endpoint, receive: Receive) -> bytes:
+        limits = self.limits._replace(body=MOST_FORM) if endpoint.body == FORM else self.limits
+        body = await read_body(exchange.headers, receive, limits, self._arriving)
+        exchange.received = len(body)
+        return body
+
+    async def _run(self, job: Job) -> Reply:
+        """Runs a handler; a large or compressed body waits for its turn."""
+        size = job.exchange.received
+        if job.endpoint.takes_json and (
+            size >= LARGE or header(job.exchange.headers, b"content-encoding")
+        ):
+            return await self._threads.bodies.answer(
+                size, job.read_body, partial(self._run_on_thread, job)
+            )
+        return await self._run_on_thread(job, large=False)
+
+    async def _run_on_thread(self, job: Job, large: bool) -> Reply:
+        """Runs a handler on the thread of its effect. A large write has its own transaction."""
+        handler, effect = job.endpoint.handler, job.endpoint.effect
+        if iscoroutinefunction(handler):
+            answered: Reply = await handler(job.call)
+            return compressed(answered, job.exchange.headers)
+        if effect is WRITES:
+            written: Reply = await self._threads.writer.submit(job.write(large=large))
+            return written
+        step: Callable[[], Reply | None] = partial(next, job.steps())
+        if effect is WRITES_FILES:
+            reply = await self._threads.file_writers.submit(step)
+            assert reply is not None
+            return reply
+        if job.call.text("filter"):
+            reply = await self._threads.long_readers.submit(step, job.exchange.lost)
+        else:
+            reply = await job.dialect.readers.submit(step)
+        while reply is None:
+            reply = await self._threads.long_readers.submit(step, job.exchange.lost, begun=True)
+        return reply
+
+    # -- sending ---------------------------------------------------------------------------------
+
+    async def _send(self, exchange: Exchange, reply: Reply, headers: Headers, send: Send) -> None:
+        if reply.status not in _WITHOUT_BODY:
+            headers.append((b"content-length", b"%d" % len(reply.body)))
+        body = b"" if exchange.method == "HEAD" else reply.body
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        await send({"type": "http.response.body", "body": body})
+        exchange.done(reply.status, len(reply.body), self.metrics, self._log)
+
+    async def _send_pieces(
+        self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
+    ) -> None:
+        """Sends an answer while it is read.
+
+        If that fails, the status has been sent already, so the connection ends before the body
+        does.
+        """
+        assert reply.pieces is not None
+        size, lost = 0, exchange.lost
+        await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+        try:
+            while exchange.method != "HEAD" and (
+                piece := await self._threads.long_readers.submit(
+                    partial(next, reply.pieces, b""), lost, begun=True
+                )
+            ):
+                size += len(piece)
+                async with asyncio.timeout(self.limits.seconds):
+                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+            await send({"type": "http.response.body"})
+        except (ClientGone, TimeoutError):
+            # The client has closed the connection, or does not read.
+            pass
+        except Exception as error:
+            exchange.error = (
+                error.message
+                if isinstance(error, NessieError)
+                else "".join(traceback.format_exception(error))
+            )
+            raise
+        finally:
+            exchange.done(reply.status, size, self.metrics, self._log)
+
+
+def _key(
+    exchange: Exchange, endpoint: Endpoint, variant: Hashable, admission: Admission | None
+) -> Hashable:
+    """Returns everything on which the answer to a request depends, besides the store."""
+    scope = None if admission is None else admission.scope
+    path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
+    return path, query, endpoint.method, variant, scope
+
+
+def _may_be_cached(reply: Reply, endpoint: Endpoint, call: Call) -> bool:
+    return reply.status < _FAILED and reply.pieces is None and endpoint.takes(call.parameters)

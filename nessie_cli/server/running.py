@@ -1,0 +1,318 @@
+"""Starts and stops the server."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import uvicorn
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
+from nessie_cli.repository.store_repository import StoreRepository
+from nessie_cli.server.auth.access import Catalog
+from nessie_cli.server.auth.browsers import Hosts
+from nessie_cli.server.auth.gate import Security, open_gate
+from nessie_cli.server.http.messages import Limits
+from nessie_cli.server.http.pieces import Pieces
+from nessie_cli.server.iceberg.errors import NoWarehouse
+from nessie_cli.server.iceberg.errors import failure as iceberg_failure
+from nessie_cli.server.management import managed
+from nessie_cli.server.nessie.dialect import nessie_dialect
+from nessie_cli.server.nessie.extensions import EXTENSIONS
+from nessie_cli.server.nessie.routes import ROUTES
+from nessie_cli.server.pages.endpoints import Health, checks, pages
+from nessie_cli.server.pipeline.pipeline import Parts, Pipeline
+from nessie_cli.server.pipeline.table import Match, RouteTable
+from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.runtime.memory import collect_rarely
+from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.threads import Threads
+from nessie_cli.server.runtime.tls import RenewedContext, Tls
+from nessie_cli.server.runtime.watched_files import report_on_stderr
+from nessie_cli.server.web_server import configuration
+from nessie_cli.server.workers import (
+    STOPPING,
+    SharedLog,
+    Workers,
+    handled,
+    listen,
+    set_ready,
+)
+
+
+class Settings(NamedTuple):
+    """The settings of a server.
+
+    Its address, limits, number of processes, authentication, TLS, names, the warehouses of its
+    Iceberg REST catalog, and the port that answers only health checks and metrics, if any.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 19120
+    insecure: bool = False
+    limits: Limits = Limits()
+    workers: int = 1
+    security: Security = Security()
+    tls: Tls | None = None
+    allowed_hosts: tuple[str, ...] = ()
+    warehouses: Warehouses | None = None
+    management_port: int | None = None
+
+    @property
+    def hosts(self) -> Hosts:
+        """The names under which the server answers."""
+        if is_loopback(self.host):
+            return Hosts((*self.allowed_hosts, self.host))
+        # With required tokens, a page cannot act for a user, under whatever name.
+        every = (
+            self.security.authenticates and not self.security.anonymous and not self.allowed_hosts
+        )
+        wildcard = self.host in ("", "0", "0.0.0.0", "::")  # noqa: S104 - compared, not listened on
+        return Hosts(
+            self.allowed_hosts if wildcard else (*self.allowed_hosts, self.host),
+            addresses=not self.allowed_hosts,
+            every=every,
+        )
+
+
+class Listeners(NamedTuple):
+    """The callbacks of the running server.
+
+    `started` is called with its URL, `log` with lines of its log: of every request, or with
+    `faults` only of failures of the server.
+    """
+
+    started: Callable[[str], None]
+    log: Callable[[bytes], object] | None = None
+    faults: bool = False
+
+
+def is_loopback(host: str) -> bool:
+    """Returns whether an address is only reachable from this machine; of a name, all addresses."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        pass
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
+    except (OSError, UnicodeError):
+        return host == "localhost"
+    return bool(found) and all(
+        ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found
+    )
+
+
+class Applications(NamedTuple):
+    """The application of the server, and that of its management port."""
+
+    main: Pipeline
+    management: Pipeline
+
+
+def application(repository: StoreRepository, parts: Parts | None = None) -> Pipeline:
+    """Returns the ASGI application over a repository."""
+    return applications(repository, parts or Parts()).main
+
+
+def applications(repository: StoreRepository, parts: Parts) -> Applications:
+    """Returns the ASGI applications over a repository, which share their threads."""
+    parts = parts._replace(metrics=parts.metrics or Metrics())
+    limits, default_branch = parts.limits, repository.config().default_branch
+    threads = Threads(repository, limits)
+    probes = checks(parts, Health(repository, default_branch, threads.checker))
+    nessie = nessie_dialect((*ROUTES, *EXTENSIONS, *pages(parts), *probes), limits.reads)
+    catalog = Catalog(repository, default_branch, Pieces(), filter_seconds=limits.filter_seconds)
+    if parts.warehouses is None:
+        iceberg = nessie._replace(match=_no_warehouse, failure=iceberg_failure)
+    else:
+        # Loading these modules takes up to a second.
+        from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
+        from nessie_cli.server.iceberg.dialect import iceberg_dialect
+
+        catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
+        iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads, limits.reads)
+    health = nessie._replace(match=RouteTable(probes).match)
+    # Its requests are not counted: it has another thread.
+    management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())
+    return Applications(
+        Pipeline(catalog, {"": nessie, "iceberg": iceberg}, threads, parts),
+        Pipeline(catalog, {"": health}, threads, management),
+    )
+
+
+def _no_warehouse(*_: str) -> Match:
+    raise NoWarehouse
+
+
+def check_address(settings: Settings) -> None:
+    """Raises `NotAllowed` for a public address without authentication, unless it is intended."""
+    if (
+        settings.insecure
+        or settings.allowed_hosts
+        or settings.security.restricts_anonymous
+        or is_loopback(settings.host)
+    ):
+        return
+    raise NotAllowed(
+        f"{settings.host}: other machines can reach this address, and callers need no credentials."
+        " Hint: use --tokens FILE without --anonymous, or allow it with --allowed-host NAME or"
+        " --insecure"
+    )
+
+
+def cannot_listen(settings: Settings) -> StoreUnavailable:
+    """Returns the error for an address that cannot be used for listening."""
+    return StoreUnavailable(
+        f"cannot listen on {settings.host}:{settings.port}. Hint: check that the port is free and"
+        " that the address belongs to this machine"
+    )
+
+
+def url_of(address: tuple[Any, ...], *, tls: bool) -> str:
+    """Returns the URL of a socket's address."""
+    host, port = address[:2]
+    return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def serve(opened: Callable[[], StoreRepository], settings: Settings, listeners: Listeners) -> None:
+    """Serves a repository until SIGTERM or SIGINT; finishes accepted requests.
+
+    `opened` opens the repository, once in each process. Raises `NotAllowed` for a public address
+    without authentication unless it is intended, `StoreUnavailable` for an address in use, and
+    `InvalidInput` for several processes over a store in memory.
+    """
+    check_address(settings)
+    if settings.security.authenticates and settings.tls is None and not is_loopback(settings.host):
+        report_on_stderr(
+            f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that"
+            " speaks TLS, protects them"
+        )
+    if settings.workers > 1:
+        _serve_together(opened, settings, listeners)
+        return
+    with opened() as repository, _sockets(settings) as sockets:
+        work = Work(opened, settings, listeners, sockets)
+        work.run(repository, _parts(settings, listeners))
+
+
+class Sockets(NamedTuple):
+    """The listening sockets of the server, and of its management port."""
+
+    main: list[socket.socket]
+    management: list[socket.socket]
+
+
+@contextmanager
+def _sockets(settings: Settings) -> Iterator[Sockets]:
+    """Yields listening sockets. Raises `StoreUnavailable`."""
+    with ExitStack() as closing:
+
+        def listening(port: int) -> list[socket.socket]:
+            try:
+                sockets = listen(settings.host, port)
+            except OSError:
+                raise cannot_listen(settings._replace(port=port)) from None
+            for listener in sockets:
+                closing.enter_context(listener)
+            return sockets
+
+        management = settings.management_port
+        yield Sockets(listening(settings.port), [] if management is None else listening(management))
+
+
+def _parts(settings: Settings, listeners: Listeners) -> Parts:
+    """Returns the parts of a server in this process."""
+    gate = open_gate(settings.security)
+    tls = RenewedContext(settings.tls) if settings.tls else None
+    log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
+    return Parts(
+        settings.limits, log, gate, tls=tls, hosts=settings.hosts, warehouses=settings.warehouses
+    )
+
+
+def _serve_together(
+    opened: Callable[[], StoreRepository], settings: Settings, listeners: Listeners
+) -> None:
+    """Serves with `settings.workers` processes besides this one."""
+    with opened() as repository:
+        if repository.url == "memory:":
+            raise InvalidInput("a store in memory exists in one process only. Hint: use one worker")
+        # Unusable files are reported here, once, and not by each worker.
+        _parts(settings, listeners._replace(log=None))
+    # Each worker gets its share of the connections and of the waiting writes.
+    each = settings._replace(limits=settings.limits.shared_by(settings.workers))
+    with (
+        _sockets(settings) as sockets,
+        tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name,
+    ):
+        folder = Path(name)
+        log = listeners.log and SharedLog(listeners.log, folder)
+        work = Work(opened, each, listeners._replace(log=log), sockets, folder)
+        Workers(
+            work,
+            settings.workers,
+            folder,
+            started=lambda: listeners.started(work.url),
+            log=log,
+        ).run([*sockets.main, *sockets.management])
+
+
+class Work(Struct, frozen=True):
+    """The work of a process that answers requests.
+
+    `folder` is shared by all of them, if there are several.
+    """
+
+    opened: Callable[[], StoreRepository]
+    settings: Settings
+    listeners: Listeners
+    sockets: Sockets
+    folder: Path | None = None
+
+    def __call__(self) -> None:
+        """Opens the repository, and answers requests until a signal."""
+        assert self.folder is not None
+        parent = os.getppid()
+        try:
+            repository = self.opened()
+        except NessieError as error:
+            report_on_stderr(error.message)
+            raise SystemExit(1) from None
+        with repository:
+            parts = _parts(self.settings, self.listeners)
+            self.run(repository, parts._replace(metrics=Metrics(self.folder)))
+        if os.getppid() != parent:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def run(self, repository: StoreRepository, parts: Parts) -> None:
+        """Answers requests until a signal."""
+        apps = applications(repository, parts._replace(started=self._started))
+        collect_rarely()
+        server = uvicorn.Server(configuration(apps.main))
+
+        def stop(*_: object) -> None:
+            server.should_exit = True
+
+        with managed(apps.management, self.sockets.management), handled(STOPPING, stop):
+            server.run(self.sockets.main)
+
+    def _started(self) -> None:
+        if self.folder is None:
+            self.listeners.started(self.url)
+        else:
+            set_ready(self.folder)
+
+    @property
+    def url(self) -> str:
+        """The URL of the server."""
+        address = self.sockets.main[0].getsockname()
+        return url_of(address, tls=self.settings.tls is not None)
