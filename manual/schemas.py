@@ -6,18 +6,19 @@ the strict form for the tests.
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
 from types import NoneType
-from typing import Any, NamedTuple, get_args, get_type_hints
+from typing import Annotated, Any, NamedTuple, get_args, get_origin, get_type_hints
 
 from manual.tree import module_of
+from nessie_cli.cli.app.result import Document
 from nessie_cli.cli.help.help import Text
 from nessie_cli.cli.registry import COMMANDS, CommandEntry
 from nessie_cli.wire import schemas as wire
 from nessie_cli.wire.documents import ErrorAnswer
-from nessie_cli.wire.shape import attributes
 
 Schema = dict[str, Any]
 FOLDER = "docs/reference/json"
@@ -48,16 +49,39 @@ def _answers(table: Mapping[str, CommandEntry], above: str = "") -> Iterator[tup
 
 def _answer(module: Any) -> Answer:
     result = get_type_hints(module.run)["return"]
-    kinds = tuple(one for one in get_args(result) or (result,) if one is not NoneType)
-    if not any(kind.listing for kind in kinds):
+    results = (one for one in get_args(result) or (result,) if one is not NoneType)
+    kinds = tuple(map(_document_of, results))
+    if not any(map(_listing_of, kinds)):
         return Answer(kinds)
     return Answer(kinds, tuple(map(_line_of, kinds)))
 
 
+def _document_of(result: Any) -> Any:
+    """Returns the type of a result's document."""
+    if issubclass(result, Document):
+        return result
+    declared = inspect.getattr_static(result, "document")
+    if isinstance(declared, property):
+        return get_type_hints(declared.fget, include_extras=True)["return"]
+    return get_type_hints(result, include_extras=True)["document"]
+
+
+def _listing_of(kind: Any) -> str | None:
+    return getattr(kind, "listing", None)
+
+
 def _line_of(kind: Any) -> Any:
-    """Returns the type of one line of `--jsonl`: a record of a listing, or the whole result."""
-    listed = (get_args(one.type)[0] for one in attributes(kind) if kind.listing == one.source)
-    return next(listed, kind)
+    """Returns the type of one line of `--jsonl`: a record of a listing, or the whole document."""
+    if not (listing := _listing_of(kind)):
+        return kind
+    return get_args(get_type_hints(kind, include_extras=True)[listing])[0]
+
+
+def _name(document: Any) -> str:
+    """Returns the name of a definition: of a struct, or of a union by its title."""
+    if get_origin(document) is Annotated:
+        return str(document.__metadata__[0].title)
+    return str(document.__name__)
 
 
 ANSWERS: Mapping[str, Answer] = dict(_answers(COMMANDS))
@@ -76,9 +100,7 @@ def schema_of(name: str, answer: Answer) -> Schema:
 
 
 def _any_of(*documents: Any) -> Schema:
-    return {
-        "anyOf": [{"$ref": f"#/$defs/{document.__name__}"} for document in dict.fromkeys(documents)]
-    }
+    return {"anyOf": [{"$ref": f"#/$defs/{name}"} for name in dict.fromkeys(map(_name, documents))]}
 
 
 @cache
@@ -209,8 +231,8 @@ With `--json`, `--help` and `nessie help` print an object with `name` and `text`
 
 
 def _words(answer: Answer) -> str:
-    names = ", ".join(getattr(document, "__name__", str(document)) for document in answer.documents)
-    records = ", ".join(record.__name__ for record in answer.records) if answer.records else ""
+    names = ", ".join(map(_name, answer.documents))
+    records = ", ".join(map(_name, answer.records))
     return (names or "only errors") + (f"; per line {records}" if records else "")
 
 

@@ -4,6 +4,8 @@ from nessie_cli.model.commits import NO_ANCESTOR, CommitMeta, LogEntry
 from nessie_cli.model.conflicts import Conflict, ConflictType, MergeBehavior, MergeOption, Rename
 from nessie_cli.model.contents import (
     CONTENT_TYPES,
+    INT32,
+    INT64,
     TYPE_OF_PAYLOAD,
     UDF,
     Content,
@@ -19,10 +21,13 @@ from nessie_cli.model.contents import (
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.operations import Delete, Operation, Put, Unchanged
 from nessie_cli.model.references import (
+    FULL_HASH,
     MAX_NAME_LENGTH,
     MAX_REVISION_LENGTH,
     MAX_STEPS,
     SETTING_PREFIX,
+    STEP_TIME,
+    STEPS,
     Reference,
     ReferenceMetadata,
     ReferenceType,
@@ -54,11 +59,16 @@ from nessie_cli.model.secrets import Secret
 
 __all__ = [
     "CONTENT_TYPES",
+    "FULL_HASH",
+    "INT32",
+    "INT64",
     "MAX_NAME_LENGTH",
     "MAX_REVISION_LENGTH",
     "MAX_STEPS",
     "NO_ANCESTOR",
     "SETTING_PREFIX",
+    "STEPS",
+    "STEP_TIME",
     "TYPE_OF_PAYLOAD",
     "UDF",
     "AheadBehind",

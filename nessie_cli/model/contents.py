@@ -16,8 +16,8 @@ from msgspec import Struct, structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model.keys import ContentKey
 
-_INT32 = range(-(2**31), 2**31)
-_INT64 = range(-(2**63), 2**63)
+INT32 = range(-(2**31), 2**31)
+INT64 = range(-(2**63), 2**63)
 
 
 _LABELS = {"DELTA_LAKE_TABLE": "delta-table"}
@@ -91,6 +91,11 @@ class Content(Struct, frozen=True, kw_only=True):
             for (_, name), value in zip(names, structs.astuple(self)[1:], strict=True)
         }
 
+    @classmethod
+    def attribute_names(cls) -> tuple[str, ...]:
+        """Returns the JSON names of all attributes but `type` and `id`."""
+        return tuple(name for _, name in _attribute_names(cls))
+
 
 _NAMES: dict[str, tuple[tuple[str, str], ...]] = {}
 
@@ -120,9 +125,9 @@ class IcebergTable(Content, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         """Raise `InvalidInput` for a value that the REST API would refuse."""
         _text(self.type, "metadata_location", self.metadata_location)
-        _int(self.type, "snapshot_id", self.snapshot_id, _INT64)
+        _int(self.type, "snapshot_id", self.snapshot_id, INT64)
         for name in ("schema_id", "spec_id", "sort_order_id"):
-            _int(self.type, name, getattr(self, name), _INT32)
+            _int(self.type, name, getattr(self, name), INT32)
 
 
 class IcebergView(Content, frozen=True, kw_only=True, gc=False):
@@ -143,8 +148,8 @@ class IcebergView(Content, frozen=True, kw_only=True, gc=False):
     def __post_init__(self) -> None:
         """Raise `InvalidInput` for a value that the REST API would refuse."""
         _text(self.type, "metadata_location", self.metadata_location)
-        _int(self.type, "version_id", self.version_id, _INT64)
-        _int(self.type, "schema_id", self.schema_id, _INT32)
+        _int(self.type, "version_id", self.version_id, INT64)
+        _int(self.type, "schema_id", self.schema_id, INT32)
         for name in ("sql_text", "dialect"):
             _text(self.type, name, getattr(self, name), optional=True)
 

@@ -18,7 +18,11 @@ MAX_REVISION_LENGTH = 4096
 MAX_STEPS = 100
 """The most relative parts (`~N`, `^N`, `*TIME`) of a text that names a commit: each is read."""
 _NAME = r"[A-Za-z](?:(?:(?!\.\.)[A-Za-z0-9./_-])*[A-Za-z0-9_-])?"
-_LOOKS_LIKE_HASH = r"[0-9a-fA-F]{8,64}"
+FULL_HASH = r"[0-9a-fA-F]{8,64}"
+"""The pattern of a commit hash in REST: 4 to 32 bytes."""
+STEP_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z"
+STEPS = rf"(?:[~*^](?:{STEP_TIME}|\d+))*"
+"""The pattern of relative parts in REST: a number or an instant after `~`, `^` or `*`."""
 NAME_RULE = (
     "Reference name must start with a letter, followed by letters, digits, one of the ./_-"
     " characters, not end with a slash or dot, not contain '..'"
@@ -60,7 +64,7 @@ def check_reference_name(name: str) -> str:
 def check_new_reference_name(name: str) -> str:
     """Returns the name like `check_reference_name`, but refuses hashes and keywords."""
     check_reference_name(name)
-    if name.upper() in ("HEAD", "DETACHED") or re.fullmatch(_LOOKS_LIKE_HASH, name):
+    if name.upper() in ("HEAD", "DETACHED") or re.fullmatch(FULL_HASH, name):
         raise InvalidInput(
             # Sic: the original server's message.
             "Reference name mut not be HEAD, DETACHED or a potential commit ID representation."

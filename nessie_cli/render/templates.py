@@ -13,7 +13,7 @@ from nessie_cli.model import LogEntry
 from nessie_cli.render.history import Names
 from nessie_cli.render.terminal import ago
 from nessie_cli.render.text import SHORT_HASH, visible
-from nessie_cli.wire.encode import instant
+from nessie_cli.wire.scalars import instant
 
 
 class Subject(NamedTuple):

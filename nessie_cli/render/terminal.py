@@ -15,6 +15,7 @@ from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, TextIO
 
 from msgspec import json as msgspec_json
+from msgspec import to_builtins
 
 from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, part, plain
 from nessie_cli.render.text import line_ends, visible
@@ -49,7 +50,8 @@ def json_text(document: Any, indent: int | None = None) -> str:
     if text is None:
         import json
 
-        text = json.dumps(document, indent=indent, separators=None if indent else (",", ":"))
+        separators = None if indent else (",", ":")
+        text = json.dumps(to_builtins(document), indent=indent, separators=separators)
     # DEL is the only control character that JSON does not escape; it occurs only inside a text.
     return text.replace("\x7f", "\\u007f")
 

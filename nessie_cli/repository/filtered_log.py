@@ -5,10 +5,9 @@ commits between are not read (kernel/fast_paths.py).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from heapq import merge
 from itertools import takewhile
-from re import Pattern
+from operator import attrgetter
 from typing import NamedTuple
 
 from nessie_cli.errors import DamagedObject
@@ -19,7 +18,7 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, payload_of
 from nessie_cli.kernel.keys import below, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey, LogEntry, Namespace
-from nessie_cli.repository.log_filter import LogFilter, Walk
+from nessie_cli.repository.log_filter import CommitForm, LogFilter, Walk, tests_of
 from nessie_cli.repository.reading import log_entry
 
 _BEGINNING = -(2**63)
@@ -65,7 +64,7 @@ def filtered_log(
 ) -> Iterator[LogEntry | None]:
     """See `Repository.filtered_log`; `starts` and `exclude` are the commits of the walk."""
     objects = source.objects
-    passes = _all_of(list(_tests(objects, commit_filter)))
+    passes = _all_of(list(tests_of(commit_filter, _stored(objects))))
     since = micros(commit_filter.since) if commit_filter.since is not None else _BEGINNING
     skip = commit_filter.skip
     candidates = _indexed(source, starts, exclude, walk, commit_filter)
@@ -199,22 +198,22 @@ def _commits_on(
     return sorted(matching, key=fast_paths.newest_first)
 
 
-def _tests(objects: Objects, commit_filter: LogFilter) -> Iterator[Test]:
-    if commit_filter.until is not None:
-        until = micros(commit_filter.until)
-        yield lambda commit: commit.time <= until
-    if commit_filter.merges is not None:
-        yield lambda commit: (len(commit.parents) > 1) == commit_filter.merges
-    if commit_filter.authors:
-        yield _of_any(commit_filter.authors, lambda commit: commit.authors or (commit.committer,))
-    if commit_filter.committers:
-        yield _of_any(commit_filter.committers, lambda commit: (commit.committer,))
-    if commit_filter.message is not None:
-        of_message = commit_filter.message.search
-        yield lambda commit: of_message(commit.message) is not None
-    if commit_filter.keys:
-        ranges = [below(encode_key(key)) for key in commit_filter.keys]
-        yield lambda commit: _touches(objects, commit, ranges)
+def _stored(objects: Objects) -> CommitForm[StoredCommit]:
+    """Returns the form of stored commits."""
+
+    def touches(keys: Sequence[ContentKey]) -> Test:
+        ranges = [below(encode_key(key)) for key in keys]
+        return lambda commit: _touches(objects, commit, ranges)
+
+    return CommitForm(
+        authors=attrgetter("authors"),
+        committer=attrgetter("committer"),
+        message=attrgetter("message"),
+        parents=attrgetter("parents"),
+        time=attrgetter("time"),
+        bound=micros,
+        touches=touches,
+    )
 
 
 def _all_of(tests: Sequence[Test]) -> Test:
@@ -222,17 +221,6 @@ def _all_of(tests: Sequence[Test]) -> Test:
     if len(tests) == 1:
         return tests[0]
     return lambda commit: all(test(commit) for test in tests)
-
-
-def _of_any(
-    patterns: Sequence[Pattern[str]], names: Callable[[StoredCommit], tuple[str, ...]]
-) -> Test:
-    """Returns a test whether one of a commit's names matches a pattern.
-
-    Results are cached by name.
-    """
-    matched = lru_cache(4096)(lambda name: any(pattern.search(name) for pattern in patterns))
-    return lambda commit: any(map(matched, names(commit)))
 
 
 def _touches(objects: Objects, commit: StoredCommit, ranges: Iterable[tuple[bytes, bytes]]) -> bool:

@@ -206,9 +206,9 @@ def _with_present_ids(
 def _merged(
     states: _States, behaviors: Sequence[KeyBehavior]
 ) -> tuple[ContentMerge, list[KeyConflict], State, set[ContentKey]]:
-    """Returns the merge, its conflicts, the contents for keys of others, and judged keys.
+    """Returns the merge, its conflicts, contents for keys of other contents, and judged keys.
 
-    Judged keys are in conflict, or belong to contents about which a behavior decides.
+    Judged are the keys in conflict, and those of contents about which a behavior decides.
     """
     changes = ContentChanges(states.objects, states.sides())
 

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
+from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 from re import Pattern
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
 from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry
 from nessie_cli.revisions import Revision
 
-Test = Callable[[LogEntry], bool]
+T = TypeVar("T")
+
+
+class CommitForm(NamedTuple, Generic[T]):
+    """How the conditions of a filter read a commit of type `T`.
+
+    `time` is the commit time, None if it is unknown, in the unit of `bound`. `touches` returns a
+    test whether a commit has an operation on or below one of some keys.
+    """
+
+    authors: Callable[[T], Sequence[str]]
+    committer: Callable[[T], str]
+    message: Callable[[T], str]
+    parents: Callable[[T], Sequence[Any]]
+    time: Callable[[T], Any]
+    bound: Callable[[datetime], Any]
+    touches: Callable[[Sequence[ContentKey]], Callable[[T], bool]]
 
 
 class LogFilter(Struct, frozen=True):
@@ -53,46 +71,54 @@ class Walk(Struct, frozen=True):
     first_parent: bool = False
 
 
-def tests_of(commit_filter: LogFilter) -> Iterator[Test]:
-    """Returns the conditions of a filter but `skip` as tests.
-
-    `keys` needs entries with operations.
-    """
-    if (since := commit_filter.since) is not None:
-        yield lambda entry: made_since(entry, since)
-    if (until := commit_filter.until) is not None:
-        yield lambda entry: entry.meta.commit_time is not None and entry.meta.commit_time <= until
-    if commit_filter.authors:
-        yield lambda entry: _any_match(
-            commit_filter.authors, entry.meta.authors or (entry.meta.committer or "",)
-        )
-    if commit_filter.committers:
-        yield lambda entry: _any_match(commit_filter.committers, (entry.meta.committer or "",))
-    if (message := commit_filter.message) is not None:
-        yield lambda entry: bool(message.search(entry.meta.message))
-    if commit_filter.keys:
-        yield lambda entry: any(
-            operation.key.starts_with(key)
-            for operation in entry.operations or ()
-            for key in commit_filter.keys
-        )
+def tests_of(commit_filter: LogFilter, form: CommitForm[T]) -> Iterator[Callable[[T], bool]]:
+    """Returns the conditions of a filter but `skip` as tests."""
+    authors, committer, message, parents, time, *_ = form
+    if commit_filter.since is not None:
+        since = form.bound(commit_filter.since)
+        yield lambda commit: (made := time(commit)) is not None and made >= since
+    if commit_filter.until is not None:
+        until = form.bound(commit_filter.until)
+        yield lambda commit: (made := time(commit)) is not None and made <= until
     if commit_filter.merges is not None:
-        yield lambda entry: (len(entry.meta.parents) > 1) == commit_filter.merges
+        yield lambda commit: (len(parents(commit)) > 1) == commit_filter.merges
+    if commit_filter.authors:
+        is_author = _any_of(commit_filter.authors)
+        yield lambda commit: any(map(is_author, authors(commit) or (committer(commit),)))
+    if commit_filter.committers:
+        is_committer = _any_of(commit_filter.committers)
+        yield lambda commit: is_committer(committer(commit))
+    if commit_filter.message is not None:
+        of_message = commit_filter.message.search
+        yield lambda commit: of_message(message(commit)) is not None
+    if commit_filter.keys:
+        yield form.touches(commit_filter.keys)
 
 
-def _any_match(patterns: Iterable[Pattern[str]], names: Iterable[str]) -> bool:
-    names = tuple(names)
-    return any(pattern.search(name) for pattern in patterns for name in names)
+def _any_of(patterns: Sequence[Pattern[str]]) -> Callable[[str], bool]:
+    """Returns a test whether a name matches a pattern. Results are cached by name."""
+    return lru_cache(4096)(lambda name: any(pattern.search(name) for pattern in patterns))
 
 
-def made_since(entry: LogEntry, when: datetime) -> bool:
-    """Returns whether a commit was made at this time or later."""
-    return entry.meta.commit_time is not None and entry.meta.commit_time >= when
+ENTRIES = CommitForm[LogEntry](
+    authors=lambda entry: entry.meta.authors,
+    committer=lambda entry: entry.meta.committer or "",
+    message=lambda entry: entry.meta.message,
+    parents=lambda entry: entry.meta.parents,
+    time=lambda entry: entry.meta.commit_time,
+    bound=lambda when: when,
+    touches=lambda keys: (
+        lambda entry: any(
+            operation.key.starts_with(key) for operation in entry.operations or () for key in keys
+        )
+    ),
+)
+"""Entries of a log. The condition `keys` needs their operations."""
 
 
 def filtered(entries: Iterable[LogEntry], commit_filter: LogFilter) -> Iterator[LogEntry | None]:
     """Yields the entries that pass, and None for each of the others."""
-    tests, skip = list(tests_of(commit_filter)), commit_filter.skip
+    tests, skip = list(tests_of(commit_filter, ENTRIES)), commit_filter.skip
     for entry in entries:
         passed = all(test(entry) for test in tests)
         chosen = passed and skip == 0

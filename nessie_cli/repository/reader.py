@@ -220,11 +220,10 @@ class ReadableRepository(ABC):
         since = commit_filter.since
         if exclude is None and (since is None or walk.first_parent):
             line = self.log(start, operations=operations, all_parents=not walk.first_parent)
-            return (
-                line
-                if since is None
-                else takewhile(lambda entry: log_filter.made_since(entry, since), line)
-            )
+            if since is None:
+                return line
+            is_since = next(log_filter.tests_of(LogFilter(since=since), log_filter.ENTRIES))
+            return takewhile(is_since, line)
         if exclude is None and since is not None:
             # Excludes ancestors of the newest commit before that time, so that they are not read.
             spec = parse(start) if isinstance(start, str) else start

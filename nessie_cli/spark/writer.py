@@ -16,8 +16,8 @@ from nessie_cli.spark.columns import content_of
 from nessie_cli.spark.errors import at
 from nessie_cli.spark.options import WriteOptions
 from nessie_cli.spark.process import opened
+from nessie_cli.wire.bodies import encode_operation
 from nessie_cli.wire.decode import decode_content, decode_operation
-from nessie_cli.wire.encode import encode_operation
 
 COLUMNS = ("operation", "key", "content", "expected_content")
 OPERATIONS = ("PUT", "DELETE", "UNCHANGED")

@@ -1,8 +1,7 @@
-"""The JSON of the REST API and of the command line.
+"""JSON of REST and of the command line, content keys in URLs, and filters.
 
-Each shape is defined once, as a class (see `shape`): common ones in `shapes`, those that only
-servers send in `rest`, those of requests in `bodies`, additions of the command line in `documents`.
-Everything else is derived from them: the encoders (`encode`), the validation of requests (`guards`,
-`decode`) and of servers' answers (`answers`), and the JSON Schemas of the OpenAPI document and of
-`docs/reference/json/` (`schemas`). No rules of a catalog and no I/O belong here.
+Each attribute is declared once, as the field of a msgspec struct. A struct has `of`, which makes it
+of a value of the model. msgspec encodes and decodes the structs, and describes them in JSON Schema
+(`schemas`). `decode` and `answers` convert them to values of the model: the first for requests, the
+second for answers of any server. No rules of a catalog and no I/O belong here.
 """

@@ -7,21 +7,19 @@ of their classes.
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, to_builtins
 
-from nessie_cli.model import MergeBehavior, ReferenceType
-from nessie_cli.wire.contents import MOST_ITEMS, Int32, Key, Properties, Texts
-from nessie_cli.wire.encode import Json
+from nessie_cli import model
+from nessie_cli.model import ReferenceType
+from nessie_cli.wire.contents import MOST_ITEMS, Int32, Key, Properties, Texts, content_json
+from nessie_cli.wire.scalars import Behavior, Json
 
 # Contents and some texts are checked by `decode`, whose messages say more.
 ContentObject = Annotated[Json, Meta(extra_json_schema={"$ref": "#/components/schemas/Content"})]
-Behavior = Annotated[str, Meta(extra_json_schema={"enum": [str(one) for one in MergeBehavior]})]
 Hash = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
-HashSpec = Annotated[
-    str, Meta(extra_json_schema={"pattern": r"^[0-9a-fA-F]{8,64}([~*^][0-9TZ:.-]+)*$"})
-]
+HashSpec = Annotated[str, Meta(extra_json_schema={"pattern": f"^{model.FULL_HASH}{model.STEPS}$"})]
 """A hash with relative parts after it."""
 ReferenceName = Annotated[
     str, Meta(extra_json_schema={"pattern": r"^(-|[A-Za-z](?:[A-Za-z0-9./_-]*[A-Za-z0-9_-])?)$"})
@@ -61,7 +59,7 @@ class CommitMetaRequest(_Body, forbid_unknown_fields=True):
     parent_commit_hashes: Any = None
 
 
-class Put(_Body, tag_field="type", tag="PUT"):
+class Put(_Body, tag_field="type", tag="PUT", omit_defaults=True):
     """A Put. `metadata` and `documentation` are checked and not kept."""
 
     key: Key
@@ -70,6 +68,16 @@ class Put(_Body, tag_field="type", tag="PUT"):
     metadata: list[Json] | None = None
     documentation: Json | None = None
 
+    @classmethod
+    def of(cls, put: model.Put) -> Self:
+        """Returns the struct of a Put."""
+        expected = put.expected_content
+        return cls(
+            Key.of(put.key),
+            content_json(put.content),
+            None if expected is None else content_json(expected),
+        )
+
 
 class Delete(_Body, tag_field="type", tag="DELETE"):
     key: Key
@@ -77,6 +85,20 @@ class Delete(_Body, tag_field="type", tag="DELETE"):
 
 class Unchanged(_Body, tag_field="type", tag="UNCHANGED"):
     key: Key
+
+
+def encode_operation(operation: model.Operation) -> Json:
+    """Encodes an operation for a server; `decode_operation` is the inverse."""
+    struct: Put | Delete | Unchanged
+    match operation:
+        case model.Put():
+            struct = Put.of(operation)
+        case model.Delete():
+            struct = Delete(Key.of(operation.key))
+        case model.Unchanged():
+            struct = Unchanged(Key.of(operation.key))
+    body: Json = to_builtins(struct)
+    return body
 
 
 class Operations(_Body):

@@ -1,7 +1,8 @@
-"""The structs of content keys and contents, which `encode` and `values` convert.
+"""The structs of content keys and contents, each with `of` for a value of the model.
 
-Requests, answers, files of the command line and schemas all use these structs. An attribute with a
-plain default is left out if it has that value. One with a factory is always written.
+`values` converts them back. Requests, answers, files of the command line and schemas all use these
+structs. An attribute with a plain default is left out if it has that value. One with a factory is
+always written.
 """
 
 from __future__ import annotations
@@ -10,14 +11,13 @@ from collections.abc import Mapping
 from types import NoneType
 from typing import Annotated, Any, ClassVar, Self
 
-from msgspec import Meta, Struct, field
+from msgspec import Meta, Struct, field, to_builtins
 
 from nessie_cli import model
+from nessie_cli.wire.scalars import ContentId, Json, empty_list
 
-ContentId = Annotated[str, Meta(title="ContentId")]
-"""The title names the definition in `shapes.SCALARS`."""
-Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
-Int64 = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Int32 = Annotated[int, Meta(ge=model.INT32.start, le=model.INT32.stop - 1)]
+Int64 = Annotated[int, Meta(ge=model.INT64.start, le=model.INT64.stop - 1)]
 
 MOST_ITEMS = 100_000
 """The most items of a map or of a list of texts in a request."""
@@ -25,16 +25,20 @@ Texts = Annotated[list[str], Meta(max_length=MOST_ITEMS)]
 Properties = Annotated[dict[str, str], Meta(max_length=MOST_ITEMS)]
 
 
-def empty_list() -> list[Any]:
-    """The factory of a list that is always written."""
-    # msgspec leaves out an empty list of the factory `list`, but not one of any other factory.
-    return []
-
-
 class Key(Struct):
     """A content key."""
 
     elements: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, key: model.ContentKey) -> Self:
+        """Returns the struct of a key."""
+        return cls(list(key.elements))
+
+
+def optional_key(key: model.ContentKey | None) -> Key | None:
+    """Returns the struct of a key, or None."""
+    return None if key is None else Key.of(key)
 
 
 class _Content(Struct, rename="camel", tag_field="type", omit_defaults=True):
@@ -155,10 +159,37 @@ class ForeignContent(Struct):
 
 
 CONTENTS: Mapping[str, Any] = {
-    "ICEBERG_TABLE": IcebergTable,
-    "ICEBERG_VIEW": IcebergView,
-    "DELTA_LAKE_TABLE": DeltaLakeTable,
-    "NAMESPACE": Namespace,
-    "UDF": Udf,
+    str(struct.__struct_config__.tag): struct
+    for struct in (IcebergTable, IcebergView, DeltaLakeTable, Namespace, Udf)
 }
 """The struct of each known content type."""
+
+_CONTENTS = (*CONTENTS.values(), ForeignContent)
+AnyContent = Annotated[
+    Any,
+    Meta(
+        title="Content",
+        extra_json_schema={"anyOf": [{"$ref": struct.__name__} for struct in _CONTENTS]},
+        extra={"structs": _CONTENTS},
+    ),
+]
+"""A content of any type: one of these structs, or a dictionary for an unknown type."""
+
+
+def content_struct(content: model.Content) -> Struct | Json:
+    """Returns a content as its struct: `type` and `id` first (`id` null if unknown)."""
+    if content.payload:
+        struct: Struct = CONTENTS[content.type].of(content)
+        return struct
+    return {"type": content.type_name, "id": content.id} | content.attributes()
+
+
+def optional_content(content: model.Content | None) -> Struct | Json | None:
+    """Returns the struct of a content, or None."""
+    return None if content is None else content_struct(content)
+
+
+def content_json(content: model.Content) -> Json:
+    """Returns a content as plain JSON."""
+    body: Json = to_builtins(content_struct(content))
+    return body

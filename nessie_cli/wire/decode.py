@@ -16,6 +16,8 @@ from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
+    FULL_HASH,
+    STEPS,
     CommitMeta,
     Content,
     ContentKey,
@@ -32,14 +34,12 @@ from nessie_cli.model import (
 )
 from nessie_cli.wire import bodies
 from nessie_cli.wire.contents import Key
-from nessie_cli.wire.encode import Json
 from nessie_cli.wire.json_text import describe, fault, join, parse_json
+from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked, is_lenient
 from nessie_cli.wire.values import below, content_of, decode_instant, key_of, object_with_type
 
-_HASH = re.compile(
-    r"(?:[0-9a-fA-F]{8,64})?(?:[~*^](?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z|\d+))*"
-)
+_HASH = re.compile(rf"(?:{FULL_HASH})?{STEPS}")
 _WHOLE_HASH = re.compile(r"[0-9a-f]{64}")
 _HASH_RULE = (
     "Hash with optional relative part must consist of either a valid commit hash"
@@ -112,7 +112,7 @@ _OPERATIONS: Mapping[str, Callable[..., Operation]] = {
 def decode_operation(
     data: Any, path: str = "operation", *, allow_unknown: bool = False
 ) -> Operation:
-    """Decodes an operation; `encode.encode_operation` is the inverse."""
+    """Decodes an operation; `bodies.encode_operation` is the inverse."""
     name = object_with_type(data, path, _OPERATIONS)
     decode = _OPERATIONS.get(name)
     if decode is None:

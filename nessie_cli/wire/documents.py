@@ -1,99 +1,35 @@
-"""The JSON of the command line beyond REST: additions to `shapes`, and other shapes.
+"""The structs of the command line beyond REST: conflicts, merges and errors in detail.
 
 Attributes are added, never renamed or removed. The schemas in `docs/reference/json/` are generated
-from these classes and the results of the commands. `facts` encodes them; a test compares both.
+from these structs and those of the commands.
 """
-# ruff: noqa: N815 (attributes of JSON)
 
-from operator import itemgetter
-from typing import Literal, TypeVar
+from __future__ import annotations
 
-from nessie_cli.wire.commits import CommitMeta
-from nessie_cli.wire.contents import Key
-from nessie_cli.wire.merges import BareConflict, BareMerge, CleanMergeDetail, MergeOutcome, Rename
-from nessie_cli.wire.shape import NotRequired, Shape, of
-from nessie_cli.wire.shapes import (
-    Content,
-    Count,
-    ErrorLine,
-    Hash,
-    KeyDetails,
+from collections.abc import Sequence
+from typing import Self
+
+from msgspec import UNSET, Struct, UnsetType
+
+from nessie_cli import errors, model
+from nessie_cli.wire.commits import CommitMeta, optional_meta
+from nessie_cli.wire.contents import AnyContent, Key, optional_content, optional_key
+from nessie_cli.wire.errors import ErrorLine, KeyDetails, error_line
+from nessie_cli.wire.merges import (
+    BareConflict,
+    BareMerge,
+    CleanMergeDetail,
+    MergeOutcome,
+    Rename,
+    content_in_conflict,
+    merge_outcome,
 )
-
-T = TypeVar("T")
-
-
-def _itself(value: T) -> T:
-    return value
-
-
-# -- records ---------------------------------------------------------------------------------------
-
-
-class MetadataFact(Shape):
-    """A difference between two metadata files: its kind, its name, and the text on each side."""
-
-    what: str
-    name: str | None = of(lambda fact: fact.name or None)
-    from_: str | None = of("before")
-    to: str | None = of("after")
-
-
-class Problem(Shape):
-    """A defect that `nessie fsck` found; `where` is an object id or a reference name."""
-
-    kind: str
-    where: str
-    message: str
-
-
-class ExpiredRows(Shape):
-    """How many entries of the reflog and request ids have expired."""
-
-    reflog: Count = of("moves")
-    requests: Count
-
-
-class DeletedObjects(Shape):
-    """How many objects of one kind were deleted, and the bytes that they took."""
-
-    objects: Count
-    bytes: Count = of("size")
-
-
-class DeletedByKind(Shape):
-    """Deleted objects by kind."""
-
-    commits: DeletedObjects = of(itemgetter("commit"))
-    nodes: DeletedObjects = of(itemgetter("node"))
-    values: DeletedObjects = of(itemgetter("value"))
-
-
-class StoreSizes(Shape):
-    """Bytes of the store on disk before and after.
-
-    `free` bytes inside it are used again; null if that is not known.
-    """
-
-    before: Count = of("size_before")
-    after: Count = of("size_after")
-    free: Count | None
-
-
-class Maintenance(Shape):
-    """What `nessie store maintain` did, or would do in a dry run."""
-
-    dryRun: bool
-    expired: ExpiredRows = of(_itself)
-    deleted: DeletedByKind = of("reclaimed")
-    kept: Count
-    size: StoreSizes = of(_itself)
-
+from nessie_cli.wire.scalars import Hash
 
 # -- conflicts and merges --------------------------------------------------------------------------
 
 
-class Conflict(Shape):
+class Conflict(BareConflict, kw_only=True):
     """A conflict with its three contents, the commit that changed the key, and its resolutions.
 
     Resolutions are command lines; `effects` says what each of them deletes or moves beside the
@@ -103,96 +39,155 @@ class Conflict(Shape):
     `contentId`. `commit` is the transplanted commit.
     """
 
-    _: BareConflict = of(_itself)
-    expected: Content | None
-    actual: Content | None
-    proposed: Content | None
-    base: NotRequired[Content | None]
-    ours: NotRequired[Content | None]
-    theirs: NotRequired[Content | None]
-    changedBy: CommitMeta | None
+    expected: AnyContent | None
+    actual: AnyContent | None
+    proposed: AnyContent | None
+    base: AnyContent | UnsetType | None = UNSET
+    ours: AnyContent | UnsetType | None = UNSET
+    theirs: AnyContent | UnsetType | None = UNSET
+    changed_by: CommitMeta | None
     resolutions: list[str]
     effects: list[str]
-    sourceRename: NotRequired[Rename]
-    targetRename: NotRequired[Rename]
-    contentId: NotRequired[str]
-    baseKey: NotRequired[Key | None]
-    theirsKey: NotRequired[Key | None]
-    keyIsAmbiguous: NotRequired[bool] = of("is_ambiguous")
-    commit: NotRequired[Hash]
+    source_rename: Rename | UnsetType = UNSET
+    target_rename: Rename | UnsetType = UNSET
+    content_id: str | UnsetType = UNSET
+    base_key: Key | UnsetType | None = UNSET
+    theirs_key: Key | UnsetType | None = UNSET
+    key_is_ambiguous: bool | UnsetType = UNSET
+    commit: Hash | UnsetType = UNSET
+
+    @classmethod
+    def of_merge(
+        cls, conflict: model.Conflict, resolutions: Sequence[errors.Resolution] = ()
+    ) -> Self:
+        """Returns the struct of a conflict of a merge, transplant or revert."""
+        struct = cls.of(conflict, resolutions)
+        struct.base, struct.ours, struct.theirs = struct.expected, struct.actual, struct.proposed
+        return struct
+
+    @classmethod
+    def of(cls, conflict: model.Conflict, resolutions: Sequence[errors.Resolution] = ()) -> Self:
+        """Returns the struct of a conflict."""
+        return cls(
+            conflict.type.value,
+            optional_key(conflict.key),
+            conflict.message,
+            expected=optional_content(conflict.expected),
+            actual=optional_content(conflict.actual),
+            proposed=optional_content(conflict.proposed),
+            changed_by=optional_meta(conflict.changed_by),
+            resolutions=[resolution.command for resolution in resolutions],
+            effects=[resolution.effect for resolution in resolutions],
+            **content_in_conflict(conflict),
+        )
 
 
-class MergeDetail(Shape):
+class MergeDetail(CleanMergeDetail, kw_only=True):
     """A key of a merge: its content on the target before, and the result.
 
     `source` is the same content on the source, under whatever key.
     """
 
-    _: CleanMergeDetail = of(_itself)
-    conflict: NotRequired[Conflict]
-    source: Content | None
-    target: Content | None
-    result: Content | None
+    conflict: Conflict | UnsetType = UNSET
+    source: AnyContent | None
+    target: AnyContent | None
+    result: AnyContent | None
+
+    @classmethod
+    def of(cls, detail: model.MergeDetail) -> Self:
+        """Returns the struct of a key of a merge."""
+        return cls(
+            Key.of(detail.key),
+            detail.behavior.value,
+            conflict=Conflict.of_merge(detail.conflict) if detail.conflict else UNSET,
+            source=optional_content(detail.source),
+            target=optional_content(detail.target),
+            result=optional_content(detail.result),
+        )
 
 
-class Merge(Shape):
+class DetailedMerge(MergeOutcome, kw_only=True):
     """What a merge or transplant did. A transplant skips commits without an effect."""
 
-    _: MergeOutcome = of(_itself)
     details: list[MergeDetail]
-    skippedCommits: NotRequired[list[Hash]] = of("skipped")
+    skipped_commits: list[Hash] | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, result: model.MergeResult) -> Self:
+        """Returns the struct of the result of a merge or transplant."""
+        return cls(
+            **merge_outcome(result),
+            details=list(map(MergeDetail.of, result.details)),
+            skipped_commits=list(result.skipped) or UNSET,
+        )
 
 
 # -- errors ----------------------------------------------------------------------------------------
 
 
-class ConflictDetails(Shape):
+class _Details(Struct, rename="camel", tag_field="type"):
+    """The base of the details of an error."""
+
+
+class ConflictDetails(_Details, tag="REFERENCE_CONFLICTS"):
     """All conflicts of an operation.
 
     `hash` is the current hash of the reference, `expectedHash` the one that the caller expected.
     """
 
-    type: Literal["REFERENCE_CONFLICTS"]
     conflicts: list[Conflict]
     reference: str | None
     hash: Hash | None
-    expectedHash: Hash | None
-    mergeResult: NotRequired[BareMerge]
+    expected_hash: Hash | None
+    merge_result: BareMerge | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, error: errors.ReferenceConflict) -> Self:
+        """Returns the details of an error about conflicts."""
+        conflict = Conflict.of_merge if error.is_merge else Conflict.of
+        return cls(
+            [conflict(one, error.ways_out.of(one)) for one in error.conflicts],
+            error.reference,
+            error.head,
+            error.expected_hash,
+            BareMerge.of(error.result) if isinstance(error, errors.MergeConflict) else UNSET,
+        )
 
 
-class NameDetails(Shape):
+class NameDetails(_Details, tag="NAME"):
     """The name that does not exist, or already exists."""
 
-    type: Literal["NAME"]
     name: str
 
 
-class Candidate(Shape):
+class Candidate(Struct):
     """A commit that an abbreviated hash may mean."""
 
     hash: Hash
     message: str
 
 
-class CandidateDetails(Shape):
+class CandidateDetails(_Details, tag="HASH_CANDIDATES"):
     """The commits that share an abbreviated hash; at most ten."""
 
-    type: Literal["HASH_CANDIDATES"]
     candidates: list[Candidate]
 
 
-class RequestDetails(Shape):
+class RequestDetails(_Details, tag="REQUEST"):
     """The request whose outcome is unknown."""
 
-    type: Literal["REQUEST"]
-    requestId: str
+    request_id: str
 
 
-class ObjectDetails(Shape):
+class ObjectDetails(_Details, tag="OBJECT"):
     """The object that is damaged or missing."""
 
-    type: Literal["OBJECT"]
-    objectId: str
+    object_id: str
+
+
+Details = (
+    ConflictDetails | KeyDetails | NameDetails | CandidateDetails | RequestDetails | ObjectDetails
+)
 
 
 class Error(ErrorLine):
@@ -201,39 +196,37 @@ class Error(ErrorLine):
     `errorDetails` depends on the code.
     """
 
-    errorDetails: NotRequired[
-        ConflictDetails
-        | KeyDetails
-        | NameDetails
-        | CandidateDetails
-        | RequestDetails
-        | ObjectDetails
-    ]
+    error_details: Details | UnsetType = UNSET
+
+    @classmethod
+    def of(cls, error: errors.NessieError) -> Self:
+        """Returns the struct of an error, with the contents of its conflicts."""
+        return cls(**error_line(error), error_details=_details(error))
 
 
-class ErrorAnswer(Shape):
+def _details(error: errors.NessieError) -> Details | UnsetType:  # noqa: PLR0911 - a table of types
+    match error:
+        case errors.ReferenceConflict() if error.conflicts or error.reference:
+            return ConflictDetails.of(error)
+        case errors.AmbiguousHash():
+            return CandidateDetails([Candidate(*candidate) for candidate in error.candidates])
+        case errors.OutcomeUnknown():
+            return RequestDetails(error.request_id)
+        case errors.DamagedObject() if error.object_id:
+            return ObjectDetails(error.object_id)
+        case errors.ContentNotFound():
+            return KeyDetails(Key.of(error.key))
+        case errors.NotFound() | errors.AlreadyExists() if error.name:
+            return NameDetails(error.name)
+    return UNSET
+
+
+class ErrorAnswer(Struct):
     """The answer of a command that failed."""
 
     error: Error
 
-
-# -- listings --------------------------------------------------------------------------------------
-
-
-class Listing(Shape):
-    """The attributes of every listing.
-
-    `error` is present only if it broke off after these records.
-    """
-
-    error: NotRequired[Error]
-
-
-class Page(Listing):
-    """A listing in the form of a page of the REST API; `token` is always null here.
-
-    `hasMore` is true if a limit cut it short.
-    """
-
-    hasMore: bool
-    token: str | None
+    @classmethod
+    def of(cls, error: errors.NessieError) -> Self:
+        """Returns the document of an error."""
+        return cls(Error.of(error))

@@ -1,22 +1,20 @@
-"""The structs of conflicts and merges in answers. `encode` and `answers` convert them.
+"""The structs of conflicts and merges in answers, each with `of` for a value of the model.
 
-An attribute with a plain default is left out if it has that value. One with a factory is always
-written, and may be missing in answers of other servers.
+`answers` converts them back. An attribute with a plain default is left out if it has that value.
+One with a factory is always written, and may be missing in answers of other servers.
 """
 
 from __future__ import annotations
 
 from types import NoneType
-from typing import Annotated
+from typing import Annotated, Any, Self
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from nessie_cli.model import MergeBehavior
-from nessie_cli.wire.commits import CommitMeta, Hash, Null
-from nessie_cli.wire.contents import Key, empty_list
-
-Behavior = Annotated[str, Meta(extra_json_schema={"enum": [str(one) for one in MergeBehavior]})]
-ConflictKind = Annotated[str, Meta(title="ConflictKind")]
+from nessie_cli import model
+from nessie_cli.wire.commits import CommitMeta, optional_meta
+from nessie_cli.wire.contents import Key, optional_key
+from nessie_cli.wire.scalars import Behavior, ConflictKind, Hash, Null, empty_list
 
 
 class Rename(Struct):
@@ -25,6 +23,11 @@ class Rename(Struct):
     old: Key = field(name="from")
     new: Key = field(name="to")
     by: CommitMeta | None = field(default_factory=NoneType)
+
+    @classmethod
+    def of(cls, rename: model.Rename) -> Self:
+        """Returns the struct of a rename."""
+        return cls(Key.of(rename.old), Key.of(rename.new), optional_meta(rename.by))
 
 
 class KeyRename(Struct):
@@ -42,6 +45,16 @@ class MergeOption(Struct, rename="camel"):
     renames: list[KeyRename] = field(default_factory=empty_list)
     leaves_out: list[Key] = field(default_factory=empty_list)
 
+    @classmethod
+    def of(cls, option: model.MergeOption) -> Self:
+        """Returns the struct of a possible decision."""
+        return cls(
+            option.behavior.value,
+            list(map(Key.of, option.deletes)),
+            [KeyRename(Key.of(old), Key.of(new)) for old, new in option.renames],
+            list(map(Key.of, option.leaves_out)),
+        )
+
 
 class BareConflict(Struct, rename="camel"):
     """A conflict as the REST API reports it."""
@@ -49,6 +62,32 @@ class BareConflict(Struct, rename="camel"):
     conflict_type: ConflictKind
     key: Key | None = field(default_factory=NoneType)
     message: str = field(default_factory=str)
+
+    @classmethod
+    def of(cls, conflict: model.Conflict) -> Self:
+        """Returns the struct of a conflict; the key is null if it is about a reference."""
+        return cls(conflict.type.value, optional_key(conflict.key), conflict.message)
+
+
+def content_in_conflict(conflict: model.Conflict) -> dict[str, Any]:
+    """Returns the attributes of the content behind a conflict: its id, keys and renames."""
+    attributes: dict[str, Any] = {
+        name: Rename.of(rename)
+        for name, rename in (
+            ("source_rename", conflict.source_rename),
+            ("target_rename", conflict.target_rename),
+        )
+        if rename
+    }
+    if conflict.content_id is None:
+        return attributes
+    attributes |= {
+        "content_id": conflict.content_id,
+        "base_key": optional_key(conflict.base_key),
+        "theirs_key": optional_key(conflict.theirs_key),
+        "key_is_ambiguous": conflict.is_ambiguous,
+    }
+    return attributes | ({"commit": conflict.commit} if conflict.commit else {})
 
 
 class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
@@ -63,6 +102,17 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
     commit: Hash | None = None
     options: list[MergeOption] = []
 
+    @classmethod
+    def of(cls, conflict: model.Conflict) -> Self:
+        """Returns the struct of a conflict, with the content behind it."""
+        return cls(
+            conflict.type.value,
+            optional_key(conflict.key),
+            conflict.message,
+            **content_in_conflict(conflict),
+            options=list(map(MergeOption.of, conflict.options)),
+        )
+
 
 class CleanMergeDetail(Struct, rename="camel"):
     """A key of a merge without its conflict."""
@@ -76,12 +126,22 @@ class BareMergeDetail(CleanMergeDetail, omit_defaults=True):
 
     conflict: BareConflict | None = None
 
+    @classmethod
+    def of(cls, detail: model.MergeDetail) -> Self:
+        """Returns the struct of a key of a merge."""
+        conflict = None if detail.conflict is None else BareConflict.of(detail.conflict)
+        return cls(Key.of(detail.key), detail.behavior.value, conflict)
+
 
 class ContentPlace(Struct):
     """A commit and a key where a content can be read."""
 
     hash: Hash
     key: Key
+
+
+def _place(place: model.ContentPlace | None) -> ContentPlace | None:
+    return None if place is None else ContentPlace(place.hash, Key.of(place.key))
 
 
 class MergeDetailOfOurs(CleanMergeDetail, omit_defaults=True):
@@ -91,6 +151,18 @@ class MergeDetailOfOurs(CleanMergeDetail, omit_defaults=True):
     source_at: ContentPlace | None = None
     result_at: ContentPlace | None = None
     is_resolved: bool = False
+
+    @classmethod
+    def of(cls, detail: model.MergeDetail) -> Self:
+        """Returns the struct of a key of a merge, with places of its contents."""
+        return cls(
+            Key.of(detail.key),
+            detail.behavior.value,
+            None if detail.conflict is None else ConflictOfOurs.of(detail.conflict),
+            _place(detail.source_at),
+            _place(detail.result_at),
+            detail.is_resolved,
+        )
 
 
 class MergeOutcome(Struct, rename="camel", kw_only=True):
@@ -105,10 +177,28 @@ class MergeOutcome(Struct, rename="camel", kw_only=True):
     expected_hash: Hash | None = field(default_factory=NoneType)
 
 
+def merge_outcome(result: model.MergeResult) -> dict[str, Any]:
+    """Returns the attributes of the outcome of a merge."""
+    return {
+        "was_applied": result.applied,
+        "was_successful": result.successful,
+        "resultant_target_hash": result.resultant_hash,
+        "common_ancestor": result.common_ancestor,
+        "target_branch": result.target_branch,
+        "effective_target_hash": result.effective_target_hash,
+        "expected_hash": result.expected_hash,
+    }
+
+
 class BareMerge(MergeOutcome, kw_only=True):
     """What a merge would have done, as the REST API reports it."""
 
     details: list[BareMergeDetail] = field(default_factory=empty_list)
+
+    @classmethod
+    def of(cls, result: model.MergeResult) -> Self:
+        """Returns the struct of the result of a merge or transplant."""
+        return cls(**merge_outcome(result), details=list(map(BareMergeDetail.of, result.details)))
 
 
 class MergeOfOurs(MergeOutcome, omit_defaults=True, kw_only=True):
@@ -116,6 +206,15 @@ class MergeOfOurs(MergeOutcome, omit_defaults=True, kw_only=True):
 
     details: list[MergeDetailOfOurs] = field(default_factory=empty_list)
     skipped_commits: list[Hash] = []
+
+    @classmethod
+    def of(cls, result: model.MergeResult) -> Self:
+        """Returns the struct of the result of a merge or transplant."""
+        return cls(
+            **merge_outcome(result),
+            details=list(map(MergeDetailOfOurs.of, result.details)),
+            skipped_commits=list(result.skipped),
+        )
 
 
 # -- version 1 -------------------------------------------------------------------------------------
@@ -130,6 +229,15 @@ class MergeDetailV1(CleanMergeDetail, kw_only=True):
     source_commits: list[str] = field(default_factory=empty_list)
     target_commits: list[str] = field(default_factory=empty_list)
 
+    @classmethod
+    def of(cls, detail: model.MergeDetail) -> Self:
+        """Returns the struct of a key of a merge."""
+        return cls(
+            Key.of(detail.key),
+            detail.behavior.value,
+            conflict_type="UNRESOLVABLE" if detail.conflict else "NONE",
+        )
+
 
 class MergeResponseV1(MergeOutcome, kw_only=True):
     """What a merge or transplant did, with the deprecated attributes that old clients require."""
@@ -137,3 +245,8 @@ class MergeResponseV1(MergeOutcome, kw_only=True):
     details: list[MergeDetailV1]
     source_commits: list[str] = field(default_factory=empty_list)
     target_commits: Null = None
+
+    @classmethod
+    def of(cls, result: model.MergeResult) -> Self:
+        """Returns the struct of the result of a merge or transplant."""
+        return cls(**merge_outcome(result), details=list(map(MergeDetailV1.of, result.details)))

@@ -10,8 +10,8 @@ from msgspec import structs, to_builtins
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model.durations import duration_nanos
 from nessie_cli.wire.bodies import UpdateRepositoryConfigRequest
-from nessie_cli.wire.encode import Json
 from nessie_cli.wire.json_text import describe, fault, join
+from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked
 from nessie_cli.wire.values import object_with_type
 

@@ -84,10 +84,11 @@ def encode_batch(batch: StagedBatch) -> dict[str, Any]:
 
 
 def _encode_staged(staged: Staged) -> dict[str, Any]:
-    from nessie_cli.wire.encode import encode_content, encode_operation
+    from nessie_cli.wire.bodies import encode_operation
+    from nessie_cli.wire.contents import content_json
 
     return encode_operation(staged.operation) | (
-        {"expectedContent": encode_content(staged.seen)} if staged.seen else {}
+        {"expectedContent": content_json(staged.seen)} if staged.seen else {}
     )
 
 

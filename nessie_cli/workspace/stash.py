@@ -79,7 +79,7 @@ class StashFile:
 
 
 def _encode(stashed: Stashed) -> dict[str, Any]:
-    from nessie_cli.wire.encode import instant
+    from nessie_cli.wire.scalars import instant
 
     return {
         "message": stashed.message,

@@ -1,12 +1,11 @@
 import pytest
+from msgspec import to_builtins
 
-from nessie_cli.cli.log.diff_entries import DiffEntry as Entry
 from nessie_cli.cli.log.diff_entries import diff_entries
 from nessie_cli.model import ContentKey, DiffEntry, Namespace
 from nessie_cli.render.changes import ChangeKind, changes_of
 from nessie_cli.render.diffs import print_diff, print_name_status, print_summary
 from nessie_cli.render.text import cells
-from nessie_cli.wire.encode import encode
 
 
 @pytest.fixture
@@ -97,7 +96,7 @@ def test_no_difference_prints_nothing(screen, pipe) -> None:
 
 
 def test_json_has_the_shape_of_a_rest_diff_and_renames(changes) -> None:
-    documents = [encode(Entry, entry) for entry in diff_entries(changes)]
+    documents = list(map(to_builtins, diff_entries(changes)))
     assert [(d["key"]["elements"], d["from"] is None, d["to"] is None) for d in documents] == [
         (["a"], True, False),
         (["c"], False, False),

@@ -28,6 +28,7 @@ from nessie_cli.server.nessie.v1.namespaces import namespaces_of
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
 from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.wire.rest import BarePage
 from tests.repository.plans import plan
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
@@ -127,11 +128,15 @@ def test_a_large_page_has_the_token_of_the_next_one(client, path, size):
     assert first[name] + rest[name] == client.get(f"/api/{path}").body[name]
 
 
+class Numbers(BarePage):
+    numbers: list[dict[str, int]]
+
+
 def test_items_are_read_when_they_are_sent():
     read = []
     items = (read.append(number) or {"number": number} for number in range(10 * AT_ONCE))
     page = Page(items, 5 * AT_ONCE, lambda item: str(item["number"]))
-    pieces = listing("numbers", page, page.token).opened()
+    pieces = listing(Numbers, page, page.token).opened()
     text = next(pieces)
     assert len(read) == AT_ONCE
     text += next(pieces)

@@ -24,7 +24,7 @@ from nessie_cli.spark.columns import CONTENT, content_of, content_row
 from nessie_cli.spark.errors import TaskError
 from nessie_cli.spark.source import NessieDataSource
 from nessie_cli.spark.writer import operation_of
-from nessie_cli.wire.encode import encode_content
+from nessie_cli.wire.contents import content_json
 from tests.repository.vocabulary import Catalog, key, table
 from tests.spark.reading import rows
 
@@ -72,7 +72,7 @@ def test_a_content_is_restored_from_its_row(content: Content) -> None:
 def test_a_row_is_an_operation(content: Content, form: str) -> None:
     import json
 
-    value = content_row(content) if form == "struct" else json.dumps(encode_content(content))
+    value = content_row(content) if form == "struct" else json.dumps(content_json(content))
     found = operation_of(
         {"operation": "PUT", "key": ["db", "a.b"], "content": value, "expected_content": value}
     )
@@ -182,7 +182,7 @@ def test_a_frame_is_one_commit(store: str) -> None:
         return {
             "operation": "PUT",
             "key": name,
-            "content": json.dumps(encode_content(table(number))),
+            "content": json.dumps(content_json(table(number))),
         }
 
     with connect(store) as repository:

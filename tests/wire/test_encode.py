@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+from msgspec import to_builtins
 
 from nessie_cli.errors import (
     AlreadyExists,
@@ -44,7 +45,12 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.wire import encode, rest
+from nessie_cli.server.http.streams import listing
+from nessie_cli.wire import commits, entries, errors, merges, references, rest
+from nessie_cli.wire.bodies import encode_operation
+from nessie_cli.wire.contents import content_json, content_struct
+from nessie_cli.wire.references import reference_struct
+from nessie_cli.wire.scalars import instant
 
 KEY = ContentKey(("db", "order.lines"))
 KEY_JSON = {"elements": ["db", "order.lines"]}
@@ -141,10 +147,19 @@ CONTENTS = [
 ]
 
 
+def plain(of, value):
+    """Returns the JSON of the struct of a value."""
+    return to_builtins(of(value))
+
+
+def page(struct, items, token, *effective):
+    return to_builtins(listing(struct, items, lambda: token, *effective).opened())
+
+
 @pytest.mark.parametrize(("content", "body"), CONTENTS, ids=[c.type_name for c, _ in CONTENTS])
 def test_a_content_has_its_type_first_and_the_original_nulls(content, body):
-    assert encode.encode_content(content) == body
-    assert list(encode.encode_content(content))[:2] == ["type", "id"]
+    assert content_json(content) == body
+    assert list(content_json(content))[:2] == ["type", "id"]
 
 
 @pytest.mark.parametrize(
@@ -160,30 +175,30 @@ def test_a_content_has_its_type_first_and_the_original_nulls(content, body):
 )
 def test_an_instant_has_as_many_digits_as_its_value(microsecond, fraction):
     when = datetime(2020, 2, 3, 4, 5, 6, microsecond, tzinfo=UTC)
-    assert encode.instant(when) == f"2020-02-03T04:05:06{fraction}Z"
+    assert instant(when) == f"2020-02-03T04:05:06{fraction}Z"
 
 
 def test_an_instant_is_in_utc_and_absent_ones_are_null():
     assert (
-        encode.instant(datetime(2020, 2, 3, 4, 5, 6, tzinfo=timezone(timedelta(hours=2))))
+        instant(datetime(2020, 2, 3, 4, 5, 6, tzinfo=timezone(timedelta(hours=2))))
         == "2020-02-03T02:05:06Z"
     )
-    assert encode.instant(None) is None
+    assert instant(None) is None
 
 
 def test_operations_have_expected_contents_only_if_set():
-    assert encode.encode_operation(Put(KEY, TABLE)) == {
+    assert encode_operation(Put(KEY, TABLE)) == {
         "type": "PUT",
         "key": KEY_JSON,
         "content": TABLE_JSON,
     }
-    assert encode.encode_operation(Put(KEY, TABLE, TABLE))["expectedContent"] == TABLE_JSON
-    assert encode.encode_operation(Delete(KEY)) == {"type": "DELETE", "key": KEY_JSON}
-    assert encode.encode_operation(Unchanged(KEY)) == {"type": "UNCHANGED", "key": KEY_JSON}
+    assert encode_operation(Put(KEY, TABLE, TABLE))["expectedContent"] == TABLE_JSON
+    assert encode_operation(Delete(KEY)) == {"type": "DELETE", "key": KEY_JSON}
+    assert encode_operation(Unchanged(KEY)) == {"type": "UNCHANGED", "key": KEY_JSON}
 
 
 def test_commit_metadata_uses_plural_names_and_omits_empty_values():
-    assert encode.encode_commit_meta(CommitMeta("m")) == {
+    assert plain(commits.CommitMeta.of, CommitMeta("m")) == {
         "hash": None,
         "committer": None,
         "authors": [],
@@ -193,7 +208,7 @@ def test_commit_metadata_uses_plural_names_and_omits_empty_values():
         "authorTime": None,
     }
     meta = CommitMeta("m", ("a",), ("s",), WHEN, {"p": ("1", "2")}, "", WHEN, "aa", (NO_ANCESTOR,))
-    assert encode.encode_commit_meta(meta) == {
+    assert plain(commits.CommitMeta.of, meta) == {
         "hash": "aa",
         "committer": "",
         "authors": ["a"],
@@ -207,16 +222,16 @@ def test_commit_metadata_uses_plural_names_and_omits_empty_values():
 
 
 def test_a_detached_reference_has_no_name_and_unknown_metadata_is_omitted():
-    assert encode.encode_reference(Reference(ReferenceType.DETACHED, "", "aa")) == {
+    assert plain(reference_struct, Reference(ReferenceType.DETACHED, "", "aa")) == {
         "type": "DETACHED",
         "hash": "aa",
     }
-    assert encode.encode_reference(MAIN) == MAIN_JSON
+    assert plain(reference_struct, MAIN) == MAIN_JSON
     tag = Reference(ReferenceType.TAG, "v1", "aa", ReferenceMetadata(CommitMeta("m", hash="aa"), 3))
-    assert encode.encode_single_reference(tag)["reference"]["metadata"] == {
+    assert plain(rest.SingleReference.of, tag)["reference"]["metadata"] == {
         "numCommitsAhead": None,
         "numCommitsBehind": None,
-        "commitMetaOfHEAD": encode.encode_commit_meta(CommitMeta("m", hash="aa")),
+        "commitMetaOfHEAD": plain(commits.CommitMeta.of, CommitMeta("m", hash="aa")),
         "commonAncestorHash": None,
         "numTotalCommits": 3,
     }
@@ -227,7 +242,7 @@ def test_a_log_entry_has_its_parent_and_no_empty_list_of_operations():
     second = LogEntry(
         CommitMeta("m", hash="bb", parents=("aa", "cc")), 2, (Delete(KEY), Put(KEY, TABLE, TABLE))
     )
-    body = encode.encode_page("logEntries", map(encode.encode_log_entry, [second, first]), "aa")
+    body = page(rest.LogResponse, map(commits.BareLogEntry.of, [second, first]), "aa")
     assert (body["hasMore"], body["token"]) == (True, "aa")
     assert [(e["parentCommitHash"], e["operations"]) for e in body["logEntries"]] == [
         (
@@ -243,18 +258,18 @@ def test_a_log_entry_has_its_parent_and_no_empty_list_of_operations():
 
 def test_pages_have_their_reference():
     entry = Entry(KEY, "ICEBERG_TABLE", "i", "ff")
-    assert encode.encode_page("entries", [encode.encode_entry(entry)], effectiveReference=MAIN) == {
+    assert page(rest.EntriesResponse, [entries.BareEntry.of(entry)], None, MAIN) == {
         "hasMore": False,
         "token": None,
         "entries": [{"type": "ICEBERG_TABLE", "name": KEY_JSON, "contentId": "i", "content": None}],
         "effectiveReference": MAIN_JSON,
     }
-    assert encode.encode_page(
-        "diffs",
-        [encode.encode_diff_entry(DiffEntry(KEY, None, TABLE))],
+    assert page(
+        rest.DiffResponse,
+        [entries.BareDiffEntry.of(DiffEntry(KEY, None, TABLE))],
         "00",
-        effectiveFromReference=MAIN,
-        effectiveToReference=MAIN,
+        MAIN,
+        MAIN,
     ) == {
         "hasMore": True,
         "token": "00",
@@ -262,7 +277,7 @@ def test_pages_have_their_reference():
         "effectiveFromReference": MAIN_JSON,
         "effectiveToReference": MAIN_JSON,
     }
-    assert encode.encode_page("references", [encode.encode_reference(MAIN)]) == {
+    assert page(rest.ReferencesResponse, [reference_struct(MAIN)], None) == {
         "hasMore": False,
         "token": None,
         "references": [MAIN_JSON],
@@ -270,28 +285,30 @@ def test_pages_have_their_reference():
 
 
 def test_answers_of_contents_and_commits_are_encoded():
-    assert encode.encode_content_response(TABLE, MAIN) == {
+    response = rest.ContentResponse(content_struct(TABLE), reference_struct(MAIN))
+    assert to_builtins(response) == {
         "content": TABLE_JSON,
         "effectiveReference": MAIN_JSON,
     }
-    assert encode.assembled(
-        rest.GetMultipleContentsResponse, contents={KEY: TABLE}.items(), effective_reference=MAIN
-    ) == {
+    several = rest.GetMultipleContentsResponse(
+        [rest.ContentOfKey.of(KEY, TABLE)], reference_struct(MAIN)
+    )
+    assert to_builtins(several) == {
         "contents": [{"key": KEY_JSON, "content": TABLE_JSON}],
         "effectiveReference": MAIN_JSON,
     }
-    assert encode.encode_commit_result(CommitResult(MAIN)) == {
+    assert plain(references.BareCommit.of, CommitResult(MAIN)) == {
         "targetBranch": MAIN_JSON,
         "addedContents": None,
     }
-    assert encode.encode_commit_result(CommitResult(MAIN, {KEY: "i"}))["addedContents"] == [
+    assert plain(references.BareCommit.of, CommitResult(MAIN, {KEY: "i"}))["addedContents"] == [
         {"key": KEY_JSON, "contentId": "i"}
     ]
 
 
 def test_the_configuration_announces_both_versions_of_the_api():
     created = datetime(2026, 1, 1, tzinfo=UTC)
-    body = encode.encode(rest.NessieConfiguration, RepositoryConfig("trunk", created, "1"))
+    body = plain(rest.NessieConfiguration.of, RepositoryConfig("trunk", created, "1"))
     assert body == {
         "defaultBranch": "trunk",
         "minSupportedApiVersion": 1,
@@ -302,8 +319,8 @@ def test_the_configuration_announces_both_versions_of_the_api():
         "repositoryCreationTimestamp": "2026-01-01T00:00:00Z",
         "oldestPossibleCommitTimestamp": "2026-01-01T00:00:00Z",
     }
-    assert "repositoryCreationTimestamp" not in encode.encode(
-        rest.NessieConfiguration, RepositoryConfig("trunk", None, "1")
+    assert "repositoryCreationTimestamp" not in plain(
+        rest.NessieConfiguration.of, RepositoryConfig("trunk", None, "1")
     )
 
 
@@ -327,7 +344,7 @@ FAILED = MergeResult(
 
 
 def test_a_merge_answer_has_no_conflict_for_a_clean_key():
-    assert encode.encode_merge_result(FAILED) == {
+    assert plain(merges.BareMerge.of, FAILED) == {
         "wasApplied": False,
         "wasSuccessful": False,
         "resultantTargetHash": None,
@@ -343,7 +360,7 @@ def test_a_merge_answer_has_no_conflict_for_a_clean_key():
 
 
 def test_the_error_of_a_failed_merge_also_lists_clean_keys():
-    body = encode.encode_error(MergeConflict("m", [CONFLICT], FAILED))
+    body = plain(errors.NessieError.of, MergeConflict("m", [CONFLICT], FAILED))
     clean = {"conflictType": "KEY_CONFLICT", "key": {"elements": ["x"]}, "message": "UNKNOWN"}
     assert body["errorDetails"] == {
         "type": "REFERENCE_CONFLICTS",
@@ -393,13 +410,15 @@ def test_an_error_body_has_details_only_if_there_are_any(error, status, reason, 
         "errorCode": code,
         "serverStackTrace": None,
     }
-    assert encode.encode_error(error, details=False) == whole
-    assert encode.encode_error(error) == whole | ({"errorDetails": details} if details else {})
+    assert to_builtins(errors.NessieError.of(error, details=False)) == whole
+    assert plain(errors.NessieError.of, error) == whole | (
+        {"errorDetails": details} if details else {}
+    )
 
 
 def test_encoding_loads_no_large_library():
     code = (
-        "import sys, nessie_cli.wire.encode, nessie_cli.wire.facts\n"
+        "import sys, nessie_cli.wire.documents\n"
         "print([m for m in ('pydantic', 'requests', 'rich', 'json', 'http') if m in sys.modules])"
     )
     answer = subprocess.run(

@@ -7,7 +7,7 @@ The module of a command has four parts:
 * `EXAMPLES`, the command lines that `--help` shows.
 * `run(options, app)`, which does the work and returns a `Result`, or None if there is nothing to
   print. It raises errors of `nessie_cli.errors`.
-* `show(result, output)`, which prints the result for people. The JSON is encoded from the result.
+* `show(result, output)`, which prints the result for people. The JSON is the result's document.
 """
 
 from __future__ import annotations

@@ -116,8 +116,8 @@ class Output:
             raise
         except (Exception, KeyboardInterrupt) as error:
             from nessie_cli.cli.errors.faults import fault_of
-            from nessie_cli.wire.facts import error_with_facts
+            from nessie_cli.wire.documents import Error
 
-            write(f'],"error":{json_text(error_with_facts(fault_of(error)))}}}\n')
+            write(f'],"error":{json_text(Error.of(fault_of(error)))}}}\n')
             raise
         write("]}\n")

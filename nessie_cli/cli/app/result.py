@@ -1,24 +1,32 @@
-"""The result of a command, and its JSON form."""
+"""The result of a command, and its JSON document."""
+
+from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec import UNSET, Struct, UnsetType, to_builtins
 from msgspec.structs import replace
 
 from nessie_cli.errors import NessieError
-from nessie_cli.wire import documents
-from nessie_cli.wire.encode import encode, encoder
-from nessie_cli.wire.record import OPTIONAL, Record
-from nessie_cli.wire.shape import attributes
+from nessie_cli.wire.documents import Error
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from nessie_cli.cli.app.output import Output
 
+    Records = Iterable
+else:
+    Records = list
+"""The records of a listing: an iterator, and a list in the schema."""
 
-class Result(Record, frozen=True):
-    """The base class of results: structs whose fields are the attributes of the JSON.
 
-    `listing` names the field with a long listing. It is an iterator, read while it is printed.
+class Result(Struct, frozen=True):
+    """The base class of results.
+
+    A result whose fields are the attributes of the JSON is a `Document`. Any other has a field
+    `document` for the JSON, beside the values that `show` prints.
     """
 
     @property
@@ -40,10 +48,20 @@ class Result(Record, frozen=True):
         return ()
 
 
-class Listing(Result, frozen=True, kw_only=True):
-    """A result with a listing that is read while it is printed."""
+class Document(Result, frozen=True, rename="camel"):
+    """The base class of the JSON documents of commands."""
 
-    error: Annotated[None, documents.Error, OPTIONAL] = None
+    listing: ClassVar[str | None] = None
+    """The field of which `--jsonl` prints one line each; None to print the document itself.
+
+    It is an iterator, read while it is printed.
+    """
+
+
+class Listing(Document, frozen=True, kw_only=True):
+    """A listing that is read while it is printed. `error` is set if it breaks off."""
+
+    error: Error | UnsetType = UNSET
 
 
 class Page(Listing, frozen=True, kw_only=True):
@@ -56,15 +74,14 @@ class Page(Listing, frozen=True, kw_only=True):
     token: str | None = None
 
 
-def print_json(result: Result, output: "Output") -> None:
+def print_json(result: Any, output: Output) -> None:
     """Prints a result as one JSON document, or as JSON lines: a listing with `--jsonl`."""
-    kind: Any = type(result)
-    if kind.listing is None:
-        output.print_document(encode(kind, result))
+    document = result if isinstance(result, Document) else result.document
+    name = getattr(document, "listing", None)
+    if name is None:
+        output.print_document(document)
         return
-    listed = next(one for one in attributes(kind) if one.source == kind.listing)
-    item = get_args(listed.type)[0]
-    records = getattr(result, kind.listing)
-    others = encode(kind, replace(result, **{kind.listing: ()}))
-    del others[listed.name]
-    output.print_listing(listed.name, map(encoder(item), records), **others)
+    names = dict(zip(document.__struct_fields__, document.__struct_encode_fields__, strict=True))
+    others = to_builtins(replace(document, **{name: []}))
+    del others[names[name]]
+    output.print_listing(names[name], getattr(document, name), **others)

@@ -14,15 +14,15 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.app.result import Listing, Records, Result
 from nessie_cli.cli.audit.advice import advice
 from nessie_cli.errors import ContentNotFound
-from nessie_cli.model import ContentKey, KeyRange, Reference
+from nessie_cli.model import ContentKey, KeyRange
 from nessie_cli.render.spans import Column
 from nessie_cli.render.text import counted
-from nessie_cli.wire import shapes
-from nessie_cli.wire.record import INLINE, Record
-from nessie_cli.wire.shape import Shape
+from nessie_cli.wire.contents import Key
+from nessie_cli.wire.references import AnyReference, reference_struct
+from nessie_cli.wire.scalars import Count
 from nessie_cli.workspace.environment import of_s3
 
 EXAMPLES = (
@@ -64,11 +64,11 @@ class Options(Struct, frozen=True, kw_only=True):
     engine: EngineOption = None
 
 
-class Finding(Record, frozen=True):
+class Finding(Struct, rename="camel"):
     """A problem with the files of a content: which file, why, and how to repair it."""
 
     kind: FindingKind
-    key: ContentKey
+    key: Key
     content_id: str
     where: str
     message: str
@@ -78,15 +78,7 @@ class Finding(Record, frozen=True):
     def of(cls, found: findings.AuditFinding) -> "Finding":
         """Returns a finding with its advice."""
         where = (found.where, found.message, advice(found))
-        return cls(found.kind, found.key, found.content_id, *where)
-
-
-class AuditedCounts(Shape):
-    """How much was audited."""
-
-    contents: shapes.Count
-    withFiles: shapes.Count  # noqa: N815 (an attribute of JSON)
-    files: shapes.Count
+        return cls(found.kind, Key.of(found.key), found.content_id, *where)
 
 
 class Audited(Listing, frozen=True, kw_only=True):
@@ -97,44 +89,62 @@ class Audited(Listing, frozen=True, kw_only=True):
 
     listing = "findings"
     clean: bool
-    effective_reference: Reference
-    counts: Annotated[AuditCounts, AuditedCounts, INLINE]
-    findings: Iterable[Finding]
+    effective_reference: AnyReference
+    contents: Count
+    with_files: Count
+    files: Count
+    findings: Records[Finding]
+
+
+class AuditedResult(Result, frozen=True):
+    """The problems, and the counts, which are complete when all problems have been read."""
+
+    document: Audited
+    findings: Iterable[findings.AuditFinding]
+    counts: AuditCounts
 
     @property
     def exit_code(self) -> int:
         """1 if anything is wrong."""
-        return 0 if self.clean else 1
+        return 0 if self.document.clean else 1
 
 
-def run(options: Options, app: Invocation) -> Audited:
+def run(options: Options, app: Invocation) -> AuditedResult:
     """Audits contents until the first finding. The others are found while the result is printed."""
     refuse_empty("nessie audit [REV] [--prefix PREFIX]", options.revision, options.prefix)
     prefix = ContentKey.parse(options.prefix) if options.prefix else None
     effective = app.repository().resolve(app.revision(options.revision))
     counts = AuditCounts()
     audit = _audit_with_spark if chosen(options.engine) is Engine.SPARK else _audit_here
-    found = map(Finding.of, audit(app, effective.hash, prefix, counts))
+    found = audit(app, effective.hash, prefix, counts)
     first = list(islice(found, 1))
     if prefix and not first and not counts.contents:
         raise ContentNotFound(f"no key is {prefix} or below it", prefix)
-    every: Iterable[Finding] = chain(first, found)
+    every: Iterable[findings.AuditFinding] = chain(first, found)
     if app.options.json:
         # The counts precede the findings in the document, so the audit must be complete.
         every = list(every)
-    return Audited(clean=not first, effective_reference=effective, counts=counts, findings=every)
+    document = Audited(
+        clean=not first,
+        effective_reference=reference_struct(effective),
+        contents=counts.contents,
+        with_files=counts.with_files,
+        files=counts.files,
+        findings=map(Finding.of, every),
+    )
+    return AuditedResult(document, every, counts)
 
 
-def show(result: Audited, output: Output) -> None:
+def show(result: AuditedResult, output: Output) -> None:
     """Prints a table with a row for each finding, and how to repair each kind."""
     ways: dict[str, str] = {}
 
     def rows() -> Iterator[tuple[str, str, str, str]]:
         for one in result.findings:
-            ways.setdefault(one.kind.value, one.advice)
+            ways.setdefault(one.kind.value, advice(one))
             yield one.kind.value, str(one.key), one.where, one.message
 
-    if result.clean:
+    if result.document.clean:
         output.say(f"clean: {_summary(result.counts)}")
         return
     output.out.print_table(_COLUMNS, rows(), paged=True)

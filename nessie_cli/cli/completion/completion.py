@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document
 from nessie_cli.cli.completion.scripts import script
 from nessie_cli.render.spans import Span
 
@@ -35,7 +35,7 @@ class Options(Struct, frozen=True, kw_only=True):
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]
 
 
-class Script(Result, frozen=True):
+class Script(Document, frozen=True):
     """The completion script of a shell."""
 
     shell: Shell

@@ -1,13 +1,12 @@
 """`nessie config list`."""
 
-from collections.abc import Iterable
 from typing import Annotated
 
 import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.app.result import Listing, Records
 from nessie_cli.cli.config.options import ScopeOptions
 from nessie_cli.cli.config.settings import Setting, settings_of
 from nessie_cli.render.spans import Column
@@ -47,7 +46,7 @@ class Settings(Listing, frozen=True, kw_only=True):
     """Settings; those of the workspace before those of the user."""
 
     listing = "settings"
-    settings: Iterable[Setting]
+    settings: Records[Setting]
 
 
 def run(options: Options, app: Invocation) -> Settings:

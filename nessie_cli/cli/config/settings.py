@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.errors import InvalidInput, SettingNotFound
 from nessie_cli.model import ContentKey
@@ -24,7 +24,7 @@ from nessie_cli.workspace.locations import user_config
 from nessie_cli.workspace.settings import SettingsFile
 
 
-class Setting(Result, frozen=True):
+class Setting(Document, frozen=True):
     """A setting, its value and its scope."""
 
     key: str

@@ -12,7 +12,7 @@ from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.cli.staging.options import Author, ExpectedHash, Message
 from nessie_cli.cli.staging.resolutions import FIELD_OPTION, TYPE_OPTION
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey, Namespace, content_from
+from nessie_cli.model import CONTENT_TYPES, Content, ContentKey, Namespace, content_from
 from nessie_cli.workspace.environment import of_s3
 
 _FIELDS: Mapping[str, str] = {
@@ -30,17 +30,6 @@ _FIELDS: Mapping[str, str] = {
     "properties": "properties",
 }
 """The options' fields, and the attributes that they set."""
-_ALLOWED: Mapping[str, frozenset[str]] = {
-    "ICEBERG_TABLE": frozenset(
-        {"metadataLocation", "snapshotId", "schemaId", "specId", "sortOrderId"}
-    ),
-    "ICEBERG_VIEW": frozenset({"metadataLocation", "versionId", "schemaId", "sqlText", "dialect"}),
-    "NAMESPACE": frozenset({"properties"}),
-    "DELTA_LAKE_TABLE": frozenset(
-        {"metadataLocationHistory", "checkpointLocationHistory", "lastCheckpoint"}
-    ),
-    "UDF": frozenset({"metadataLocation", "versionId", "signatureId", "sqlText", "dialect"}),
-}
 
 
 class ContentOptions(Struct, frozen=True, kw_only=True):
@@ -215,8 +204,9 @@ def _attributes(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:
         fields["metadataLocationHistory"] = locations
     elif locations is not None:
         fields["metadataLocation"] = _only(locations)
+    kind = CONTENT_TYPES.get(type_name)
     for name in fields:
-        if name not in _ALLOWED.get(type_name, fields):
+        if kind and name not in kind.attribute_names():
             type_label = TYPE_OPTION.get(type_name, type_name)
             raise InvalidInput(
                 f"{FIELD_OPTION[name]}: a content of type {type_label} has no such attribute"

@@ -1,7 +1,7 @@
 """`nessie content history`."""
 
 from collections.abc import Iterator
-from itertools import chain, islice
+from itertools import chain, islice, starmap
 from typing import Annotated
 
 import typer
@@ -10,11 +10,12 @@ from msgspec import Struct
 from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.content.key_history import Moment, history_of
 from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.errors import ContentNotFound, InvalidInput
-from nessie_cli.model import ContentKey
+from nessie_cli.model import ContentKey, LogEntry
+from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.moments import print_moments
 
 EXAMPLES = (
@@ -50,10 +51,17 @@ class History(Page, frozen=True, kw_only=True):
     """The commits that changed one content, newest first."""
 
     listing = "history"
-    history: Iterator[Moment]
+    history: Records[Moment]
 
 
-def run(options: Options, app: Invocation) -> History:
+class HistoryResult(Result, frozen=True):
+    """The commits with their changes of the content."""
+
+    document: History
+    changes: Iterator[tuple[LogEntry, ContentChange]]
+
+
+def run(options: Options, app: Invocation) -> HistoryResult:
     """Reads the history of the content."""
     refuse_empty("nessie content history KEY [REV]", options.key, options.revision, options.at)
     if options.at is not None and options.revision is not None:
@@ -66,9 +74,11 @@ def run(options: Options, app: Invocation) -> History:
     if not first and options.limit != 0:
         where = start.name or start.hash
         raise ContentNotFound(f"key '{key}' never had a content in '{where}'", key)
-    return History(history=chain(first, found), has_more=has_more)
+    changes = chain(first, found)
+    document = History(history=starmap(Moment.of_change, changes), has_more=has_more)
+    return HistoryResult(document, changes)
 
 
-def show(result: History, output: Output) -> None:
+def show(result: HistoryResult, output: Output) -> None:
     """Prints each commit and the fields that it changed."""
-    print_moments(((moment.entry, moment.what) for moment in result.history), output.out)
+    print_moments(result.changes, output.out)

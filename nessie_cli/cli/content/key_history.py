@@ -1,38 +1,50 @@
 """The history of a key: the commits that changed its content, across renames."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated, Self
+
+from msgspec import UNSET, Meta, UnsetType, field, structs
 
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
 from nessie_cli.render.changes import ChangeKind, ContentChange
 from nessie_cli.render.diffs import changed_labels
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
-from nessie_cli.wire.contents import Key
-from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL, Record
+from nessie_cli.wire import commits
+from nessie_cli.wire.contents import AnyContent, Key, optional_content
+
+KindOfChange = Annotated[
+    str, Meta(extra_json_schema={"enum": ["CREATED", "UPDATED", "DELETED", "RENAMED"]})
+]
 
 
-class Moment(Record, frozen=True):
+class Moment(commits.LogEntry, kw_only=True):
     """A commit that changed a content: the key after it, the kind of change, the changed fields."""
 
-    entry: Annotated[LogEntry, INLINE]
-    key: ContentKey
-    change: Annotated[str, Literal["CREATED", "UPDATED", "DELETED", "RENAMED"]]
-    fields: tuple[str, ...]
-    from_: Content | None
-    to: Content | None
-    renamed_from: Annotated[ContentKey | None, Key, OPTIONAL]
-    what: Annotated[ContentChange, NOT_JSON]
+    key: Key
+    change: KindOfChange
+    fields: list[str]
+    before: AnyContent | None = field(name="from")
+    after: AnyContent | None = field(name="to")
+    renamed_from: Key | UnsetType = UNSET
 
     @classmethod
-    def of(cls, entry: LogEntry, change: ContentChange) -> "Moment":
-        """Returns a commit with its change of the content."""
-        labels = tuple(label for label in changed_labels(change).split(",") if label)
-        kind, before, after = change.kind.name, change.before, change.after
-        return cls(entry, change.key, kind, labels, before, after, change.old_key, change)
+    def of_change(cls, entry: LogEntry, change: ContentChange) -> Self:
+        """Returns the struct of a commit with its change of the content."""
+        return cls(
+            **structs.asdict(commits.LogEntry.of(entry)),
+            key=Key.of(change.key),
+            change=change.kind.name,
+            fields=[label for label in changed_labels(change).split(",") if label],
+            before=optional_content(change.before),
+            after=optional_content(change.after),
+            renamed_from=Key.of(change.old_key) if change.old_key else UNSET,
+        )
 
 
-def history_of(repository: Repository, at: str, key: ContentKey) -> Iterator[Moment]:
+def history_of(
+    repository: Repository, at: str, key: ContentKey
+) -> Iterator[tuple[LogEntry, ContentChange]]:
     """Yields the commits that changed a content, newest first, from `at` along first parents.
 
     The history continues under the earlier key of a renamed content. A key without a content at
@@ -47,7 +59,7 @@ def history_of(repository: Repository, at: str, key: ContentKey) -> Iterator[Mom
             change = _change(repository, entry, key)
             if change is None:
                 continue
-            yield Moment.of(entry, change)
+            yield entry, change
             if change.old_key is not None and change.old_key != key:
                 key, where = change.old_key, entry.parent
                 break

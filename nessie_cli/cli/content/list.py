@@ -10,12 +10,13 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.content.fields import type_of
-from nessie_cli.model import ContentKey, Entry, KeyRange, Reference, type_label
+from nessie_cli.model import ContentKey, Entry, KeyRange, type_label
 from nessie_cli.render.merges import summary
 from nessie_cli.render.spans import Column, Line, Span
-from nessie_cli.wire.record import NOT_JSON
+from nessie_cli.wire import entries
+from nessie_cli.wire.references import AnyReference, reference_struct
 
 EXAMPLES = (
     "nessie content list",
@@ -66,12 +67,19 @@ class Entries(Page, frozen=True, kw_only=True):
     """The keys at a revision, ascending."""
 
     listing = "entries"
-    effective_reference: Reference
+    effective_reference: AnyReference
+    entries: Records[entries.Entry]
+
+
+class EntriesResult(Result, frozen=True):
+    """The keys at a revision, and whether they are printed as a tree."""
+
+    document: Entries
     entries: Iterable[Entry]
-    is_tree: Annotated[bool, NOT_JSON]
+    is_tree: bool
 
 
-def run(options: Options, app: Invocation) -> Entries:
+def run(options: Options, app: Invocation) -> EntriesResult:
     """Lists the keys."""
     refuse_empty(
         "nessie content list [PREFIX]", options.prefix, options.type_, options.filter_, options.at
@@ -86,19 +94,22 @@ def run(options: Options, app: Invocation) -> Entries:
     )
     effective = repository.resolve(app.revision(options.at))
     with_contents = app.output.is_json or app.options.verbose
-    entries = repository.entries(effective.hash, keys, content=with_contents)
+    found = repository.entries(effective.hash, keys, content=with_contents)
     if pattern:
-        entries = (entry for entry in entries if pattern.matches(entry.key))
+        found = (entry for entry in found if pattern.matches(entry.key))
     if type_name:
-        entries = (entry for entry in entries if entry.type == type_name)
+        found = (entry for entry in found if entry.type == type_name)
     if options.filter_:
         from nessie_cli.cli.app.filters import by_filter
 
-        entries = filter(by_filter("entries", options.filter_), entries)
-    return Entries(effective_reference=effective, entries=entries, is_tree=options.tree)
+        found = filter(by_filter("entries", options.filter_), found)
+    document = Entries(
+        effective_reference=reference_struct(effective), entries=map(entries.Entry.of, found)
+    )
+    return EntriesResult(document, found, options.tree)
 
 
-def show(result: Entries, output: Output) -> None:
+def show(result: EntriesResult, output: Output) -> None:
     """Prints a table with a row for each key, or a tree."""
     if result.is_tree:
         output.out.print_lines(_tree(result.entries), paged=True)

@@ -9,8 +9,8 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.fields import ContentOptions, content_from_file, content_of
 from nessie_cli.cli.content.keys import KeyArgument
-from nessie_cli.cli.staging.batch import Batch
-from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.batch import BatchResult
+from nessie_cli.cli.staging.committed import CommittedResult
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.errors import ContentExists, ContentNotFound, InvalidInput
 from nessie_cli.iceberg.content_ids import check_ids
@@ -53,7 +53,7 @@ class Options(ContentOptions, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> Batch | Committed:
+def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     """Stages the content."""
     key = ContentKey.parse(options.key)
     if options.new and options.existing:
@@ -81,7 +81,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     return stage(app, Step(change, (key,), options.expected_hash), options.message, options.author)
 
 
-def show(result: Batch | Committed, output: Output) -> None:
+def show(result: BatchResult | CommittedResult, output: Output) -> None:
     """Prints the change, or its commit."""
     print_step(result, output)
 

@@ -6,8 +6,8 @@ import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.staging.batch import Batch
-from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.batch import BatchResult
+from nessie_cli.cli.staging.committed import CommittedResult
 from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.model import ContentKey
@@ -27,7 +27,7 @@ class Options(StagingOptions, frozen=True, kw_only=True):
     new: Annotated[str, typer.Argument(metavar="NEW", help="The new key.")]
 
 
-def run(options: Options, app: Invocation) -> Batch | Committed:
+def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     """Stages the rename."""
     old, new = ContentKey.parse(options.old), ContentKey.parse(options.new)
 
@@ -39,6 +39,6 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     )
 
 
-def show(result: Batch | Committed, output: Output) -> None:
+def show(result: BatchResult | CommittedResult, output: Output) -> None:
     """Prints the change, or its commit."""
     print_step(result, output)

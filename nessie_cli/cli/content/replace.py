@@ -13,8 +13,8 @@ from nessie_cli.cli.content.fields import (
     given_fields,
 )
 from nessie_cli.cli.content.keys import KeyArgument
-from nessie_cli.cli.staging.batch import Batch
-from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.batch import BatchResult
+from nessie_cli.cli.staging.committed import CommittedResult
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.iceberg.content_ids import check_ids
@@ -55,7 +55,7 @@ class Options(ContentOptions, frozen=True, kw_only=True):
     ] = None
 
 
-def run(options: Options, app: Invocation) -> Batch | Committed:
+def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     """Stages the replacement."""
     key = ContentKey.parse(options.key)
     whole = content_from_file(app, options)
@@ -80,6 +80,6 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     return stage(app, Step(change, (key,), options.expected_hash), options.message, options.author)
 
 
-def show(result: Batch | Committed, output: Output) -> None:
+def show(result: BatchResult | CommittedResult, output: Output) -> None:
     """Prints the change, or its commit."""
     print_step(result, output)

@@ -10,13 +10,10 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.content.keys import KeyArgument
-from nessie_cli.cli.content.shown import ShownContent, entry_at, print_content, shown_content
+from nessie_cli.cli.content.shown import ShownContentResult, entry_at, print_content, shown_content
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey
-from nessie_cli.wire import shapes
-from nessie_cli.wire.encode import ENCODERS, encode_content
-from nessie_cli.wire.record import NOT_JSON
-from nessie_cli.wire.shape import OneOf
+from nessie_cli.model import ContentKey
+from nessie_cli.wire.contents import AnyContent, content_struct
 
 EXAMPLES = (
     "nessie content show db.orders",
@@ -45,17 +42,13 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class RawContent(Result, OneOf, frozen=True):
+class RawContent(Result, frozen=True):
     """The content as a JSON document."""
 
-    shapes = shapes.Content.shapes
-    content: Annotated[Content, NOT_JSON]
+    document: AnyContent
 
 
-ENCODERS[RawContent] = lambda raw: encode_content(raw.content)
-
-
-def run(options: Options, app: Invocation) -> ShownContent | RawContent:
+def run(options: Options, app: Invocation) -> ShownContentResult | RawContent:
     """Reads the content."""
     refuse_empty("nessie content show KEY [REV]", options.key, options.revision, options.at)
     if options.at is not None and options.revision is not None:
@@ -65,12 +58,12 @@ def run(options: Options, app: Invocation) -> ShownContent | RawContent:
         return shown_content(app, key, revision)
     repository = app.repository()
     _, content = entry_at(repository, repository.resolve(app.revision(revision)), key)
-    return RawContent(content)
+    return RawContent(content_struct(content))
 
 
-def show(result: ShownContent | RawContent, output: Output) -> None:
+def show(result: ShownContentResult | RawContent, output: Output) -> None:
     """Prints the fields, or the JSON of the content."""
     if isinstance(result, RawContent):
-        output.print_document(encode_content(result.content))
+        output.print_document(result.document)
     else:
         print_content(result, output)

@@ -1,38 +1,53 @@
 """One content with its id, its cache key and its last change."""
 
-from typing import Annotated
-
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.errors import ContentNotFound, NotAllowed
 from nessie_cli.model import CommitMeta, Content, ContentKey, Entry, KeyRange, Reference
 from nessie_cli.render.conflicts import commit_lines
 from nessie_cli.render.fields import fields
 from nessie_cli.render.spans import Span
 from nessie_cli.repository.base import Repository
-from nessie_cli.wire.record import NOT_JSON
-from nessie_cli.wire.shapes import Digest
+from nessie_cli.wire import commits
+from nessie_cli.wire.contents import AnyContent, content_struct
+from nessie_cli.wire.references import AnyReference, reference_struct
+from nessie_cli.wire.scalars import Digest
 
 
-class ShownContent(Result, frozen=True):
+class ShownContent(Document, frozen=True):
     """A content; `lastChange` is the newest first-parent commit with an operation on its key."""
 
-    content: Content
-    effective_reference: Reference
-    value_hash: Annotated[str, Digest]
+    content: AnyContent
+    effective_reference: AnyReference
+    value_hash: Digest
     cache_key: str
+    last_change: commits.CommitMeta | None
+
+
+class ShownContentResult(Result, frozen=True):
+    """A content with its key, and the newest first-parent commit that changed it."""
+
+    document: ShownContent
+    key: ContentKey
+    content: Content
     last_change: CommitMeta | None
-    key: Annotated[ContentKey, NOT_JSON]
 
 
-def shown_content(app: Invocation, key: ContentKey, revision: str | None) -> ShownContent:
+def shown_content(app: Invocation, key: ContentKey, revision: str | None) -> ShownContentResult:
     """Returns one content at a revision. Raises `ContentNotFound`."""
     repository = app.repository()
     effective = repository.resolve(app.revision(revision))
     entry, content = entry_at(repository, effective, key)
     change = repository.last_change(effective.hash, key)
-    return ShownContent(content, effective, entry.value_hash, entry.cache_key, change, key)
+    document = ShownContent(
+        content_struct(content),
+        reference_struct(effective),
+        entry.value_hash,
+        entry.cache_key,
+        commits.optional_meta(change),
+    )
+    return ShownContentResult(document, key, content, change)
 
 
 def entry_at(repository: Repository, at: Reference, key: ContentKey) -> tuple[Entry, Content]:
@@ -66,9 +81,13 @@ def _missing(
     return NotAllowed(f"listing key '{key}' is not allowed")
 
 
-def print_content(result: ShownContent, output: Output) -> None:
+def print_content(result: ShownContentResult, output: Output) -> None:
     """Prints one line for each field, and the last change."""
-    found = {"key": str(result.key), **fields(result.content), "cache-key": result.cache_key}
+    found = {
+        "key": str(result.key),
+        **fields(result.content),
+        "cache-key": result.document.cache_key,
+    }
     width = max(map(len, [*found, "last-change"])) + 2
     for label, text in found.items():
         output.out.print_line(

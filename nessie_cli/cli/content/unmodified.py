@@ -5,8 +5,8 @@ from typing import Annotated
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.keys import KeysArgument
-from nessie_cli.cli.staging.batch import Batch
-from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.batch import BatchResult
+from nessie_cli.cli.staging.committed import CommittedResult
 from nessie_cli.cli.staging.key_arguments import existing_keys
 from nessie_cli.cli.staging.options import StagingOptions
 from nessie_cli.cli.staging.step import Step, print_step, stage
@@ -31,7 +31,7 @@ class Options(StagingOptions, frozen=True, kw_only=True):
     keys: Annotated[list[str], KeysArgument]
 
 
-def run(options: Options, app: Invocation) -> Batch | Committed:
+def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     """Stages the checks."""
     keys = existing_keys(app, options.keys, options.expected_hash)
 
@@ -43,6 +43,6 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
     return stage(app, Step(change, keys, options.expected_hash), options.message, options.author)
 
 
-def show(result: Batch | Committed, output: Output) -> None:
+def show(result: BatchResult | CommittedResult, output: Output) -> None:
     """Prints the checks, or their commit."""
     print_step(result, output)

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.errors import FileExists, StoreUnavailable
 from nessie_cli.workspace.folder import DEFAULT_STORE, make_workspace
@@ -43,7 +43,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class ExampleLake(Result, frozen=True, kw_only=True):
+class ExampleLake(Document, frozen=True, kw_only=True):
     """The lake: its folder, its store, and its branches."""
 
     workspace: str

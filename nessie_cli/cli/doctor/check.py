@@ -1,12 +1,11 @@
 """One check of `nessie doctor`."""
 
 from enum import StrEnum
-from typing import Annotated
 
-from nessie_cli.wire.record import OPTIONAL, Record
+from msgspec import UNSET, Struct, UnsetType
 
 
-class Status(StrEnum):
+class CheckStatus(StrEnum):
     """The outcome of a check. ABSENT: optional, and not set or not installed."""
 
     OK = "OK"
@@ -14,10 +13,10 @@ class Status(StrEnum):
     FAILED = "FAILED"
 
 
-class Check(Record, frozen=True):
+class Check(Struct, frozen=True):
     """A check: its name, its outcome, what was detected, and a command that fixes it."""
 
     name: str
-    status: Status
+    status: CheckStatus
     fact: str
-    fix: Annotated[str | None, OPTIONAL] = None
+    fix: str | UnsetType = UNSET

@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.doctor.check import Check, Status
+from nessie_cli.cli.app.result import Document
+from nessie_cli.cli.doctor.check import Check, CheckStatus
 from nessie_cli.cli.doctor.installed import installed
 from nessie_cli.errors import NessieError, StoreNotFound
 from nessie_cli.render.spans import Column, Span
@@ -24,7 +24,7 @@ _COLUMNS = (
     Column("FACT", room="fold"),
     Column("FIX", "command", "fold"),
 )
-_STYLES = {Status.OK: "created", Status.ABSENT: "label", Status.FAILED: "conflict"}
+_STYLES = {CheckStatus.OK: "created", CheckStatus.ABSENT: "label", CheckStatus.FAILED: "conflict"}
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -39,7 +39,7 @@ class Options(Struct, frozen=True, kw_only=True):
     """
 
 
-class Diagnosis(Result, frozen=True):
+class Diagnosis(Document, frozen=True):
     """The checks. `usable` is whether the chosen store responds, and null if no store is chosen."""
 
     usable: bool | None
@@ -50,14 +50,14 @@ class Diagnosis(Result, frozen=True):
         """7 if the chosen store is not usable, 1 if another check failed."""
         if self.usable is False:
             return NOT_USABLE
-        return int(any(check.status is Status.FAILED for check in self.checks))
+        return int(any(check.status is CheckStatus.FAILED for check in self.checks))
 
 
 def run(options: Options, app: Invocation) -> Diagnosis:  # noqa: ARG001 - the shape of a command
     """Runs all checks. A failed check does not stop the others."""
     settings = _user_settings()
     checks = [*installed(), settings]
-    if settings.status is Status.FAILED:
+    if settings.status is CheckStatus.FAILED:
         # Without the user's settings, no store and no trust can be determined.
         return Diagnosis(None, checks)
     checks.append(_workspace(app))
@@ -65,13 +65,15 @@ def run(options: Options, app: Invocation) -> Diagnosis:  # noqa: ARG001 - the s
         url = app.store_url()
     except NessieError as error:
         is_missing = isinstance(error, StoreNotFound)
-        checks.append(Check("store", Status.ABSENT if is_missing else Status.FAILED, error.message))
+        checks.append(
+            Check("store", CheckStatus.ABSENT if is_missing else CheckStatus.FAILED, error.message)
+        )
         return Diagnosis(None if is_missing else False, checks)
     checks.append(
-        Check("store", Status.OK, f"{without_secrets(url)}, chosen by {app.store.origin()}")
+        Check("store", CheckStatus.OK, f"{without_secrets(url)}, chosen by {app.store.origin()}")
     )
     found = [*_credentials(app, url), _answer(app)]
-    usable = all(one.status is not Status.FAILED for one in found)
+    usable = all(one.status is not CheckStatus.FAILED for one in found)
     return Diagnosis(usable, [*checks, *found, *([_reference(app)] if usable else [])])
 
 
@@ -87,28 +89,30 @@ def show(result: Diagnosis, output: Output) -> None:
 def _user_settings() -> Check:
     path = str(user_config())
     if not user_config().exists():
-        return Check("user settings", Status.ABSENT, f"{path} does not exist")
+        return Check("user settings", CheckStatus.ABSENT, f"{path} does not exist")
     try:
         user_settings().check()
     except NessieError as error:
-        return Check("user settings", Status.FAILED, error.message)
-    return Check("user settings", Status.OK, path)
+        return Check("user settings", CheckStatus.FAILED, error.message)
+    return Check("user settings", CheckStatus.OK, path)
 
 
 def _workspace(app: Invocation) -> Check:
     found = app.store.found_workspace
     if found is None:
-        return Check("workspace", Status.ABSENT, "none in this folder or a parent", "nessie init")
+        return Check(
+            "workspace", CheckStatus.ABSENT, "none in this folder or a parent", "nessie init"
+        )
     if found.trust == FOREIGN:
         fact = f"{found.root} belongs to another user: nothing in it is used"
-        return Check("workspace", Status.ABSENT, fact, found.trusting)
+        return Check("workspace", CheckStatus.ABSENT, fact, found.trusting)
     if found.trust != TRUSTED:
         fact = (
             f"{found.root} is not trusted: its aliases and files of secrets are ignored, and its"
             " hooks prevent commits"
         )
-        return Check("workspace", Status.ABSENT, fact, found.trusting)
-    return Check("workspace", Status.OK, f"{found.root}, trusted")
+        return Check("workspace", CheckStatus.ABSENT, fact, found.trusting)
+    return Check("workspace", CheckStatus.OK, f"{found.root}, trusted")
 
 
 def _credentials(app: Invocation, url: str) -> Iterator[Check]:
@@ -116,27 +120,29 @@ def _credentials(app: Invocation, url: str) -> Iterator[Check]:
     try:
         access = app.access(url)
     except NessieError as error:
-        yield Check("credentials", Status.FAILED, error.message)
+        yield Check("credentials", CheckStatus.FAILED, error.message)
         return
     if access is None:
         return
     kind = type(access.credentials).__name__.lower() if access.credentials else "none"
     sources = ", ".join(access.sources)
     fact = f"{kind}, from {sources}" if sources else kind
-    yield Check("credentials", Status.OK if access.credentials else Status.ABSENT, fact)
+    yield Check("credentials", CheckStatus.OK if access.credentials else CheckStatus.ABSENT, fact)
 
 
 def _answer(app: Invocation) -> Check:
     try:
         default = app.repository().config().default_branch
     except NessieError as error:
-        return Check("answer", Status.FAILED, error.message)
-    return Check("answer", Status.OK, f"the store responds; its default branch is {default}")
+        return Check("answer", CheckStatus.FAILED, error.message)
+    return Check("answer", CheckStatus.OK, f"the store responds; its default branch is {default}")
 
 
 def _reference(app: Invocation) -> Check:
     try:
         head = app.repository().resolve(app.head)
     except NessieError as error:
-        return Check("reference", Status.FAILED, error.message, "nessie switch REF")
-    return Check("reference", Status.OK, f"{head.name or head.hash}, chosen by {app.head_origin}")
+        return Check("reference", CheckStatus.FAILED, error.message, "nessie switch REF")
+    return Check(
+        "reference", CheckStatus.OK, f"{head.name or head.hash}, chosen by {app.head_origin}"
+    )

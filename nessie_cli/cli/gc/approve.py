@@ -6,7 +6,7 @@ import typer
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
+from nessie_cli.cli.gc.results import CollectorStep, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.gc.apply import approve
 
@@ -42,7 +42,7 @@ class Options(RunOptions, frozen=True, kw_only=True):
     ] = None
 
 
-def run(options: Options, app: Invocation) -> CollectorRun:
+def run(options: Options, app: Invocation) -> CollectorStep:
     """Approves the candidates."""
     refuse_empty("nessie gc approve [RUN] [--by NAME]", options.by)
     run = options.run(app)

@@ -1,12 +1,13 @@
 """`nessie gc list`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.app.result import Listing, Records, Result
 from nessie_cli.cli.gc.results import CollectorRun
 from nessie_cli.cli.gc.runs import FolderOptions
+from nessie_cli.gc.run import Run
 from nessie_cli.render.spans import Column
 from nessie_cli.render.text import human_size
 
@@ -30,27 +31,37 @@ class CollectorRuns(Listing, frozen=True, kw_only=True):
     """Runs of the garbage collection, newest first."""
 
     listing = "runs"
-    runs: Iterator[CollectorRun]
+    runs: Records[CollectorRun]
 
 
-def run(options: Options, app: Invocation) -> CollectorRuns:
+class CollectorRunsResult(Result, frozen=True):
+    """Runs of the garbage collection, newest first."""
+
+    document: CollectorRuns
+    runs: Iterable[Run]
+
+
+def run(options: Options, app: Invocation) -> CollectorRunsResult:
     """Reads the folder of the runs."""
-    return CollectorRuns(runs=map(CollectorRun.of, options.runs(app).all()))
+    runs = options.runs(app).all()
+    return CollectorRunsResult(CollectorRuns(runs=map(CollectorRun.of, runs)), runs)
 
 
-def show(result: CollectorRuns, output: Output) -> None:
+def show(result: CollectorRunsResult, output: Output) -> None:
     """Prints a table with a row for each run."""
     out = output.out
     out.print_table(
         _COLUMNS,
-        ((one.run, one.state, out.time(one.created), *_counts(one)) for one in result.runs),
+        (
+            (run.id, run.info.state, out.time(run.info.created), *_counts(run.info.counts))
+            for run in result.runs
+        ),
     )
 
 
-def _counts(run: CollectorRun) -> tuple[str, ...]:
+def _counts(counts: Mapping[str, int]) -> tuple[str, ...]:
     live, candidates, deleted = (
-        f"{run.counts[name]:,}" if name in run.counts else ""
-        for name in ("live", "candidates", "deleted")
+        f"{counts[name]:,}" if name in counts else "" for name in ("live", "candidates", "deleted")
     )
-    size = human_size(run.counts["candidateBytes"]) if "candidateBytes" in run.counts else ""
+    size = human_size(counts["candidateBytes"]) if "candidateBytes" in counts else ""
     return live, candidates, size, deleted

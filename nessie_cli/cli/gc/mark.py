@@ -7,7 +7,7 @@ import typer
 
 from nessie_cli.cli.app.engines import EngineOption, chosen
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
+from nessie_cli.cli.gc.results import CollectorStep, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import FolderOptions
 from nessie_cli.cli.gc.worker import Worker, need_packages
 from nessie_cli.errors import InvalidInput
@@ -103,7 +103,7 @@ class Options(FolderOptions, frozen=True, kw_only=True):
     ] = None
 
 
-def run(options: Options, app: Invocation) -> CollectorRun:
+def run(options: Options, app: Invocation) -> CollectorStep:
     """Marks a new run, or resumes one."""
     run = _resumed(options, app) if options.resume is not None else _new(options, app)
     with run.changing(), app.at_work("marking") as work:

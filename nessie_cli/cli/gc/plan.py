@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.gc.results import CollectorRun, clock, finished, show_summary
+from nessie_cli.cli.gc.results import CollectorStep, clock, finished, show_summary
 from nessie_cli.cli.gc.runs import RunEngineOption, RunOptions
 from nessie_cli.cli.gc.worker import Worker
 from nessie_cli.errors import InvalidInput
@@ -59,7 +59,7 @@ class Options(RunOptions, frozen=True, kw_only=True):
     engine: RunEngineOption = None
 
 
-def run(options: Options, app: Invocation) -> CollectorRun:
+def run(options: Options, app: Invocation) -> CollectorStep:
     """Plans the run."""
     run = options.run(app)
     with run.changing(), app.at_work("planning") as work:

@@ -1,21 +1,18 @@
 """The results of the commands of `nessie gc`: a run, and the next step."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from operator import itemgetter
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from msgspec.structs import replace
+from msgspec import Meta, Struct
 
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.errors.report import PARTLY_DONE
 from nessie_cli.gc.phases import MARKED, is_incomplete
 from nessie_cli.gc.run import Approval, PinnedReference, Run, RunState
 from nessie_cli.render.text import counted, human_size
-from nessie_cli.wire.record import NOT_JSON
-from nessie_cli.wire.shape import Shape, of
-from nessie_cli.wire.shapes import Count, Digest, Hash, Instant
+from nessie_cli.wire.scalars import BranchOrTag, Count, Digest, Hash, Instant, instant
 
 _NEXT_STEPS = {
     RunState.MARKING: "nessie gc mark --resume {run}",
@@ -29,22 +26,31 @@ _OUTSIDE = "OUTSIDE"
 """The kind of a finding: a table outside of the locations where files may be deleted."""
 
 
-class CollectorCutoff(Shape):
+Engine = Annotated[str, Meta(extra_json_schema={"enum": ["local", "spark"]})]
+Snapshots = Annotated[str, Meta(extra_json_schema={"enum": ["listed", "referenced"]})]
+
+
+class CollectorCutoff(Struct):
     """The retention policy of the references whose names match a pattern."""
 
-    pattern: str = of(itemgetter(0))
-    policy: str = of(itemgetter(1))
+    pattern: str
+    policy: str
 
 
-class CollectedReference(Shape):
+class CollectedReference(Struct):
     """A reference, and its hash when the run was marked."""
 
-    type: Literal["BRANCH", "TAG"]
+    type: BranchOrTag
     name: str
     hash: Hash
 
+    @classmethod
+    def of(cls, pinned: PinnedReference) -> Self:
+        """Returns the struct of a reference."""
+        return cls(pinned.type, pinned.name, pinned.hash)
 
-class CollectorApproval(Shape):
+
+class CollectorApproval(Struct):
     """An approval: who approved how many files and bytes. `digest` identifies the candidates."""
 
     by: str
@@ -53,8 +59,16 @@ class CollectorApproval(Shape):
     candidates: Count
     bytes: Count
 
+    @classmethod
+    def of(cls, approval: Approval | None) -> Self | None:
+        """Returns the struct of an approval, or None."""
+        if approval is None:
+            return None
+        time, size = instant(approval.time), approval.bytes
+        return cls(approval.by, time, approval.digest, approval.candidates, size)
 
-class CollectorRun(Result, frozen=True, kw_only=True):
+
+class CollectorRun(Document, frozen=True, kw_only=True):
     """A run of the garbage collection.
 
     `digest` is that of the candidates, and null before planning. `failure` is the reason for the
@@ -64,56 +78,49 @@ class CollectorRun(Result, frozen=True, kw_only=True):
     run: str
     state: RunState
     folder: str
-    created: datetime
+    created: Instant
     store: str
-    engine: Annotated[str, Literal["local", "spark"]]
-    reference_time: datetime
+    engine: Engine
+    reference_time: Instant
     default_cutoff: str
-    cutoffs: Sequence[Annotated[tuple[str, str], CollectorCutoff]]
-    snapshots: Annotated[str, Literal["listed", "referenced"]]
-    grace_seconds: Annotated[int, Count]
-    warehouse: Sequence[str]
+    cutoffs: list[CollectorCutoff]
+    snapshots: Snapshots
+    grace_seconds: Count
+    warehouse: list[str]
     catalog: str | None
-    references: Sequence[Annotated[PinnedReference, CollectedReference]]
-    times: Mapping[str, datetime]
-    counts: Mapping[str, Annotated[int, Count]]
-    digest: Annotated[str, Digest] | None
-    approval: Annotated[Approval, CollectorApproval] | None
+    references: list[CollectedReference]
+    times: dict[str, Instant]
+    counts: dict[str, Count]
+    digest: Digest | None
+    approval: CollectorApproval | None
     failure: str | None
-    notes: Annotated[Sequence[str], NOT_JSON] = ()
-    is_partly_done: Annotated[bool, NOT_JSON] = False
 
     @classmethod
     def of(cls, run: Run, **more: Any) -> Self:
-        """Returns the result for a run; `more` are the fields of a subclass."""
+        """Returns the document of a run; `more` are the fields of a subclass."""
         info, settings = run.info, run.info.settings
         return cls(
             run=info.id,
             state=info.state,
             folder=str(run.folder),
-            created=info.created,
+            created=instant(info.created),
             store=settings.store,
             engine=settings.engine,
-            reference_time=settings.reference_time,
+            reference_time=instant(settings.reference_time),
             default_cutoff=settings.default_cutoff,
-            cutoffs=settings.cutoffs,
+            cutoffs=[CollectorCutoff(*cutoff) for cutoff in settings.cutoffs],
             snapshots=settings.snapshots,
             grace_seconds=settings.grace,
-            warehouse=settings.warehouse,
+            warehouse=list(settings.warehouse),
             catalog=settings.catalog,
-            references=info.references,
-            times=info.times,
+            references=list(map(CollectedReference.of, info.references)),
+            times={name: instant(time) for name, time in info.times.items()},
             counts=dict(sorted(info.counts.items())),
             digest=run.digest() if run.dataset("candidates").exists else None,
-            approval=run.approval(),
+            approval=CollectorApproval.of(run.approval()),
             failure=info.error,
             **more,
         )
-
-    @property
-    def exit_code(self) -> int:
-        """8 if the step was incomplete."""
-        return PARTLY_DONE if self.is_partly_done else 0
 
     @property
     def next_step(self) -> str:
@@ -149,7 +156,20 @@ class CollectorRun(Result, frozen=True, kw_only=True):
         return ", ".join(parts)
 
 
-def finished(run: Run) -> CollectorRun:
+class CollectorStep(Result, frozen=True):
+    """A finished step of a run."""
+
+    document: CollectorRun
+    notes: Sequence[str]
+    is_partly_done: bool
+
+    @property
+    def exit_code(self) -> int:
+        """8 if the step was incomplete."""
+        return PARTLY_DONE if self.is_partly_done else 0
+
+
+def finished(run: Run) -> CollectorStep:
     """Returns the result of a step, with the next step. Exits with 8 if it was incomplete."""
     found = CollectorRun.of(run)
     notes = []
@@ -168,7 +188,7 @@ def finished(run: Run) -> CollectorRun:
         )
     if found.next_step:
         notes.append(f"next: {found.next_step}")
-    return replace(found, notes=notes, is_partly_done=partly)
+    return CollectorStep(found, notes, partly)
 
 
 def _outside(run: Run) -> int:
@@ -179,9 +199,9 @@ def _outside(run: Run) -> int:
     )
 
 
-def show_summary(result: CollectorRun, output: Output) -> None:
+def show_summary(result: CollectorStep, output: Output) -> None:
     """Prints the run in one line."""
-    output.say(result.summary)
+    output.say(result.document.summary)
 
 
 def clock() -> datetime:

@@ -1,23 +1,21 @@
 """`nessie gc show`."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
-from typing import Annotated, Literal
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, Any
 
 import typer
+from msgspec import Meta, Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Listing, Result
+from nessie_cli.cli.app.result import Listing, Records, Result
 from nessie_cli.cli.gc.results import CollectorRun
 from nessie_cli.cli.gc.runs import RunOptions
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.run import Run
 from nessie_cli.render.spans import Column
 from nessie_cli.render.text import counted, human_size
-from nessie_cli.wire.encode import instant
-from nessie_cli.wire.record import Record
-from nessie_cli.wire.shapes import Count
+from nessie_cli.wire.scalars import Count, Instant, instant
 
 EXAMPLES = (
     "nessie gc show",
@@ -54,15 +52,15 @@ class Options(RunOptions, frozen=True, kw_only=True):
     ] = False
 
 
-class CollectedBase(Record, frozen=True):
+class CollectedBase(Struct, rename="camel"):
     """The number of candidates below a location, and their bytes."""
 
     base: str
-    files: Annotated[int, Count]
-    bytes: Annotated[int, Count]
+    files: Count
+    bytes: Count
 
 
-class CollectorFinding(Record, frozen=True):
+class CollectorFinding(Struct, rename="camel"):
     """A content, file or folder that could not be read or listed, or was skipped."""
 
     kind: str
@@ -77,16 +75,23 @@ class CollectorFinding(Record, frozen=True):
 class ShownCollectorRun(CollectorRun, frozen=True, kw_only=True):
     """A run, its candidates by location, and what could not be read."""
 
-    bases: Sequence[CollectedBase]
-    findings: Sequence[CollectorFinding]
+    bases: list[CollectedBase]
+    findings: list[CollectorFinding]
 
 
-class CollectorCandidate(Record, frozen=True):
+class ShownRun(Result, frozen=True):
+    """A run, and its document."""
+
+    document: ShownCollectorRun
+    run: Run
+
+
+class CollectorCandidate(Struct, rename="camel"):
     """A candidate for deletion, as it was when it was listed."""
 
     location: str
-    bytes: Annotated[int, Count]
-    modified: datetime
+    bytes: Count
+    modified: Instant
     base: str
 
 
@@ -94,14 +99,27 @@ class CollectorCandidates(Listing, frozen=True, kw_only=True):
     """The candidates, in the order of deletion."""
 
     listing = "candidates"
-    candidates: Iterator[CollectorCandidate]
+    candidates: Records[CollectorCandidate]
 
 
-class KeptCandidate(Record, frozen=True):
+class CollectorCandidatesResult(Result, frozen=True):
+    """The candidates, as the rows of their dataset."""
+
+    document: CollectorCandidates
+    rows: Iterable[Mapping[str, Any]]
+
+
+Outcome = Annotated[
+    str,
+    Meta(extra_json_schema={"enum": ["FAILED", "CHANGED", "OUTSIDE", "LIVE", "PROTECTED"]}),
+]
+
+
+class KeptCandidate(Struct, rename="camel"):
     """A file that was not deleted when the run was applied, and why."""
 
     location: str
-    outcome: Annotated[str, Literal["FAILED", "CHANGED", "OUTSIDE", "LIVE", "PROTECTED"]]
+    outcome: Outcome
     message: str
 
 
@@ -109,37 +127,38 @@ class KeptCandidates(Listing, frozen=True, kw_only=True):
     """The files that were not deleted when the run was applied."""
 
     listing = "kept"
-    kept: Iterator[KeptCandidate]
+    kept: Records[KeptCandidate]
 
 
-def run(
-    options: Options, app: Invocation
-) -> ShownCollectorRun | CollectorCandidates | KeptCandidates:
+def run(options: Options, app: Invocation) -> ShownRun | CollectorCandidatesResult | KeptCandidates:
     """Reads the run, its candidates, or those that were kept."""
     if options.candidates and options.kept:
         raise InvalidInput("--candidates and --kept cannot be used together")
     run = options.run(app)
     if options.candidates:
         _need(run, "candidates", "it has not been planned")
-        return CollectorCandidates(candidates=_candidates(run))
+        rows = run.dataset("candidates").records(["location", "size", "modified", "base"])
+        document = CollectorCandidates(candidates=map(_candidate, rows))
+        return CollectorCandidatesResult(document, rows)
     if options.kept:
         _need(run, "kept", "it has not been applied")
         return KeptCandidates(kept=(KeptCandidate(**row) for row in run.dataset("kept").records()))
-    return ShownCollectorRun.of(run, bases=_bases(run), findings=list(_findings(run)))
+    shown = ShownCollectorRun.of(run, bases=_bases(run), findings=list(_findings(run)))
+    return ShownRun(shown, run)
 
 
 def show(result: Result, output: Output) -> None:
     """Prints a description of the run, or a table of files."""
-    if isinstance(result, CollectorCandidates):
+    if isinstance(result, CollectorCandidatesResult):
         rows = (
-            [str(one.bytes), output.out.time(one.modified), one.location]
-            for one in result.candidates
+            [str(row["size"]), output.out.time(row["modified"]), row["location"]]
+            for row in result.rows
         )
         output.out.print_table(_CANDIDATES, rows, paged=True)
     elif isinstance(result, KeptCandidates):
         kept = ([one.outcome, one.location, one.message] for one in result.kept)
         output.out.print_table(_KEPT, kept, paged=True)
-    elif isinstance(result, ShownCollectorRun):
+    elif isinstance(result, ShownRun):
         _show_run(result, output)
 
 
@@ -152,9 +171,8 @@ def _need(run: Run, dataset: str, reason: str) -> None:
         )
 
 
-def _candidates(run: Run) -> Iterator[CollectorCandidate]:
-    for row in run.dataset("candidates").records(["location", "size", "modified", "base"]):
-        yield CollectorCandidate(row["location"], row["size"], row["modified"], row["base"])
+def _candidate(row: Mapping[str, Any]) -> CollectorCandidate:
+    return CollectorCandidate(row["location"], row["size"], instant(row["modified"]), row["base"])
 
 
 def _bases(run: Run) -> list[CollectedBase]:
@@ -180,9 +198,10 @@ def _findings(run: Run) -> Iterator[CollectorFinding]:
                 yield CollectorFinding(**row)
 
 
-def _show_run(result: ShownCollectorRun, output: Output) -> None:
+def _show_run(shown: ShownRun, output: Output) -> None:
+    result = shown.document
     output.out.print_text(result.summary)
-    for label, text in _properties(result, output):
+    for label, text in _properties(shown, output):
         output.out.print_line(f" {label:16}{text}")
     if result.bases:
         rows = ((f"{one.files:,}", human_size(one.bytes), one.base) for one in result.bases)
@@ -195,13 +214,14 @@ def _show_run(result: ShownCollectorRun, output: Output) -> None:
         output.note(f"next: {result.next_step}")
 
 
-def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str, str]]:
+def _properties(shown: ShownRun, output: Output) -> Iterator[tuple[str, str]]:
     """Yields the labels and texts that describe a run."""
+    result = shown.document
     time, counts = output.out.time, result.counts
     yield "store", result.store
-    cutoffs = [f"{pattern}={policy}" for pattern, policy in result.cutoffs]
+    cutoffs = [f"{cutoff.pattern}={cutoff.policy}" for cutoff in result.cutoffs]
     yield "retention", ", ".join([*cutoffs, f"all others={result.default_cutoff}"])
-    yield "durations from", instant(result.reference_time) or ""
+    yield "durations from", result.reference_time
     yield "snapshots", result.snapshots
     yield "engine", result.engine
     if result.catalog:
@@ -224,7 +244,7 @@ def _properties(result: ShownCollectorRun, output: Output) -> Iterator[tuple[str
         )
     if result.digest:
         yield "digest", result.digest
-    if approval := result.approval:
+    if approval := shown.run.approval():
         is_valid = approval.digest == result.digest
         yield (
             "approved by",

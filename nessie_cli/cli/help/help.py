@@ -8,13 +8,12 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.cli.help.pages import page_names, page_source
 from nessie_cli.errors import InvalidInput
 from nessie_cli.render.manual import manual_lines
 from nessie_cli.render.spans import Line, plain
-from nessie_cli.wire.record import NOT_JSON
 
 EXAMPLES = (
     "nessie help",
@@ -44,15 +43,21 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Text(Result, frozen=True):
+class Text(Document, frozen=True):
     """A page of the manual, or the text of `--help`."""
 
     name: str
     text: str
-    lines: Annotated[Sequence[Line], NOT_JSON]
 
 
-def run(options: Options, app: Invocation) -> Text:
+class TextResult(Result, frozen=True):
+    """A page of the manual, as styled lines."""
+
+    document: Text
+    lines: Sequence[Line]
+
+
+def run(options: Options, app: Invocation) -> TextResult:
     """Renders the page."""
     words = options.words or []
     name = _page_name(words)
@@ -62,10 +67,10 @@ def run(options: Options, app: Invocation) -> Text:
     # As man does, it wraps lines in a pipe too.
     width = app.output.out.width if app.output.out.is_terminal else _WIDTH_IN_A_PIPE
     lines = list(manual_lines(source, width))
-    return Text(name, "\n".join(map(plain, lines)), lines)
+    return TextResult(Text(name, "\n".join(map(plain, lines))), lines)
 
 
-def show(result: Text, output: Output) -> None:
+def show(result: TextResult, output: Output) -> None:
     """Prints the page."""
     output.out.print_lines(result.lines, paged=True)
 

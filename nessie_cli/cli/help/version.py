@@ -1,14 +1,12 @@
 """`nessie version`."""
 
-from typing import Annotated
-
 from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document
 from nessie_cli.cli.help.versions import current_versions, version_line
-from nessie_cli.wire.shapes import Count
+from nessie_cli.wire.scalars import Count
 
 EXAMPLES = ("nessie version", "nessie version --json")
 
@@ -17,12 +15,12 @@ class Options(Struct, frozen=True):
     """Print the versions of nessie and Python, and the newest store format that nessie supports."""
 
 
-class Version(Result, frozen=True):
+class Version(Document, frozen=True):
     """The versions of nessie and Python, and the newest supported store format."""
 
     version: str
     python: str
-    store_format: Annotated[int, Count]
+    store_format: Count
 
 
 def run(options: Options, app: Invocation) -> Version:  # noqa: ARG001 - the shape of a command

@@ -9,13 +9,11 @@ from msgspec import structs
 
 from nessie_cli.model import Delete, Put
 from nessie_cli.repository.changes import Commit, Merge, Transplant
-from nessie_cli.wire.encode import (
-    encode_commit_meta,
-    encode_operation,
-    encode_optional_content,
-    encode_reference,
-)
-from nessie_cli.wire.facts import merge_with_facts
+from nessie_cli.wire.bodies import encode_operation
+from nessie_cli.wire.commits import CommitMeta
+from nessie_cli.wire.contents import optional_content
+from nessie_cli.wire.documents import MergeDetail
+from nessie_cli.wire.references import reference_struct
 
 if TYPE_CHECKING:
     from nessie_cli.model import Content, ContentKey, Operation
@@ -34,7 +32,7 @@ def commit_document(draft: Draft[Any], change: Commit) -> Document:
         "branch": draft.references[0].name,
         "hash": head,
         "expectedHash": change.expected_hash,
-        "commitMeta": encode_commit_meta(change.meta),
+        "commitMeta": CommitMeta.of(change.meta),
         "operations": [_operation(operation, before) for operation in operations],
     }
 
@@ -45,7 +43,7 @@ def _operation(operation: Operation, states: Mapping[ContentKey, Content]) -> Do
         after = operation.content
     elif isinstance(operation, Delete):
         after = None
-    contents = {"before": encode_optional_content(before), "after": encode_optional_content(after)}
+    contents = {"before": optional_content(before), "after": optional_content(after)}
     return encode_operation(operation) | contents
 
 
@@ -54,17 +52,17 @@ def merge_document(draft: Draft[Any], change: Merge | Transplant) -> Document:
     view, outcome, options = draft.view, draft.answer(), change.options
     if isinstance(change, Merge):
         source = structs.replace(view.resolve(change.source), hash=draft.sources[0])
-        about: Document = {"operation": "merge", "source": encode_reference(source)}
+        about: Document = {"operation": "merge", "source": reference_struct(source)}
     else:
         metas = [view.commit_at(f"@{commit}").meta for commit in change.commits]
-        about = {"operation": "transplant", "commits": list(map(encode_commit_meta, metas))}
+        about = {"operation": "transplant", "commits": list(map(CommitMeta.of, metas))}
     return about | {
         "branch": outcome.target_branch,
         "hash": outcome.effective_target_hash,
         "expectedHash": options.expected_hash,
         "commonAncestor": outcome.common_ancestor,
-        "commitMeta": encode_commit_meta(options.meta)
+        "commitMeta": CommitMeta.of(options.meta)
         if options.meta and options.meta.message
         else None,
-        "details": merge_with_facts(outcome)["details"],
+        "details": list(map(MergeDetail.of, outcome.details)),
     }

@@ -16,7 +16,8 @@ from nessie_cli.cli.hooks.documents import Document, commit_document, merge_docu
 from nessie_cli.cli.hooks.programs import HookFailed, Programs
 from nessie_cli.errors import NotAllowed
 from nessie_cli.repository.changes import Commit, Merge, Transplant
-from nessie_cli.wire.facts import commit_with_facts, merge_with_facts
+from nessie_cli.wire.documents import DetailedMerge
+from nessie_cli.wire.references import CommitOutcome
 from nessie_cli.workspace import environment as env
 from nessie_cli.workspace.trust import TRUSTED
 
@@ -68,10 +69,11 @@ class Hooks:
 
     def done(self, draft: Draft[Any], answer: Any) -> None:
         """Records a change for the hook that runs after it."""
+        result: CommitOutcome | DetailedMerge
         if isinstance(draft.change, Commit):
-            hook, result = POST_COMMIT, commit_with_facts(answer)
+            hook, result = POST_COMMIT, CommitOutcome.of(answer)
         elif isinstance(draft.change, Merge | Transplant):
-            hook, result = POST_MERGE, merge_with_facts(answer)
+            hook, result = POST_MERGE, DetailedMerge.of(answer)
         else:
             return
         branch = draft.references[0].name

@@ -1,22 +1,23 @@
 """`nessie blame`."""
 
 from collections.abc import Iterator
-from itertools import chain, islice
-from typing import Annotated
+from itertools import chain, islice, starmap
+from typing import Annotated, Self
 
 import typer
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.log.last_changes import last_changes
 from nessie_cli.errors import ContentNotFound
-from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange, Reference
+from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
 from nessie_cli.render.spans import Column
 from nessie_cli.render.text import name_of, short_hash
-from nessie_cli.wire.record import INLINE, Record
+from nessie_cli.wire import commits, entries
+from nessie_cli.wire.references import AnyReference, reference_struct
 
 EXAMPLES = ("nessie blame", "nessie blame db.sales", "nessie blame db.sales --at v1 --json")
 _COLUMNS = (
@@ -43,49 +44,65 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class BlamedEntry(Record, frozen=True):
+class BlamedEntry(entries.Entry):
     """A key and the commit that last changed it."""
 
-    entry: Annotated[Entry, INLINE]
-    last_change: CommitMeta
+    last_change: commits.CommitMeta
+
+    @classmethod
+    def of_change(cls, entry: Entry, last_change: CommitMeta) -> Self:
+        """Returns the struct of a key and its last change."""
+        key = structs.asdict(entries.Entry.of(entry))
+        return cls(**key, last_change=commits.CommitMeta.of(last_change))
 
 
 class Blame(Page, frozen=True, kw_only=True):
     """The keys at a revision, ascending, each with its last change."""
 
     listing = "blame"
-    effective_reference: Reference
-    blame: Iterator[BlamedEntry]
+    effective_reference: AnyReference
+    blame: Records[BlamedEntry]
 
 
-def run(options: Options, app: Invocation) -> Blame:
+class BlameResult(Result, frozen=True):
+    """The keys with their last changes."""
+
+    document: Blame
+    changes: Iterator[tuple[Entry, CommitMeta]]
+
+
+def run(options: Options, app: Invocation) -> BlameResult:
     """Finds the last change of each key."""
     refuse_empty("nessie blame [PREFIX]", options.prefix, options.at)
     repository = app.repository()
     effective = repository.resolve(app.revision(options.at))
     keys = KeyRange(prefix=ContentKey.parse(options.prefix)) if options.prefix else KeyRange()
-    found = (BlamedEntry(*one) for one in last_changes(repository, effective.hash, keys))
+    found = iter(last_changes(repository, effective.hash, keys))
     first = list(islice(found, 1))
     if keys.prefix is not None and not first:
         where = effective.name or effective.hash
         raise ContentNotFound(
             f"there is no content at or below key '{keys.prefix}' in '{where}'", keys.prefix
         )
-    return Blame(effective_reference=effective, blame=chain(first, found))
+    changes = chain(first, found)
+    document = Blame(
+        effective_reference=reference_struct(effective),
+        blame=starmap(BlamedEntry.of_change, changes),
+    )
+    return BlameResult(document, changes)
 
 
-def show(result: Blame, output: Output) -> None:
+def show(result: BlameResult, output: Output) -> None:
     """Prints a table with a row for each key."""
     out = output.out
     rows = (
         (
-            str(one.entry.key),
+            str(entry.key),
             short_hash(meta.hash or ""),
             out.time(meta.commit_time),
             name_of(meta.author or meta.committer or ""),
             meta.subject,
         )
-        for one in result.blame
-        for meta in [one.last_change]
+        for entry, meta in result.changes
     )
     out.print_table(_COLUMNS, rows, paged=True)

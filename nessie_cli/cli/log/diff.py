@@ -5,12 +5,12 @@ from itertools import chain, islice
 from typing import Annotated
 
 import typer
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from nessie_cli.cli.app.arguments import split_keys
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption, NameStatusOption
 from nessie_cli.cli.log.renames import changes_between
@@ -22,7 +22,7 @@ from nessie_cli.render.diffs import print_diff, print_name_status, print_names, 
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.revisions import Revision
-from nessie_cli.wire.record import NOT_JSON, OPTIONAL
+from nessie_cli.wire.references import AnyReference, reference_struct
 
 EXAMPLES = (
     "nessie diff main feature",
@@ -96,13 +96,19 @@ class Diff(Page, frozen=True, kw_only=True):
     """
 
     listing = "diffs"
-    effective_from_reference: Reference
-    effective_to_reference: Reference
-    staged: Annotated[bool | None, OPTIONAL] = None
-    diffs: Iterator[DiffEntry]
-    changes: Annotated[Iterable[ContentChange], NOT_JSON]
-    options: Annotated[Options, NOT_JSON]
-    fails: Annotated[bool, NOT_JSON]
+    effective_from_reference: AnyReference
+    effective_to_reference: AnyReference
+    staged: bool | UnsetType = UNSET
+    diffs: Records[DiffEntry]
+
+
+class DiffResult(Result, frozen=True, kw_only=True):
+    """The differences, and how they are printed."""
+
+    document: Diff
+    changes: Iterable[ContentChange]
+    options: Options
+    fails: bool
 
     @property
     def exit_code(self) -> int:
@@ -110,7 +116,7 @@ class Diff(Page, frozen=True, kw_only=True):
         return DIFFERENCES_FOUND if self.fails else 0
 
 
-def run(options: Options, app: Invocation) -> Diff:
+def run(options: Options, app: Invocation) -> DiffResult:
     """Finds the differences. They are read while they are printed."""
     _check(options)
     words, prefixes = split_keys(app, options.words or [], 2, USAGE)
@@ -126,18 +132,21 @@ def run(options: Options, app: Invocation) -> Diff:
     first = list(islice(changes, 1))
     quiet = app.options.quiet and not app.output.is_json
     changes = iter(()) if quiet else chain(first, changes)
-    return Diff(
-        effective_from_reference=before,
-        effective_to_reference=after,
-        staged=True if options.staged else None,
+    document = Diff(
+        effective_from_reference=reference_struct(before),
+        effective_to_reference=reference_struct(after),
+        staged=True if options.staged else UNSET,
         diffs=diff_entries(changes),
+    )
+    return DiffResult(
+        document=document,
         changes=changes,
         options=options,
         fails=bool(first) and (options.exit_code or quiet),
     )
 
 
-def show(result: Diff, output: Output) -> None:
+def show(result: DiffResult, output: Output) -> None:
     """Prints the changes in the selected form."""
     result.options.print_changes(result.changes, output.out)
 

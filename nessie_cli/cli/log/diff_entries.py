@@ -1,43 +1,55 @@
 """The entries of a diff in JSON."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Annotated
+from __future__ import annotations
 
-from nessie_cli.model import Content, ContentKey
+from collections.abc import Iterable, Iterator
+from typing import Self
+
+from msgspec import UNSET, Struct, UnsetType, field
+
 from nessie_cli.render.changes import ContentChange, Fact
-from nessie_cli.wire.documents import MetadataFact
-from nessie_cli.wire.record import OPTIONAL, Record
+from nessie_cli.wire.contents import AnyContent, Key, optional_content
 
 
-class DiffEntry(Record, frozen=True, kw_only=True):
+class MetadataFact(Struct):
+    """A difference between two metadata files: its kind, its name, and the text on each side."""
+
+    what: str
+    name: str | None
+    before: str | None = field(name="from")
+    after: str | None = field(name="to")
+
+    @classmethod
+    def of(cls, fact: Fact) -> Self:
+        """Returns the struct of a difference."""
+        return cls(fact.what, fact.name or None, fact.before, fact.after)
+
+
+class DiffEntry(Struct, rename="camel"):
     """A key whose content differs. The two entries of a rename contain each other's key.
 
     `metadata` compares the metadata files (`--deep`). `metadataProblems` are those that could not
     be read.
     """
 
-    key: ContentKey
-    from_: Content | None
-    to: Content | None
-    renamed_to: Annotated[ContentKey | None, OPTIONAL] = None
-    renamed_from: Annotated[ContentKey | None, OPTIONAL] = None
-    metadata: Annotated[Sequence[Fact] | None, list[MetadataFact] | None, OPTIONAL] = None
-    metadata_problems: Annotated[Sequence[str] | None, OPTIONAL] = None
+    key: Key
+    before: AnyContent | None = field(name="from")
+    after: AnyContent | None = field(name="to")
+    renamed_to: Key | UnsetType = UNSET
+    renamed_from: Key | UnsetType = UNSET
+    metadata: list[MetadataFact] | UnsetType = UNSET
+    metadata_problems: list[str] | UnsetType = UNSET
 
 
 def diff_entries(changes: Iterable[ContentChange]) -> Iterator[DiffEntry]:
     """Yields the entries of changes: two for a rename, with the comparison at the new key."""
     for change in changes:
-        before = change.before
-        if change.old_key is not None:
-            yield DiffEntry(key=change.old_key, from_=before, to=None, renamed_to=change.key)
-            before = None
-        inside = change.inside
-        yield DiffEntry(
-            key=change.key,
-            from_=before,
-            to=change.after,
-            renamed_from=change.old_key,
-            metadata=inside.facts if inside else None,
-            metadata_problems=inside.problems if inside else None,
-        )
+        key, before, old_key = Key.of(change.key), optional_content(change.before), change.old_key
+        entry = DiffEntry(key, before, optional_content(change.after))
+        if old_key is not None:
+            yield DiffEntry(Key.of(old_key), before, None, renamed_to=key)
+            entry.before, entry.renamed_from = None, Key.of(old_key)
+        if change.inside:
+            entry.metadata = list(map(MetadataFact.of, change.inside.facts))
+            entry.metadata_problems = list(change.inside.problems)
+        yield entry

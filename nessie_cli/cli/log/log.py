@@ -5,10 +5,11 @@ from itertools import chain, islice
 from typing import Annotated
 
 import typer
+from msgspec import UNSET, Struct, UnsetType
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.log.changes import changed_keys_in, changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption
@@ -18,8 +19,8 @@ from nessie_cli.model import ContentKey, LogEntry
 from nessie_cli.render.changes import ContentChange, tally
 from nessie_cli.render.history import NO_NAMES, LogForm, LoggedCommit, Names, print_log
 from nessie_cli.render.templates import Template
-from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL, Record
-from nessie_cli.wire.shapes import Count
+from nessie_cli.wire import commits
+from nessie_cli.wire.scalars import Count
 
 EXAMPLES = (
     "nessie log -n 5 --oneline",
@@ -93,34 +94,39 @@ class Options(SelectionOptions, frozen=True, kw_only=True):
         return None if self.format_ in (None, ONELINE) else Template(self.format_)
 
 
-class Tally(Record, frozen=True):
+class Tally(Struct):
     """The numbers of contents that a commit created, updated, deleted and renamed."""
 
-    created: Annotated[int, Count]
-    updated: Annotated[int, Count]
-    deleted: Annotated[int, Count]
-    renamed: Annotated[int, Count]
+    created: Count
+    updated: Count
+    deleted: Count
+    renamed: Count
 
 
-class Logged(Record, frozen=True, kw_only=True):
+class Logged(commits.LogEntry):
     """A commit; `changes` with `--stat`, `diffs` with `--patch`, `--deep` or `--name-status`."""
 
-    entry: Annotated[LogEntry, INLINE]
-    changes: Annotated[Tally | None, OPTIONAL] = None
-    diffs: Annotated[list[DiffEntry] | None, OPTIONAL] = None
+    changes: Tally | UnsetType = UNSET
+    diffs: list[DiffEntry] | UnsetType = UNSET
 
 
 class Log(Page, frozen=True, kw_only=True):
     """Commits, newest first."""
 
     listing = "log_entries"
-    log_entries: Iterator[Logged]
-    commits: Annotated[Iterable[LoggedCommit], NOT_JSON]
-    form: Annotated[LogForm, NOT_JSON]
-    names: Annotated[Names, NOT_JSON]
+    log_entries: Records[Logged]
 
 
-def run(options: Options, app: Invocation) -> Log:
+class LogResult(Result, frozen=True):
+    """The selected commits, and how they are printed."""
+
+    document: Log
+    commits: Iterable[LoggedCommit]
+    form: LogForm
+    names: Names
+
+
+def run(options: Options, app: Invocation) -> LogResult:
     """Selects the commits. They are read and compared while they are printed."""
     _check(options, app)
     template = options.template
@@ -141,12 +147,12 @@ def run(options: Options, app: Invocation) -> Log:
     # An error at the first commit fails the command. Later errors end a listing.
     found = iter(entries)
     entries = chain(list(islice(found, 1)), found)
-    commits = _with_changes(options, entries, selection.keys, app)
-    logged = (_logged(options, commit) for commit in commits)
-    return Log(log_entries=logged, has_more=has_more, commits=commits, form=form, names=names)
+    changed = _with_changes(options, entries, selection.keys, app)
+    logged = (_logged(options, commit) for commit in changed)
+    return LogResult(Log(log_entries=logged, has_more=has_more), changed, form, names)
 
 
-def show(result: Log, output: Output) -> None:
+def show(result: LogResult, output: Output) -> None:
     """Prints the commits in the selected form."""
     print_log(result.commits, result.form, output.out, result.names)
 
@@ -221,8 +227,9 @@ def _with_changes(
 def _logged(options: Options, commit: LoggedCommit) -> Logged:
     """Returns the record of a commit."""
     changes = commit.changes or ()
-    return Logged(
-        entry=commit.entry,
-        changes=Tally(**tally(changes)) if options.stat else None,
-        diffs=list(diff_entries(changes)) if options.compares or options.name_status else None,
-    )
+    logged = Logged.of(commit.entry)
+    if options.stat:
+        logged.changes = Tally(**tally(changes))
+    if options.compares or options.name_status:
+        logged.diffs = list(diff_entries(changes))
+    return logged

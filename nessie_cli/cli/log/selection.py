@@ -11,7 +11,7 @@ from nessie_cli.cli.app.arguments import refuse_empty, split_keys
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
-from nessie_cli.repository.log_filter import ALL_COMMITS, LogFilter, Walk, tests_of
+from nessie_cli.repository.log_filter import ALL_COMMITS, ENTRIES, LogFilter, Walk, tests_of
 from nessie_cli.revisions import Revision, RevisionRange, parse_time
 
 USAGE = "nessie log [REV|RANGE] [-- KEY...]"
@@ -163,7 +163,7 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
         options.filter_ is not None and "operations" in options.filter_
     )
     if graph and wanted != ALL_COMMITS:
-        tests, skip = [*tests_of(wanted), *tests], options.skip
+        tests, skip = [*tests_of(wanted, ENTRIES), *tests], options.skip
         wanted = LogFilter(since=wanted.since)
         operations = operations or bool(keys)
     else:

@@ -1,16 +1,16 @@
 """`nessie show`."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
-from msgspec import Struct
+from msgspec import Struct, field
 
 from nessie_cli.cli.app.arguments import split_content, split_keys
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.content.shown import ShownContent, print_content, shown_content
+from nessie_cli.cli.content.shown import ShownContentResult, print_content, shown_content
 from nessie_cli.cli.log.changes import changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption, NameStatusOption
@@ -18,7 +18,8 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry
 from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines
-from nessie_cli.wire.record import INLINE, NOT_JSON
+from nessie_cli.wire import commits
+from nessie_cli.wire.scalars import empty_list
 
 EXAMPLES = (
     "nessie show",
@@ -49,17 +50,23 @@ class Options(Struct, frozen=True, kw_only=True):
     deep: DeepOption = False
 
 
-class ShownCommit(Result, frozen=True, kw_only=True):
+class ShownCommit(commits.LogEntry):
     """A commit, and each content before and after it."""
 
-    entry: Annotated[LogEntry, INLINE]
-    diffs: Iterable[DiffEntry]
-    changes: Annotated[Sequence[ContentChange], NOT_JSON]
-    by_letter: Annotated[bool, NOT_JSON]
-    names: Annotated[Names, NOT_JSON]
+    diffs: list[DiffEntry] = field(default_factory=empty_list)
 
 
-def run(options: Options, app: Invocation) -> ShownCommit | ShownContent:
+class ShownCommitResult(Result, frozen=True, kw_only=True):
+    """A commit, and how it is printed."""
+
+    document: ShownCommit
+    entry: LogEntry
+    changes: Sequence[ContentChange]
+    by_letter: bool
+    names: Names
+
+
+def run(options: Options, app: Invocation) -> ShownCommitResult | ShownContentResult:
     """Reads the commit, or the content of REV:KEY."""
     before, keys = split_keys(app, options.words or [], 1, USAGE)
     if before and (found := split_content(before[0])) is not None:
@@ -77,18 +84,20 @@ def run(options: Options, app: Invocation) -> ShownCommit | ShownContent:
 
         changes = list(deepen(changes, app))
     names = NO_NAMES if app.output.is_json else Names(repository.references(), app.head.name)
-    return ShownCommit(
+    document = ShownCommit.of(entry)
+    document.diffs = list(diff_entries(changes))
+    return ShownCommitResult(
+        document=document,
         entry=entry,
-        diffs=diff_entries(changes),
         changes=changes,
         by_letter=options.name_status,
         names=names,
     )
 
 
-def show(result: ShownCommit | ShownContent, output: Output) -> None:
+def show(result: ShownCommitResult | ShownContentResult, output: Output) -> None:
     """Prints the commit, then each change field by field; or the content."""
-    if isinstance(result, ShownContent):
+    if isinstance(result, ShownContentResult):
         print_content(result, output)
         return
     commit = LoggedCommit(result.entry, result.changes)

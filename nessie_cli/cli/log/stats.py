@@ -1,28 +1,28 @@
 """`nessie stats`."""
 
-from collections.abc import Iterator, Sequence
-from datetime import datetime
+from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, Self
 
 import typer
 from msgspec import Struct
 
 from nessie_cli.audit.sizes import MeasuredTable, Sizes
-from nessie_cli.audit.statistics import Commits, HistoryStatistics, KeyChanges
+from nessie_cli.audit.statistics import Author, Day, HistoryStatistics, KeyChanges
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
-from nessie_cli.model import NO_ANCESTOR, ContentKey, Entry, IcebergTable, Reference, type_label
+from nessie_cli.cli.app.result import Document, Result
+from nessie_cli.model import NO_ANCESTOR, Entry, IcebergTable, Reference, type_label
 from nessie_cli.model.progress import with_progress
 from nessie_cli.render.spans import Column
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import counted, human_size, name_of
 from nessie_cli.revisions import RevisionRange
-from nessie_cli.wire.record import INLINE, Record
-from nessie_cli.wire.shapes import Count, Hash
+from nessie_cli.wire.contents import Key
+from nessie_cli.wire.references import AnyReference, reference_struct
+from nessie_cli.wire.scalars import Count, Hash, Instant, instant
 from nessie_cli.workspace.environment import of_s3
 
 EXAMPLES = ("nessie stats", "nessie stats v1..main -n 5", "nessie stats --sizes --json")
@@ -89,107 +89,114 @@ class Options(Struct, frozen=True, kw_only=True):
     engine: EngineOption = None
 
 
-class CommitCount(Record, frozen=True):
-    """The number of commits, and the times of the first and the last one."""
-
-    commits: Annotated[int, Count]
-    first: datetime | None
-    last: datetime | None
-
-    @classmethod
-    def of(cls, commits: Commits) -> "CommitCount":
-        """Returns the record of a count."""
-        return cls(commits.commits, commits.first, commits.last)
-
-
-class AuthorCount(Record, frozen=True):
+class AuthorCount(Struct):
     """The commits of an author, or of a committer if the commits have no author."""
 
     author: str
-    count: Annotated[CommitCount, INLINE]
+    commits: Count
+    first: Instant | None
+    last: Instant | None
+
+    @classmethod
+    def of(cls, counted: Author) -> Self:
+        """Returns the struct of an author's commits."""
+        commits = counted.commits
+        times = (instant(commits.first), instant(commits.last))
+        return cls(counted.author, commits.commits, *times)
 
 
-class DayCount(Record, frozen=True):
+class DayCount(Struct):
     """The changes of a day in UTC. `tables` and `contents` exist at its end, without namespaces."""
 
     day: str
-    commits: Annotated[int, Count]
-    created: Annotated[int, Count]
-    updated: Annotated[int, Count]
-    deleted: Annotated[int, Count]
-    tables: Annotated[int, Count]
-    contents: Annotated[int, Count]
+    commits: Count
+    created: Count
+    updated: Count
+    deleted: Count
+    tables: Count
+    contents: Count
 
 
-class KeyCount(Record, frozen=True):
+class KeyCount(Struct):
     """The changes of a key; `type` is that of its newest content."""
 
-    key: ContentKey
+    key: Key
     type: str
-    commits: Annotated[int, Count]
-    created: Annotated[int, Count]
-    updated: Annotated[int, Count]
-    deleted: Annotated[int, Count]
-    last: datetime | None
+    commits: Count
+    created: Count
+    updated: Count
+    deleted: Count
+    last: Instant | None
 
     @classmethod
-    def of(cls, one: KeyChanges) -> "KeyCount":
-        """Returns the record of a key."""
-        return cls(one.key, one.type, one.commits, one.created, one.updated, one.deleted, one.last)
+    def of(cls, counted: KeyChanges) -> Self:
+        """Returns the struct of a key's changes."""
+        changes = (counted.commits, counted.created, counted.updated, counted.deleted)
+        return cls(Key.of(counted.key), counted.type, *changes, instant(counted.last))
 
 
-class TableSize(Record, frozen=True):
+class TableSize(Struct):
     """The size of a table from the summary of its snapshot, or null if the summary lacks it."""
 
-    key: ContentKey
-    rows: Annotated[int, Count] | None
-    files: Annotated[int, Count] | None
-    bytes: Annotated[int, Count] | None
+    key: Key
+    rows: Count | None
+    files: Count | None
+    bytes: Count | None
 
     @classmethod
-    def of(cls, size: MeasuredTable) -> "TableSize":
-        """Returns the record of a table."""
-        return cls(size.key, size.rows, size.files, size.bytes)
+    def of(cls, size: MeasuredTable) -> Self:
+        """Returns the struct of a table's size."""
+        return cls(Key.of(size.key), size.rows, size.files, size.bytes)
 
 
-class TableSizes(Record, frozen=True):
+class TableSizes(Struct):
     """The sums of all Iceberg tables, and the largest ones.
 
     Tables with `unreadable` metadata files are not in the sums.
     """
 
-    tables: Annotated[int, Count]
-    unreadable: Annotated[int, Count]
-    rows: Annotated[int, Count]
-    files: Annotated[int, Count]
-    bytes: Annotated[int, Count]
-    largest: Sequence[TableSize]
+    tables: Count
+    unreadable: Count
+    rows: Count
+    files: Count
+    bytes: Count
+    largest: list[TableSize]
 
     @classmethod
-    def of(cls, sizes: Sizes) -> "TableSizes":
-        """Returns the record of all tables."""
-        largest = tuple(map(TableSize.of, sizes.largest))
-        return cls(sizes.tables, sizes.unreadable, sizes.rows, sizes.files, sizes.bytes, largest)
+    def of(cls, sizes: Sizes) -> Self:
+        """Returns the struct of the sizes of tables."""
+        sums = (sizes.tables, sizes.unreadable, sizes.rows, sizes.files, sizes.bytes)
+        return cls(*sums, list(map(TableSize.of, sizes.largest)))
 
 
-class Statistics(Result, frozen=True, kw_only=True):
+class Statistics(Document, frozen=True, kw_only=True):
     """The counts of a history.
 
     `since` is the commit before the first one that is counted, or null for the whole history.
     `sizes` is null without `--sizes`.
     """
 
-    effective_reference: Reference
-    since: Annotated[str, Hash] | None
-    count: Annotated[CommitCount, INLINE]
-    created: Annotated[int, Count]
-    updated: Annotated[int, Count]
-    deleted: Annotated[int, Count]
-    keys: Annotated[int, Count]
-    authors: Sequence[AuthorCount]
-    days: Sequence[DayCount]
-    most_changed: Sequence[KeyCount]
+    effective_reference: AnyReference
+    since: Hash | None
+    commits: Count
+    first: Instant | None
+    last: Instant | None
+    created: Count
+    updated: Count
+    deleted: Count
+    keys: Count
+    authors: list[AuthorCount]
+    days: list[DayCount]
+    most_changed: list[KeyCount]
     sizes: TableSizes | None
+
+
+class StatisticsResult(Result, frozen=True):
+    """The counted history, and the sizes of tables."""
+
+    document: Statistics
+    history: HistoryStatistics
+    sizes: Sizes | None
 
 
 class Line(NamedTuple):
@@ -200,7 +207,7 @@ class Line(NamedTuple):
     commits: int
 
 
-def run(options: Options, app: Invocation) -> Statistics:
+def run(options: Options, app: Invocation) -> StatisticsResult:
     """Counts the history, and with `--sizes` the tables at its end."""
     refuse_empty(USAGE, options.words)
     line = _line(options.words, app)
@@ -211,15 +218,17 @@ def run(options: Options, app: Invocation) -> Statistics:
             _count(options, line, app),
             _sizes(options, line, app) if options.sizes else None,
         )
-    return Statistics(
-        effective_reference=line.end,
+    document = Statistics(
+        effective_reference=reference_struct(line.end),
         since=None if line.since == NO_ANCESTOR else line.since,
-        count=CommitCount.of(found.commits),
+        commits=found.commits.commits,
+        first=instant(found.commits.first),
+        last=instant(found.commits.last),
         created=found.changes.created,
         updated=found.changes.updated,
         deleted=found.changes.deleted,
         keys=found.keys,
-        authors=[AuthorCount(one.author, CommitCount.of(one.commits)) for one in found.authors],
+        authors=list(map(AuthorCount.of, found.authors)),
         days=[
             DayCount(
                 one.day,
@@ -235,17 +244,18 @@ def run(options: Options, app: Invocation) -> Statistics:
         most_changed=list(map(KeyCount.of, found.most_changed)),
         sizes=TableSizes.of(sizes) if sizes else None,
     )
+    return StatisticsResult(document, found, sizes)
 
 
-def show(result: Statistics, output: Output) -> None:
+def show(result: StatisticsResult, output: Output) -> None:
     """Prints a table for each subject, and sums on stderr."""
     _print_tables(result, output.out)
-    more = result.keys - len(result.most_changed)
+    history = result.history
+    more = history.keys - len(history.most_changed)
     verb = "is" if more == 1 else "are"
     hidden = f", {more:,} of which {verb} not shown (-n)" if more else ""
-    output.note(
-        f"{counted(result.count.commits, 'commit')} changed {counted(result.keys, 'key')}{hidden}"
-    )
+    commits = counted(history.commits.commits, "commit")
+    output.note(f"{commits} changed {counted(history.keys, 'key')}{hidden}")
     if (sizes := result.sizes) is None:
         return
     output.note(
@@ -314,27 +324,29 @@ def _count_by_spark(
         return found, sizes_of(spark, url, line.end.hash, options.most) if options.sizes else None
 
 
-def _print_tables(result: Statistics, out: Terminal) -> None:
+def _print_tables(result: StatisticsResult, out: Terminal) -> None:
     def numbers(*values: int | None) -> Iterator[str]:
         """Unknown numbers are empty cells."""
         return ("" if value is None else f"{value:,}" for value in values)
 
-    def churn(count: DayCount | KeyCount) -> Iterator[str]:
+    def churn(count: Day | KeyChanges) -> Iterator[str]:
         return numbers(count.commits, count.created, count.updated, count.deleted)
 
     authors = (
         (
             name_of(author.author),
-            *numbers(author.count.commits),
-            out.time(author.count.first),
-            out.time(author.count.last),
+            *numbers(author.commits.commits),
+            out.time(author.commits.first),
+            out.time(author.commits.last),
         )
-        for author in result.authors
+        for author in result.history.authors
     )
-    days = ((day.day, *churn(day), *numbers(day.tables, day.contents)) for day in result.days)
+    days = (
+        (day.day, *churn(day), *numbers(day.tables, day.contents)) for day in result.history.days
+    )
     keys = (
         (str(changed.key), type_label(changed.type), *churn(changed), out.time(changed.last))
-        for changed in result.most_changed
+        for changed in result.history.most_changed
     )
     tables = (
         (

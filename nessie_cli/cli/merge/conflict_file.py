@@ -13,8 +13,8 @@ from typing import Any
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Conflict, Content
+from nessie_cli.wire.contents import content_json
 from nessie_cli.wire.decode import decode_content
-from nessie_cli.wire.encode import encode_content
 
 _OURS, _BASE, _BETWEEN, _THEIRS = "<<<<<<<", "|||||||", "=======", ">>>>>>>"
 
@@ -27,7 +27,7 @@ def conflict_text(conflict: Conflict, titles: Sequence[str]) -> str:
     If only one side has a content, that content is the whole document.
     """
     base, ours, theirs = (
-        encode_content(side) if side else None
+        content_json(side) if side else None
         for side in (conflict.expected, conflict.actual, conflict.proposed)
     )
     if ours is None or theirs is None:

@@ -1,8 +1,8 @@
 """The result of merge and transplant."""
 
 from collections.abc import Iterator, Sequence
-from typing import Annotated
 
+from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from nessie_cli import model
@@ -18,24 +18,38 @@ from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge, replaced_contents
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
-from nessie_cli.wire.record import INLINE, NOT_JSON, OPTIONAL
+from nessie_cli.wire.documents import DetailedMerge
 
 
-class Merge(Result, frozen=True, kw_only=True):
+class Merge(DetailedMerge, kw_only=True):
     """The effect of a merge or transplant, or the expected effect in a dry run.
 
     `diffs` are the changes of the target, with the comparison of metadata files (`--deep`).
     """
 
-    outcome: Annotated[MergeResult, INLINE]
-    verb: Annotated[str, NOT_JSON]
+    diffs: list[DiffEntry] | UnsetType = UNSET
+
+
+class Merged(Result, frozen=True, kw_only=True):
+    """A merge or transplant, and how it is printed."""
+
+    outcome: MergeResult
+    verb: str
     """`merged` or `transplanted`."""
-    source: Annotated[str, NOT_JSON]
+    source: str
     """The description of the source."""
-    source_hash: Annotated[str | None, NOT_JSON] = None
+    source_hash: str | None = None
     """The hash of the source of a merge."""
-    diffs: Annotated[Sequence[DiffEntry] | None, OPTIONAL] = None
-    changes: Annotated[Sequence[ContentChange] | None, NOT_JSON] = None
+    changes: Sequence[ContentChange] | None = None
+    """The changes of the target, if `--deep` compares them."""
+
+    @property
+    def document(self) -> Merge:
+        """The JSON document."""
+        merge = Merge.of(self.outcome)
+        if self.changes is not None:
+            merge.diffs = list(diff_entries(self.changes))
+        return merge
 
 
 def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
@@ -46,10 +60,9 @@ def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
         )
 
 
-def with_differences(merge: Merge, app: Invocation) -> Merge:
+def with_differences(merge: Merged, app: Invocation) -> Merged:
     """Adds the comparison of metadata files to the result of a dry run."""
-    changes = list(deep_changes(_differences(merge.outcome), app))
-    return replace(merge, diffs=list(diff_entries(changes)), changes=changes)
+    return replace(merge, changes=list(deep_changes(_differences(merge.outcome), app)))
 
 
 def _differences(outcome: MergeResult) -> Iterator[model.DiffEntry]:
@@ -59,7 +72,7 @@ def _differences(outcome: MergeResult) -> Iterator[model.DiffEntry]:
             yield model.DiffEntry(detail.key, detail.target, detail.result)
 
 
-def print_outcome(merge: Merge, output: Output) -> None:
+def print_outcome(merge: Merged, output: Output) -> None:
     """Prints the keys on stdout and a headline on stderr, unless `--quiet` is set."""
     if output.options.quiet:
         return

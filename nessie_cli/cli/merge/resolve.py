@@ -30,13 +30,14 @@ from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
-from nessie_cli.cli.merge.outcome import Merge, print_outcome
+from nessie_cli.cli.merge.outcome import Merged, print_outcome
+from nessie_cli.cli.merge.patterns import patterns_of
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
-from nessie_cli.cli.merge.reverted import Revert, print_revert
+from nessie_cli.cli.merge.reverted import RevertResult, print_revert
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT
-from nessie_cli.cli.staging.batch import Batch, changes_of, note_deletions, print_changes
+from nessie_cli.cli.staging.batch import BatchResult, changes_of, note_deletions, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
-from nessie_cli.cli.staging.committed import Committed, print_committed
+from nessie_cli.cli.staging.committed import CommittedResult, print_committed
 from nessie_cli.cli.staging.submission import (
     NOTHING_STAGED,
     Submission,
@@ -136,7 +137,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
         return any((self.into, self.unrelated))
 
 
-def run(options: Options, app: Invocation) -> Batch | Committed | Merge | Revert:
+def run(options: Options, app: Invocation) -> BatchResult | CommittedResult | Merged | RevertResult:
     """Resolves the conflicts. Raises those that were skipped or that no decision resolves."""
     words = options.words or []
     refuse_empty(USAGE, *words, options.into, options.expected_hash)
@@ -168,13 +169,13 @@ def run(options: Options, app: Invocation) -> Batch | Committed | Merge | Revert
     raise InvalidInput(f"invalid arguments {' '.join(words)!r}: {USAGE}")
 
 
-def show(result: Batch | Committed | Merge | Revert, output: Output) -> None:
+def show(result: BatchResult | CommittedResult | Merged | RevertResult, output: Output) -> None:
     """Prints the merge, the commit, or the remaining staged changes."""
-    if isinstance(result, Merge):
+    if isinstance(result, Merged):
         print_outcome(result, output)
-    elif isinstance(result, Revert):
+    elif isinstance(result, RevertResult):
         print_revert(result, output)
-    elif isinstance(result, Committed):
+    elif isinstance(result, CommittedResult):
         print_committed(result, output)
     else:
         print_changes(output, changes_of(result.staged))
@@ -183,7 +184,7 @@ def show(result: Batch | Committed | Merge | Revert, output: Output) -> None:
         )
 
 
-def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
+def _resolve_merge(options: Options, app: Invocation, source: str) -> Merged:
     branch = options.into or app.reference_name()
     repository, revision = app.repository(), app.revision(source)
     commit = repository.resolve(revision)
@@ -201,11 +202,12 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merge:
         merge_options(app, branch, _for_sides(options), meta),
         unrelated=options.unrelated or is_empty(repository, branch),
     )
-    outcome = resolve_merge(app, merge, merging, contents_of_files(options.resolve))
-    return Merge(outcome=outcome, verb="merged", source=source, source_hash=hash_)
+    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    outcome = resolve_merge(app, merge, merging, contents, patterns=patterns)
+    return Merged(outcome=outcome, verb="merged", source=source, source_hash=hash_)
 
 
-def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> Merge:
+def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> Merged:
     branch = options.into or app.reference_name()
     repository, commits = app.repository(), commits_to_transplant(app, words)
     pinned = pinned_commits(app, words)
@@ -217,26 +219,28 @@ def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> 
 
     meta = meta_of_transplant(app, options.message, commits)
     merging = replace(merge_options(app, branch, _for_sides(options), meta), any_order=True)
-    outcome = resolve_merge(app, transplant, merging, contents_of_files(options.resolve))
-    return Merge(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
+    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    outcome = resolve_merge(app, transplant, merging, contents, patterns=patterns)
+    return Merged(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
 
 
-def _resolve_revert(options: Options, app: Invocation, words: str) -> Revert:
+def _resolve_revert(options: Options, app: Invocation, words: str) -> RevertResult:
     branch = app.reference_name()
     head_of_branch(app.repository(), branch)
     what = reverted(app, words)
 
-    def commit(decided: MergeOptions) -> Revert:
+    def commit(decided: MergeOptions) -> RevertResult:
         with conflicts_of_merge(app, branch, pinned={words: what.revision}):
             return revert(app, branch, what, decided)
 
     meta = meta_of(app, _message(options) or what.message)
     expected = expected_commit(app, options.expected_hash)
     decided = MergeOptions(meta, decisions_of(options), expected_hash=expected)
-    return resolve_merge(app, commit, decided, contents_of_files(options.resolve), OF_REVERT)
+    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    return resolve_merge(app, commit, decided, contents, OF_REVERT, patterns=patterns)
 
 
-def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
+def _resolve_batch(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     branch, message = app.reference_name(), _message(options)
     decisions = Decisions(
         OF_BATCH, options.current or (), options.proposed or (), contents_of_files(options.resolve)
@@ -261,10 +265,10 @@ def _resolve_batch(options: Options, app: Invocation) -> Batch | Committed:
         if skipped:
             raise skipped
         if message is None or not staged:
-            return Batch.of(left, branch)
+            return BatchResult.of(left, branch)
         done = submit_file(app, file, Submission(branch, meta_of(app, message)))
     note_deletions(app.output, staged)
-    return Committed.of(done)
+    return CommittedResult.of(done)
 
 
 def _for_sides(options: Options) -> MergingOptions:

@@ -12,8 +12,9 @@ from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.inverse import decisions_of, operations_of, revert, reverted
 from nessie_cli.cli.merge.options import SideOptions
-from nessie_cli.cli.merge.reverted import Revert, print_revert
-from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.merge.patterns import deciding, patterns_of
+from nessie_cli.cli.merge.reverted import RevertResult, print_revert
+from nessie_cli.cli.staging.batch import BatchResult, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.submission import head_of_branch, read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput
@@ -85,7 +86,7 @@ class Options(SideOptions, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> Batch | Revert:
+def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
     """Reverts, or raises `ReferenceConflict` with every conflict."""
     refuse_empty("nessie revert REV|RANGE", options.revision, options.expected_hash)
     if options.no_commit and (options.dry_run or options.message or app.options.no_verify):
@@ -93,24 +94,28 @@ def run(options: Options, app: Invocation) -> Batch | Revert:
         raise InvalidInput(f"-n and {other} cannot be used together: -n makes no commit")
     repository, branch = app.repository(), app.reference_name()
     expected = expected_commit(app, options.expected_hash)
-    head = head_of_branch(repository, branch)
+    head_of_branch(repository, branch)
     what, behaviors = reverted(app, options.revision), decisions_of(options)
     _refuse_parent(app, options.message, what.commits.last)
+    message = message_of_paragraphs(options.message) if options.message else what.message
+    merging = MergeOptions(
+        meta_of(app, message), behaviors, expected_hash=expected, dry_run=options.dry_run
+    )
+
+    def revert_with(decided: MergeOptions) -> BatchResult | RevertResult:
+        if not options.no_commit:
+            return revert(app, branch, what, decided)
+        now = Reference(ReferenceType.BRANCH, branch, head_of_branch(repository, branch))
+        staged = operations_of(repository, now, what, decided.behaviors, decided.expected_hash)
+        return _stage(app, workspace.StagedBatch(now.hash, staged), branch)
+
     with conflicts_of_merge(app, branch, pinned={options.revision: what.revision}):
-        if options.no_commit:
-            now = Reference(ReferenceType.BRANCH, branch, head)
-            staged = operations_of(repository, now, what, behaviors, expected)
-            return _stage(app, workspace.StagedBatch(head, staged), branch)
-        message = message_of_paragraphs(options.message) if options.message else what.message
-        decided = MergeOptions(
-            meta_of(app, message), behaviors, expected_hash=expected, dry_run=options.dry_run
-        )
-        return revert(app, branch, what, decided)
+        return deciding(revert_with, merging, patterns_of(options))
 
 
-def show(result: Batch | Revert, output: Output) -> None:
+def show(result: BatchResult | RevertResult, output: Output) -> None:
     """Prints the changes, then the commit, if there is one."""
-    if isinstance(result, Revert):
+    if isinstance(result, RevertResult):
         print_revert(result, output)
         return
     touched = {str(key) for key in result.touched}
@@ -133,7 +138,7 @@ def _contents(staged: StagedList) -> dict[ContentKey, Content]:
     return {item.key: content for item in staged if (content := proposed(item)) is not None}
 
 
-def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> Batch:
+def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> BatchResult:
     """Adds the inverse to the staged batch.
 
     Raises `InvalidInput` if one of its keys is already staged, or a table under another one.
@@ -157,4 +162,4 @@ def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> Batc
             store=app.store.name(),
         )
         file.write(after)
-    return Batch.of(after, branch, inverse.keys)
+    return BatchResult.of(after, branch, inverse.keys)

@@ -1,29 +1,37 @@
 """The result of a revert."""
 
-from typing import Annotated
-
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.staging.batch import StagedOther, StagedPut, changes_of, json_of, print_changes
-from nessie_cli.cli.staging.committed import Committed, print_committed
+from nessie_cli.cli.staging.batch import StagedOperation, changes_of, json_of, print_changes
+from nessie_cli.cli.staging.committed import Committed, CommittedResult, print_committed
 from nessie_cli.model import CommitResult
-from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.workspace.staging import StagedList
 
 
-class Revert(Committed, frozen=True):
+class Revert(Committed, kw_only=True):
     """The result of a revert: the commit, and its operations with the contents that they expect."""
 
-    operations: tuple[StagedPut | StagedOther, ...]
-    staged: Annotated[StagedList, NOT_JSON]
+    operations: list[StagedOperation]
+
+
+class RevertResult(CommittedResult, frozen=True):
+    """A revert, and its operations."""
+
+    staged: StagedList
 
     @classmethod
-    def of_operations(cls, result: CommitResult, staged: StagedList) -> "Revert":
+    def of_operations(cls, result: CommitResult, staged: StagedList) -> "RevertResult":
         """Returns the result of a commit with these operations."""
-        keys = len({item.key for item in staged})
-        return cls(result, False, keys, tuple(map(json_of, staged)), staged)
+        return cls(result, False, len({item.key for item in staged}), staged)
+
+    @property
+    def document(self) -> Revert:
+        """The JSON document."""
+        return Revert.of_result(
+            self.result, self.was_repeated, operations=list(map(json_of, self.staged))
+        )
 
 
-def print_revert(revert: Revert, output: Output) -> None:
+def print_revert(revert: RevertResult, output: Output) -> None:
     """Prints each change of a revert, then its commit."""
     print_changes(output, changes_of(revert.staged))
     print_committed(revert, output)

@@ -10,9 +10,9 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.references.creation import copy
 from nessie_cli.cli.references.options import ReferenceOptions
 from nessie_cli.cli.references.results import (
-    DeletedReferences,
-    References,
-    SingleReference,
+    DeletedReferencesResult,
+    ReferencesResult,
+    SingleReferenceResult,
     show,
 )
 from nessie_cli.cli.references.work import refuse_without_effect, work
@@ -73,7 +73,7 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
 def run(
     options: Options,
     app: Invocation,
-) -> References | SingleReference | DeletedReferences | None:
+) -> ReferencesResult | SingleReferenceResult | DeletedReferencesResult | None:
     """Performs the selected action."""
     if options.actions == ("-c",):
         refuse_empty("-c [OLD] NEW", *options.texts)

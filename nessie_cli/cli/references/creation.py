@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.cli.references.lookup import GLOB, existing
 from nessie_cli.cli.references.preview import preview
-from nessie_cli.cli.references.results import SingleReference
+from nessie_cli.cli.references.results import SingleReferenceResult
 from nessie_cli.errors import AlreadyExists, InvalidInput
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import CreateReference
@@ -21,7 +21,7 @@ def create(
     app: Invocation,
     type_: ReferenceType,
     message: str = "",
-) -> SingleReference:
+) -> SingleReferenceResult:
     """Creates NAME at START, or at the current reference."""
     name, *rest = options.between(1, 2, "NAME [START]")
     start = rest[0] if rest else None
@@ -31,7 +31,7 @@ def create(
     return create_at(options, app, Reference(type_, name, target), message)
 
 
-def copy(options: ReferenceOptions, app: Invocation) -> SingleReference:
+def copy(options: ReferenceOptions, app: Invocation) -> SingleReferenceResult:
     """Creates the branch NEW at the head of OLD, or of the current branch."""
     old, new = options.old_and_new(app.reference_name, "-c [OLD] NEW")
     source = app.repository().reference(old)
@@ -46,7 +46,7 @@ def create_at(
     app: Invocation,
     wanted: Reference,
     message: str = "",
-) -> SingleReference:
+) -> SingleReferenceResult:
     """Creates a reference, or reports it in a dry run. Raises `AlreadyExists`."""
     if GLOB & set(wanted.name):
         hint = f"Hint: `nessie {wanted.type.lower()} -l '{wanted.name}'` lists them"
@@ -54,7 +54,7 @@ def create_at(
     try:
         if options.dry_run:
             change = CreateReference(wanted.type, wanted.name, wanted.hash, message)
-            return SingleReference(preview(app.repository(), change), "would create")
+            return SingleReferenceResult(preview(app.repository(), change), "would create")
         created = app.repository().create_reference(
             wanted.type,
             wanted.name,
@@ -64,5 +64,5 @@ def create_at(
     except AlreadyExists:
         if not options.if_not_exists:
             raise
-        return SingleReference(existing(app, wanted.type, wanted.name), "already exists:")
-    return SingleReference(created, "created")
+        return SingleReferenceResult(existing(app, wanted.type, wanted.name), "already exists:")
+    return SingleReferenceResult(created, "created")

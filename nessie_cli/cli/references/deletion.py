@@ -10,7 +10,11 @@ from nessie_cli.cli.errors.messages import message_for_people
 from nessie_cli.cli.references.lookup import GLOB, existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
-from nessie_cli.cli.references.results import DELETED, DeletedReferences, SingleReference
+from nessie_cli.cli.references.results import (
+    DELETED,
+    DeletedReferencesResult,
+    SingleReferenceResult,
+)
 from nessie_cli.errors import (
     InvalidInput,
     NessieError,
@@ -31,7 +35,7 @@ def delete(
     options: ReferenceOptions,
     app: Invocation,
     type_: ReferenceType,
-) -> SingleReference | DeletedReferences:
+) -> SingleReferenceResult | DeletedReferencesResult:
     """Deletes the named references.
 
     If some of them cannot be deleted, the others still are.
@@ -60,7 +64,7 @@ def delete(
     deletions = [_deletion(one, lost, dry_run=options.dry_run) for one in deleted]
     if len(deletions) == 1 and not failures:
         return deletions[0]
-    return DeletedReferences(deleted, failures, deletions)
+    return DeletedReferencesResult(deleted, failures, deletions)
 
 
 def _named(
@@ -113,11 +117,13 @@ def _deleted(
             failures.append(error)
 
 
-def _deletion(reference: Reference, lost: Collection[str], *, dry_run: bool) -> SingleReference:
+def _deletion(
+    reference: Reference, lost: Collection[str], *, dry_run: bool
+) -> SingleReferenceResult:
     if dry_run:
-        return SingleReference(reference, "would delete")
+        return SingleReferenceResult(reference, "would delete")
     only = " (no other reference reaches its last commits)" if reference.name in lost else ""
-    return SingleReference(
+    return SingleReferenceResult(
         reference,
         DELETED,
         f"`nessie undo {reference.name}` restores it{only}",

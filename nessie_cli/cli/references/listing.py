@@ -8,7 +8,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.references.lookup import GLOB, existing
-from nessie_cli.cli.references.results import References, SingleReference
+from nessie_cli.cli.references.results import ReferencesResult, SingleReferenceResult
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
 
@@ -32,7 +32,7 @@ def list_references(
     options: ReferenceOptions,
     app: Invocation,
     type_: ReferenceType,
-) -> References | SingleReference:
+) -> ReferencesResult | SingleReferenceResult:
     """Returns the references that the options select.
 
     A single name without conditions returns a single reference.
@@ -41,9 +41,9 @@ def list_references(
     current = None if app.output.is_json else app.head.name
     if len(options.words) == 1 and not options.selects and not GLOB & set(options.words[0]):
         found = existing(app, type_, options.words[0], metadata=verbose)
-        return SingleReference(found, current=current, verbose=verbose)
+        return SingleReferenceResult(found, current=current, verbose=verbose)
     selected = _selected(options, app, type_, verbose=verbose)
-    return References(references=selected, current=current, verbose=verbose)
+    return ReferencesResult(references=selected, current=current, verbose=verbose)
 
 
 def _selected(

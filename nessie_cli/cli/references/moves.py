@@ -10,7 +10,7 @@ from nessie_cli.cli.app.questions import confirm
 from nessie_cli.cli.references.lookup import existing
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
-from nessie_cli.cli.references.results import References, SingleReference
+from nessie_cli.cli.references.results import ReferencesResult, SingleReferenceResult
 from nessie_cli.errors import InvalidInput, NotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.render.text import short_hash
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
-_NOTHING = References(references=(), current=None, verbose=False)
+_NOTHING = ReferencesResult(references=(), current=None, verbose=False)
 """The result of `--if-exists` if the reference does not exist."""
 
 
 def rename(
     options: ReferenceOptions, app: Invocation, type_: ReferenceType
-) -> SingleReference | References:
+) -> SingleReferenceResult | ReferencesResult:
     """Renames OLD, or the current reference, to NEW."""
     old, new = options.old_and_new(app.reference_name, f"{options.rename_option} [OLD] NEW")
     repository = app.repository()
@@ -39,10 +39,10 @@ def rename(
     hash_ = expected_hash(options, app, reference)
     if options.dry_run:
         renamed = preview(repository, RenameReference(old, new, hash_))
-        return SingleReference(renamed, f"would rename {old} to")
+        return SingleReferenceResult(renamed, f"would rename {old} to")
     renamed = repository.rename_reference(old, new, expected_hash=hash_)
     follow_rename(app, old, new)
-    return SingleReference(renamed, f"renamed {old} to")
+    return SingleReferenceResult(renamed, f"renamed {old} to")
 
 
 def _to_rename(app: Invocation, type_: ReferenceType, name: str) -> Reference:
@@ -67,7 +67,7 @@ def assign(
     options: ReferenceOptions,
     app: Invocation,
     type_: ReferenceType,
-) -> SingleReference | References:
+) -> SingleReferenceResult | ReferencesResult:
     """Moves NAME to TARGET."""
     name, to = options.between(2, 2, "-f NAME TARGET")
     repository = app.repository()
@@ -81,11 +81,11 @@ def assign(
     hash_ = expected_hash(options, app, reference)
     if options.dry_run:
         change = AssignReference(name, target, hash_)
-        return SingleReference(preview(repository, change), "would assign")
+        return SingleReferenceResult(preview(repository, change), "would assign")
     backwards = not repository.is_ancestor(reference.hash, target)
     if backwards and is_only_way_to(repository, reference.hash, [name]):
         question = f"Some commits are reachable only from {name}. Move it anyway?"
         confirm(app, question, yes=options.yes)
     assigned = repository.assign_reference(name, target, expected_hash=hash_)
     hint = f"`nessie undo {name}` restores it at {short_hash(reference.hash)}"
-    return SingleReference(assigned, "assigned", hint if backwards else None)
+    return SingleReferenceResult(assigned, "assigned", hint if backwards else None)

@@ -1,17 +1,21 @@
 """The results of `nessie branch` and `nessie tag`."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
-from typing import Annotated
+
+from msgspec import UNSET, UnsetType
 
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Page, Result
+from nessie_cli.cli.app.result import Document, Page, Records, Result
 from nessie_cli.errors import NessieError
-from nessie_cli.model import Reference, Tag
+from nessie_cli.model import Reference
 from nessie_cli.render.references import print_references
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
-from nessie_cli.wire import documents
-from nessie_cli.wire.record import NOT_JSON, OPTIONAL
+from nessie_cli.wire import references
+from nessie_cli.wire.documents import Error
+from nessie_cli.wire.references import AnyReference, reference_struct
 
 DELETED = "deleted"
 """The action of a deletion."""
@@ -21,41 +25,94 @@ class References(Page, frozen=True, kw_only=True):
     """Branches or tags."""
 
     listing = "references"
+    references: Records[AnyReference]
+
+
+class ReferencesResult(Result, frozen=True, kw_only=True):
+    """Branches or tags, and how they are printed."""
+
     references: Iterable[Reference]
-    current: Annotated[str | None, NOT_JSON]
-    verbose: Annotated[bool, NOT_JSON]
+    current: str | None
+    verbose: bool
+
+    @property
+    def document(self) -> References:
+        """The JSON document."""
+        return References(references=map(reference_struct, self.references))
 
 
-class SingleReference(Result, frozen=True):
+class SingleReference(Document, frozen=True):
     """One reference."""
 
+    reference: AnyReference
+
+
+class SingleReferenceResult(Result, frozen=True):
+    """One reference, and how it is printed."""
+
     reference: Reference
-    action: Annotated[str | None, NOT_JSON] = None
+    action: str | None = None
     """The action on the reference, or None if it is only listed."""
-    hint: Annotated[str | None, NOT_JSON] = None
-    current: Annotated[str | None, NOT_JSON] = None
-    verbose: Annotated[bool, NOT_JSON] = False
+    hint: str | None = None
+    current: str | None = None
+    verbose: bool = False
+
+    @property
+    def document(self) -> SingleReference:
+        """The JSON document."""
+        return SingleReference(reference_struct(self.reference))
 
 
 class Tags(References, frozen=True, kw_only=True):
     """Tags with their messages."""
 
-    references: Iterable[Tag]
+    references: Records[references.Tag]
+
+
+class TagsResult(ReferencesResult, frozen=True, kw_only=True):
+    """Tags with their messages, and how they are printed."""
+
+    @property
+    def document(self) -> Tags:
+        """The JSON document."""
+        return Tags(references=map(references.Tag.of, self.references))
 
 
 class SingleTag(SingleReference, frozen=True):
     """One tag with its message."""
 
-    reference: Tag
+    reference: references.Tag
 
 
-class DeletedReferences(Result, frozen=True):
+class SingleTagResult(SingleReferenceResult, frozen=True):
+    """One tag with its message, and how it is printed."""
+
+    @property
+    def document(self) -> SingleTag:
+        """The JSON document."""
+        return SingleTag(references.Tag.of(self.reference))
+
+
+class DeletedReferences(Document, frozen=True):
     """References that were deleted, if several were named; `errors` if some could not be."""
 
+    references: list[AnyReference]
+    errors: list[Error] | UnsetType = UNSET
+
+
+class DeletedReferencesResult(Result, frozen=True):
+    """Deleted references, and the errors of those that could not be deleted."""
+
     references: Sequence[Reference]
-    errors: Annotated[Sequence[NessieError], list[documents.Error], OPTIONAL]
-    deletions: Annotated[Sequence[SingleReference], NOT_JSON]
+    errors: Sequence[NessieError]
+    deletions: Sequence[SingleReferenceResult]
     """Messages about each deletion, with the command that undoes it."""
+
+    @property
+    def document(self) -> DeletedReferences:
+        """The JSON document."""
+        errors = list(map(Error.of, self.errors))
+        return DeletedReferences(list(map(reference_struct, self.references)), errors or UNSET)
 
     @property
     def failures(self) -> Sequence[NessieError]:
@@ -65,30 +122,30 @@ class DeletedReferences(Result, frozen=True):
 
 def show(result: Result, output: Output) -> None:
     """Prints a list, or a line for each reference that was changed."""
-    if isinstance(result, References):
+    if isinstance(result, ReferencesResult):
         print_references(
             result.references,
             output.out,
             current=result.current,
             verbose=result.verbose,
-            tags=isinstance(result, Tags),
+            tags=isinstance(result, TagsResult),
         )
-    elif isinstance(result, DeletedReferences):
+    elif isinstance(result, DeletedReferencesResult):
         for deletion in result.deletions:
             _show_action(deletion, output)
-    elif isinstance(result, SingleReference) and result.action is None:
+    elif isinstance(result, SingleReferenceResult) and result.action is None:
         print_references(
             [result.reference],
             output.out,
             current=result.current,
             verbose=result.verbose,
-            tags=isinstance(result, SingleTag),
+            tags=isinstance(result, SingleTagResult),
         )
-    elif isinstance(result, SingleReference):
+    elif isinstance(result, SingleReferenceResult):
         _show_action(result, output)
 
 
-def _show_action(result: SingleReference, output: Output) -> None:
+def _show_action(result: SingleReferenceResult, output: Output) -> None:
     reference = result.reference
     before, after = (" (was ", ")") if result.action == DELETED else (" at ", "")
     output.say(

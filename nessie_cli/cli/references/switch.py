@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.staging.submission import read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceNotFound
 from nessie_cli.model import (
@@ -21,8 +21,8 @@ from nessie_cli.model import (
 from nessie_cli.render.text import counted, short_hash
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import HEAD, Revision
-from nessie_cli.wire.record import NOT_JSON
-from nessie_cli.wire.shapes import Count
+from nessie_cli.wire.references import AnyReference, reference_struct
+from nessie_cli.wire.scalars import Count
 from nessie_cli.workspace import environment as env
 from nessie_cli.workspace.folder import Workspace, store_name
 
@@ -60,16 +60,23 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
 
 
-class Switched(Result, frozen=True):
+class Switched(Document, frozen=True):
     """The current reference, and the number of staged operations that moved to it."""
 
+    reference: AnyReference
+    staged: Count
+
+
+class SwitchedResult(Result, frozen=True):
+    """The current reference, and a variable that overrides it."""
+
+    document: Switched
     reference: Reference
-    staged: Annotated[int, Count]
-    override: Annotated[str | None, NOT_JSON]
+    override: str | None
     """The reference of NESSIE_REF, which overrides the current one."""
 
 
-def run(options: Options, app: Invocation) -> Switched:
+def run(options: Options, app: Invocation) -> SwitchedResult:
     """Changes the current reference, and the branch of the batch."""
     words = options.words or []
     refuse_empty("nessie switch REF", *words, options.create)
@@ -88,16 +95,17 @@ def run(options: Options, app: Invocation) -> Switched:
             file.write(replace(batch, branch=reference.name, store=app.store.name()))
     named = env.variable(env.REFERENCE)
     override = named if named != reference.name else None
-    return Switched(reference, len(batch.staged) if batch else 0, override)
+    document = Switched(reference_struct(reference), len(batch.staged) if batch else 0)
+    return SwitchedResult(document, reference, override)
 
 
-def show(result: Switched, output: Output) -> None:
+def show(result: SwitchedResult, output: Output) -> None:
     """Prints the current reference, and the number of operations that moved to it."""
     reference = result.reference
     type_ = reference.type.value.lower()
     output.say(f"now on {type_} {reference.name} at {short_hash(reference.hash)}")
-    if result.staged:
-        staged = f"{counted(result.staged, 'staged operation')} moved to {reference.name}"
+    if count := result.document.staged:
+        staged = f"{counted(count, 'staged operation')} moved to {reference.name}"
         is_tag = reference.type is ReferenceType.TAG
         output.say(staged if is_tag else f"{staged}; `nessie status` shows what would conflict")
     if result.override:

@@ -9,11 +9,11 @@ import typer
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.references.options import ReferenceOptions
 from nessie_cli.cli.references.results import (
-    DeletedReferences,
-    References,
-    SingleReference,
-    SingleTag,
-    Tags,
+    DeletedReferencesResult,
+    ReferencesResult,
+    SingleReferenceResult,
+    SingleTagResult,
+    TagsResult,
     show,
 )
 from nessie_cli.cli.references.work import work
@@ -69,27 +69,34 @@ class Options(ReferenceOptions, frozen=True, kw_only=True):
 def run(
     options: Options,
     app: Invocation,
-) -> Tags | References | SingleTag | SingleReference | DeletedReferences | None:
+) -> (
+    TagsResult
+    | ReferencesResult
+    | SingleTagResult
+    | SingleReferenceResult
+    | DeletedReferencesResult
+    | None
+):
     """Performs the selected action."""
     if options.message is not None and not options.message.strip():
         raise InvalidInput("-m: the message of the tag is empty")
     result = work(options, app, ReferenceType.TAG, options.message)
     if not (app.output.is_json or app.options.verbose or options.extended):
         return result
-    if isinstance(result, References):
+    if isinstance(result, ReferencesResult):
         tags = _with_messages(app.repository(), result.references)
-        return Tags(references=tags, current=result.current, verbose=result.verbose)
-    if isinstance(result, SingleReference) and result.reference.type is ReferenceType.TAG:
+        return TagsResult(references=tags, current=result.current, verbose=result.verbose)
+    if isinstance(result, SingleReferenceResult) and result.reference.type is ReferenceType.TAG:
         return _single(options, app, result)
     return result
 
 
-def _single(options: Options, app: Invocation, result: SingleReference) -> SingleTag:
+def _single(options: Options, app: Invocation, result: SingleReferenceResult) -> SingleTagResult:
     if result.action == "would create":
         tag = _tag(result.reference, options.message)
     else:
         [tag] = _with_messages(app.repository(), [result.reference])
-    return SingleTag(tag, result.action, result.hint, result.current, result.verbose)
+    return SingleTagResult(tag, result.action, result.hint, result.current, result.verbose)
 
 
 def _with_messages(repository: Repository, references: Iterable[Reference]) -> Iterator[Tag]:

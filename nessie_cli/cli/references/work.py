@@ -5,12 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.arguments import refuse_empty
-from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
+from nessie_cli.cli.errors.resolutions import repeating
 from nessie_cli.cli.references.creation import create
 from nessie_cli.cli.references.deletion import delete
 from nessie_cli.cli.references.listing import list_references
 from nessie_cli.cli.references.moves import assign, rename
-from nessie_cli.cli.references.results import DeletedReferences, References, SingleReference
+from nessie_cli.cli.references.results import (
+    DeletedReferencesResult,
+    ReferencesResult,
+    SingleReferenceResult,
+)
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReferenceType
 
@@ -24,12 +28,12 @@ def work(
     app: Invocation,
     type_: ReferenceType,
     message: str | None = None,
-) -> References | SingleReference | DeletedReferences | None:
+) -> ReferencesResult | SingleReferenceResult | DeletedReferencesResult | None:
     """Performs the action that the options select. `message` is that of a new tag.
 
     Raises `InvalidInput` if the options contradict each other.
     """
-    with resolving(lambda error: with_current_hash(app, error)):
+    with repeating(app):
         return _perform(options, app, type_, message)
 
 
@@ -38,7 +42,7 @@ def _perform(
     app: Invocation,
     type_: ReferenceType,
     message: str | None,
-) -> References | SingleReference | DeletedReferences | None:
+) -> ReferencesResult | SingleReferenceResult | DeletedReferencesResult | None:
     refuse_empty("NAME [START]", *options.texts)
     if len(options.actions) > 1:
         raise InvalidInput(f"{' and '.join(options.actions)} cannot be used together")
@@ -79,10 +83,10 @@ def refuse_without_effect(options: ReferenceOptions) -> None:
             raise InvalidInput(f"{option} needs {needs}")
 
 
-def _show_current(app: Invocation) -> SingleReference | None:
+def _show_current(app: Invocation) -> SingleReferenceResult | None:
     name = app.reference_name()
     if app.output.is_json:
-        return SingleReference(app.repository().reference(name))
+        return SingleReferenceResult(app.repository().reference(name))
     # Shell prompts print the name, so it is read without opening the store.
     app.output.out.print_text(name)
     return None

@@ -1,13 +1,17 @@
 """`nessie token list`."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.app.result import Listing, Records, Result
 from nessie_cli.cli.serve.tokens import FileOptions, Token
 from nessie_cli.render.spans import Column
-from nessie_cli.wire.encode import instant
+from nessie_cli.wire.scalars import instant
+
+if TYPE_CHECKING:
+    from nessie_cli.server import TokenEntry
 
 EXAMPLES = ("nessie token list --file tokens", "nessie token list --file tokens --json")
 _COLUMNS = (
@@ -27,27 +31,38 @@ class Tokens(Listing, frozen=True, kw_only=True):
     """The entries of a token file, in the order of the file."""
 
     listing = "tokens"
-    tokens: Iterable[Token]
+    tokens: Records[Token]
 
 
-def run(options: Options, app: Invocation) -> Tokens:  # noqa: ARG001 - the shape of a command
+class TokensResult(Result, frozen=True):
+    """The entries of a token file."""
+
+    entries: Sequence["TokenEntry"]
+
+    @property
+    def document(self) -> Tokens:
+        """The JSON document."""
+        return Tokens(tokens=map(Token.of, self.entries))
+
+
+def run(options: Options, app: Invocation) -> TokensResult:  # noqa: ARG001 - the shape of a command
     """Reads the token file."""
     from nessie_cli.server import list_tokens
 
-    return Tokens(tokens=map(Token.of, list_tokens(options.path)))
+    return TokensResult(list_tokens(options.path))
 
 
-def show(result: Tokens, output: Output) -> None:
+def show(result: TokensResult, output: Output) -> None:
     """Prints a table with a row for each token."""
     out = output.out
     rows = (
         (
-            one.token_id,
+            one.id,
             one.name,
             ",".join(one.roles),
             out.time(one.created) if one.created else "",
             instant(one.expires) or "never",
         )
-        for one in result.tokens
+        for one in result.entries
     )
     out.print_table(_COLUMNS, rows)

@@ -3,11 +3,12 @@
 from typing import Annotated
 
 import typer
+from msgspec import structs
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.serve.tokens import FileOptions, Token, expiry, split_roles
-from nessie_cli.wire.record import NOT_JSON
 
 EXAMPLES = (
     "nessie token new ada --roles reader,writer --file tokens",
@@ -48,23 +49,29 @@ class NewToken(Token, frozen=True):
     """A new token. It is not stored, so it is printed only once."""
 
     token: str
-    file: Annotated[str, NOT_JSON]
 
 
-def run(options: Options, app: Invocation) -> NewToken:
+class NewTokenResult(Result, frozen=True):
+    """A new token, and the file that keeps its hash."""
+
+    document: NewToken
+    file: str
+
+
+def run(options: Options, app: Invocation) -> NewTokenResult:
     """Creates the token."""
     from nessie_cli.server import add_token
 
     path, until = options.path, expiry(options.expires, app.now)
     token, entry = add_token(path, options.name, split_roles(options.roles), until, app.now)
-    roles = tuple(entry.roles)
-    return NewToken(entry.id, entry.name, roles, entry.created, entry.expires, token, str(path))
+    document = NewToken(**structs.asdict(Token.of(entry)), token=token)
+    return NewTokenResult(document, str(path))
 
 
-def show(result: NewToken, output: Output) -> None:
+def show(result: NewTokenResult, output: Output) -> None:
     """Prints the token."""
-    output.out.print_line(result.token)
+    output.out.print_line(result.document.token)
     output.note(
         f"this token is shown once; {result.file} keeps a hash of it, under the id"
-        f" {result.token_id}"
+        f" {result.document.token_id}"
     )

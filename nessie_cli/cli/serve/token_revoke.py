@@ -6,7 +6,7 @@ import typer
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document
 from nessie_cli.cli.serve.tokens import FileOptions, Token
 
 EXAMPLES = (
@@ -30,7 +30,7 @@ class Options(FileOptions, frozen=True, kw_only=True):
     ]
 
 
-class RevokedTokens(Result, frozen=True):
+class RevokedTokens(Document, frozen=True):
     """The entries that were removed from a token file."""
 
     revoked: tuple[Token, ...]

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from msgspec import Struct
 
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document
 from nessie_cli.errors import InvalidInput
 from nessie_cli.revisions import parse_time
+from nessie_cli.wire.scalars import Instant, instant
 from nessie_cli.workspace import environment as env
 
 if TYPE_CHECKING:
@@ -41,19 +42,20 @@ class FileOptions(Struct, frozen=True, kw_only=True):
         return Path(named)
 
 
-class Token(Result, frozen=True):
+class Token(Document, frozen=True):
     """An entry of a token file. `created` is null if unknown, `expires` if never."""
 
     token_id: str
     name: str
     roles: tuple[str, ...]
-    created: datetime | None
-    expires: datetime | None
+    created: Instant | None
+    expires: Instant | None
 
     @classmethod
     def of(cls, entry: "TokenEntry") -> "Token":
         """Returns an entry of a token file without its hash."""
-        return cls(entry.id, entry.name, tuple(entry.roles), entry.created, entry.expires)
+        times = (instant(entry.created), instant(entry.expires))
+        return cls(entry.id, entry.name, tuple(entry.roles), *times)
 
 
 def expiry(text: str | None, now: datetime) -> datetime | None:

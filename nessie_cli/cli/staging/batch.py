@@ -1,15 +1,17 @@
 """The staged batch as JSON, and as one line per change."""
 
 from collections.abc import Collection, Iterable
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
+
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.model import Content, ContentKey, Delete, Put, Unchanged, type_label
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import counted, visible
-from nessie_cli.wire import shapes
-from nessie_cli.wire.record import NOT_JSON, OPTIONAL, Record
+from nessie_cli.wire.contents import AnyContent, Key, content_struct
+from nessie_cli.wire.scalars import Hash
 from nessie_cli.workspace import batch as workspace
 from nessie_cli.workspace.batch import Staged
 from nessie_cli.workspace.staging import StagedList, renames
@@ -38,37 +40,53 @@ MOST_DELETIONS = 20
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-class StagedPut(Record, frozen=True):
+class StagedPut(Struct, rename="camel", tag_field="type", tag="PUT"):
     """A staged Put; `expectedContent` is the content on which it was staged."""
 
-    type: Literal["PUT"]
-    key: ContentKey
-    content: Content
-    expected_content: Annotated[Content | None, shapes.Content, OPTIONAL] = None
+    key: Key
+    content: AnyContent
+    expected_content: AnyContent | UnsetType = UNSET
 
 
-class StagedOther(Record, frozen=True):
+class StagedOther(Struct, rename="camel"):
     """A staged Delete, or a check that a key is unmodified."""
 
     type: Literal["DELETE", "UNCHANGED"]
-    key: ContentKey
-    expected_content: Annotated[Content | None, shapes.Content, OPTIONAL] = None
+    key: Key
+    expected_content: AnyContent | UnsetType = UNSET
 
 
-class Batch(Result, frozen=True):
+StagedOperation = Annotated[
+    Any,
+    Meta(
+        extra_json_schema={"anyOf": [{"$ref": "StagedPut"}, {"$ref": "StagedOther"}]},
+        extra={"structs": (StagedPut, StagedOther)},
+    ),
+]
+
+
+class Batch(Document, frozen=True, kw_only=True):
     """The operations staged for a reference; `begunAt` is the hash at which the batch was begun.
 
     `begunAt` is null if nothing is staged.
     """
 
     reference: str
-    begun_at: Annotated[str, shapes.Hash] | None = None
-    store: Annotated[str | None, str, OPTIONAL] = None
-    request_id: Annotated[str | None, str, OPTIONAL] = None
-    operations: tuple[StagedPut | StagedOther, ...] = ()
-    staged: Annotated[StagedList, NOT_JSON] = ()
-    touched: Annotated[tuple[ContentKey, ...], NOT_JSON] = ()
-    """The keys that the command changed."""
+    begun_at: Hash | None
+    store: str | UnsetType = UNSET
+    request_id: str | UnsetType = UNSET
+    operations: list[StagedOperation]
+
+
+class BatchResult(Result, frozen=True):
+    """The operations staged for a reference, and the keys that the command changed."""
+
+    reference: str
+    begun_at: str | None = None
+    store: str | None = None
+    request_id: str | None = None
+    staged: StagedList = ()
+    touched: tuple[ContentKey, ...] = ()
 
     @classmethod
     def of(
@@ -76,7 +94,7 @@ class Batch(Result, frozen=True):
         batch: workspace.StagedBatch | None,
         reference: str,
         touched: Iterable[ContentKey] = (),
-    ) -> "Batch":
+    ) -> "BatchResult":
         """Returns the staged batch.
 
         `reference` is the current one, for a batch without a reference.
@@ -88,21 +106,36 @@ class Batch(Result, frozen=True):
             batch.begun_at,
             batch.store,
             batch.request_id,
-            tuple(map(json_of, batch.staged)),
             batch.staged,
             tuple(touched),
+        )
+
+    @property
+    def document(self) -> Batch:
+        """The JSON document."""
+        return Batch(
+            reference=self.reference,
+            begun_at=self.begun_at,
+            store=UNSET if self.store is None else self.store,
+            request_id=UNSET if self.request_id is None else self.request_id,
+            operations=list(map(json_of, self.staged)),
         )
 
 
 def json_of(staged: Staged) -> StagedPut | StagedOther:
     """Returns a staged operation as JSON."""
     operation = staged.operation
+    key, expected = Key.of(operation.key), staged.seen
     if isinstance(operation, Put):
-        expected = staged.seen or operation.expected_content
-        return StagedPut("PUT", operation.key, operation.content, expected)
+        expected = expected or operation.expected_content
+        return StagedPut(key, content_struct(operation.content), _expected(expected))
     return StagedOther(
-        "DELETE" if isinstance(operation, Delete) else "UNCHANGED", operation.key, staged.seen
+        "DELETE" if isinstance(operation, Delete) else "UNCHANGED", key, _expected(expected)
     )
+
+
+def _expected(content: Content | None) -> Any:
+    return UNSET if content is None else content_struct(content)
 
 
 # -- changes ---------------------------------------------------------------------------------------

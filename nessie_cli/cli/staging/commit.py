@@ -9,9 +9,9 @@ from msgspec import Struct
 from nessie_cli.cli.app.input import read_bytes
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
+from nessie_cli.cli.errors.resolutions import repeating
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
-from nessie_cli.cli.staging.committed import Committed, print_committed
+from nessie_cli.cli.staging.committed import CommittedResult, print_committed
 from nessie_cli.cli.staging.editor import message_from_editor
 from nessie_cli.cli.staging.once import once
 from nessie_cli.cli.staging.submission import (
@@ -102,7 +102,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> Committed:
+def run(options: Options, app: Invocation) -> CommittedResult:
     """Commits."""
     written, operations = (None, None) if options.batch is None else _batch_from(app, options.batch)
     text = message_of(options.message, options.file)
@@ -126,11 +126,11 @@ def run(options: Options, app: Invocation) -> Committed:
             options.dry_run,
         )
         if operations is None:
-            return Committed.of(submit_staged(app, submission))
-        return Committed.of(_submit(app, submission, operations))
+            return CommittedResult.of(submit_staged(app, submission))
+        return CommittedResult.of(_submit(app, submission, operations))
 
 
-def show(result: Committed, output: Output) -> None:
+def show(result: CommittedResult, output: Output) -> None:
     """Prints the branch, its new hash and how many keys were committed."""
     print_committed(result, output)
 
@@ -194,9 +194,8 @@ def _over(written: CommitMeta, given: CommitMeta) -> CommitMeta:
 def _submit(app: Invocation, submission: Submission, operations: list[Operation]) -> Submitted:
     repository = app.repository()
     head_of_branch(repository, submission.branch)
-    again = resolving(lambda error: with_current_hash(app, error))
     with (
-        again,
+        repeating(app),
         once(app, "commit", submission, operations, dry_run=submission.dry_run) as request_id,
     ):
         _refuse_changed(repository, submission, operations)

@@ -1,6 +1,8 @@
 """The result of the commands that commit."""
 
-from typing import Annotated
+from typing import Any, Self
+
+from msgspec import structs
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
@@ -8,27 +10,43 @@ from nessie_cli.cli.staging.submission import Submitted
 from nessie_cli.model import CommitResult
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
-from nessie_cli.wire.record import INLINE, NOT_JSON
+from nessie_cli.wire.references import CommitOutcome
 
 
-class Committed(Result, frozen=True):
+class Committed(CommitOutcome):
     """The result of a commit; `addedContents` is null if it created nothing.
 
     `wasRepeated` is true if an earlier attempt had committed already.
     """
 
-    result: Annotated[CommitResult, INLINE]
     was_repeated: bool
-    keys: Annotated[int, NOT_JSON]
-    """The number of keys that the commit changed."""
 
     @classmethod
-    def of(cls, submitted: Submitted) -> "Committed":
+    def of_result(cls, result: CommitResult, was_repeated: bool, **others: Any) -> Self:
+        """Returns the document of a commit; `others` are the attributes of a subclass."""
+        outcome = structs.asdict(CommitOutcome.of(result))
+        return cls(**outcome, was_repeated=was_repeated, **others)
+
+
+class CommittedResult(Result, frozen=True):
+    """A commit, and the number of keys that it changed."""
+
+    result: CommitResult
+    was_repeated: bool
+    keys: int
+
+    @classmethod
+    def of(cls, submitted: Submitted) -> "CommittedResult":
         """Returns the result of a submission."""
         return cls(submitted.result, submitted.repeated, submitted.operations)
 
+    @property
+    def document(self) -> Committed:
+        """The JSON document."""
+        return Committed.of_result(self.result, self.was_repeated)
 
-def print_committed(committed: Committed, output: Output) -> None:
+
+def print_committed(committed: CommittedResult, output: Output) -> None:
     """Prints the branch, its new hash and how many keys were committed."""
     result = committed.result
     keys = f"{committed.keys} key{'' if committed.keys == 1 else 's'}"

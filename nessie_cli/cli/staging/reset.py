@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.staging.batch import Batch
+from nessie_cli.cli.staging.batch import BatchResult
 from nessie_cli.cli.staging.key_arguments import staged_keys
 from nessie_cli.cli.staging.submission import read_batch
 from nessie_cli.errors import InvalidInput
@@ -34,7 +34,7 @@ class Options(Struct, frozen=True, kw_only=True):
     )
 
 
-def run(options: Options, app: Invocation) -> Batch:
+def run(options: Options, app: Invocation) -> BatchResult:
     """Removes the operations of the keys."""
     if options.all and options.keys:
         raise InvalidInput("--all removes the whole batch, so it takes no key")
@@ -52,11 +52,11 @@ def run(options: Options, app: Invocation) -> Batch:
         app.output.note(f"the batch was committed already, as {where}")
     kept = set(map(id, left))
     unstaged = [item.key for item in staged if id(item) not in kept]
-    return Batch.of(changed if left else None, reference, unstaged)
+    return BatchResult.of(changed if left else None, reference, unstaged)
 
 
-def show(result: Batch, output: Output) -> None:
+def show(result: BatchResult, output: Output) -> None:
     """Prints how many operations were removed."""
     removed = len(result.touched)
-    left = len(result.operations)
+    left = len(result.staged)
     output.say(f"unstaged {removed} operation{'' if removed == 1 else 's'}, {left} still staged")

@@ -11,8 +11,8 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.batch import Batch, note_deletions
-from nessie_cli.cli.staging.committed import Committed
+from nessie_cli.cli.staging.batch import BatchResult, note_deletions
+from nessie_cli.cli.staging.committed import CommittedResult
 from nessie_cli.cli.staging.key_arguments import staged_now
 from nessie_cli.cli.staging.options import CommitOptions
 from nessie_cli.cli.staging.restoration import Restoration, Restorer
@@ -52,7 +52,7 @@ class Options(CommitOptions, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> Batch | Committed:
+def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     """Stages the earlier contents. Raises `InvalidInput` if other contents are in the way."""
     repository = app.repository()
     at = repository.resolve(app.revision(options.at)).hash
@@ -78,7 +78,7 @@ def run(options: Options, app: Invocation) -> Batch | Committed:
 
     keys = restorer.restored(staged_now(app)).keys
     result = stage(app, Step(change, keys), options.message, options.author)
-    if isinstance(result, Committed):
+    if isinstance(result, CommittedResult):
         for restoration in restored:
             note_deletions(app.output, restoration.staged, restoration.replaced)
     return result
@@ -116,7 +116,7 @@ def _type_at(restorer: Restorer, key: ContentKey) -> str:
     return type_label(restorer.now[key].type_name)
 
 
-def show(result: Batch | Committed, output: Output) -> None:
+def show(result: BatchResult | CommittedResult, output: Output) -> None:
     """Prints the changes, or their commit."""
     print_step(result, output)
 

@@ -2,7 +2,7 @@
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.staging.stashes import NumberOptions, Stash, print_staged, stage_stash
+from nessie_cli.cli.staging.stashes import NumberOptions, StashResult, print_staged, stage_stash
 
 EXAMPLES = ("nessie stash apply 1",)
 
@@ -15,11 +15,11 @@ class Options(NumberOptions, frozen=True, kw_only=True):
     """
 
 
-def run(options: Options, app: Invocation) -> Stash:
+def run(options: Options, app: Invocation) -> StashResult:
     """Stages the batch."""
     return stage_stash(app, options.number, keep=True)
 
 
-def show(result: Stash, output: Output) -> None:
+def show(result: StashResult, output: Output) -> None:
     """Prints one line for each change."""
     print_staged(result, output)

@@ -1,13 +1,13 @@
 """`nessie stash list`."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Listing
-from nessie_cli.cli.staging.stashes import Stash
+from nessie_cli.cli.app.result import Listing, Records, Result
+from nessie_cli.cli.staging.stashes import Stash, StashResult
 from nessie_cli.render.spans import Column
 from nessie_cli.workspace.stash import StashFile
 
@@ -29,16 +29,27 @@ class Stashes(Listing, frozen=True, kw_only=True):
     """The stashed batches, newest first."""
 
     listing = "stashes"
-    stashes: Iterable[Stash]
+    stashes: Records[Stash]
 
 
-def run(options: Options, app: Invocation) -> Stashes:  # noqa: ARG001 - the shape of a command
+class StashesResult(Result, frozen=True):
+    """The stashed batches, newest first."""
+
+    stashes: Sequence[StashResult]
+
+    @property
+    def document(self) -> Stashes:
+        """The JSON document."""
+        return Stashes(stashes=(stash.document for stash in self.stashes))
+
+
+def run(options: Options, app: Invocation) -> StashesResult:  # noqa: ARG001 - the shape of a command
     """Reads the stash."""
     found = StashFile(app.store.need_workspace()).read()
-    return Stashes(stashes=(Stash.of(number, stashed) for number, stashed in enumerate(found)))
+    return StashesResult([StashResult.of(number, stashed) for number, stashed in enumerate(found)])
 
 
-def show(result: Stashes, output: Output) -> None:
+def show(result: StashesResult, output: Output) -> None:
     """Prints a table with a row for each batch."""
     out = output.out
     rows = (

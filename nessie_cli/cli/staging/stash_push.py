@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.key_arguments import staged_keys
-from nessie_cli.cli.staging.stashes import Stash
+from nessie_cli.cli.staging.stashes import StashResult
 from nessie_cli.cli.staging.submission import NOTHING_STAGED, read_batch
 from nessie_cli.errors import NothingStaged
 from nessie_cli.workspace.staging import without
@@ -39,7 +39,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = ""
 
 
-def run(options: Options, app: Invocation) -> Stash:
+def run(options: Options, app: Invocation) -> StashResult:
     """Moves the batch to the stash."""
     workspace = app.store.need_workspace()
     name = app.head.name or str(app.head)
@@ -60,10 +60,10 @@ def run(options: Options, app: Invocation) -> Stash:
         )
         StashFile(workspace).push(stashed)
         file.write(replace(batch, staged=left, request_id=None))
-    return Stash.of(0, stashed, len(left))
+    return StashResult.of(0, stashed, len(left))
 
 
-def show(result: Stash, output: Output) -> None:
+def show(result: StashResult, output: Output) -> None:
     """Prints how many keys were stashed."""
     left = (
         f"{result.left} operation{'' if result.left == 1 else 's'} still staged"

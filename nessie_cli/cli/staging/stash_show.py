@@ -3,7 +3,7 @@
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.batch import changes_of, list_changes
-from nessie_cli.cli.staging.stashes import NumberOptions, Stash
+from nessie_cli.cli.staging.stashes import NumberOptions, StashResult
 from nessie_cli.workspace.stash import StashFile
 
 EXAMPLES = ("nessie stash show", "nessie stash show 1 --json")
@@ -13,12 +13,12 @@ class Options(NumberOptions, frozen=True, kw_only=True):
     """Show the operations of a stashed batch."""
 
 
-def run(options: Options, app: Invocation) -> Stash:
+def run(options: Options, app: Invocation) -> StashResult:
     """Reads the batch."""
     stashed = StashFile(app.store.need_workspace()).get(options.number)
-    return Stash.of(options.number, stashed)
+    return StashResult.of(options.number, stashed)
 
 
-def show(result: Stash, output: Output) -> None:
+def show(result: StashResult, output: Output) -> None:
     """Prints one line for each change."""
     list_changes(output, changes_of(result.batch.staged))

@@ -9,12 +9,11 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.app.result import Document, Result
+from nessie_cli.cli.staging.batch import Batch, BatchResult, changes_of, print_changes
 from nessie_cli.cli.staging.submission import head_of_branch, read_batch
 from nessie_cli.errors import InvalidInput
-from nessie_cli.wire.record import NOT_JSON
-from nessie_cli.wire.shapes import Count
+from nessie_cli.wire.scalars import Count, Instant, instant
 from nessie_cli.workspace.stash import Stashed, StashFile
 
 
@@ -31,21 +30,38 @@ class NumberOptions(Struct, frozen=True, kw_only=True):
     ] = 0
 
 
-class Stash(Result, frozen=True):
+class Stash(Document, frozen=True):
     """A stashed batch."""
 
-    number: Annotated[int, Count]
+    number: Count
+    message: str
+    time: Instant
+    batch: Batch
+
+
+class StashResult(Result, frozen=True):
+    """A stashed batch, and the number of operations that are still staged."""
+
+    number: int
     message: str
     time: datetime
-    batch: Batch
-    left: Annotated[int, NOT_JSON] = 0
-    """The number of operations that are still staged."""
+    batch: BatchResult
+    left: int = 0
+
+    @property
+    def document(self) -> Stash:
+        """The JSON document."""
+        return Stash(self.number, self.message, instant(self.time), self.batch.document)
 
     @classmethod
-    def of(cls, number: int, stashed: Stashed, left: int = 0) -> "Stash":
+    def of(cls, number: int, stashed: Stashed, left: int = 0) -> "StashResult":
         """Returns a stashed batch with its number."""
         return cls(
-            number, stashed.message, stashed.time, Batch.of(stashed.batch, stashed.reference), left
+            number,
+            stashed.message,
+            stashed.time,
+            BatchResult.of(stashed.batch, stashed.reference),
+            left,
         )
 
     @property
@@ -54,7 +70,7 @@ class Stash(Result, frozen=True):
         return len({item.key for item in self.batch.staged})
 
 
-def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
+def stage_stash(app: Invocation, number: int, *, keep: bool) -> StashResult:
     """Stages a stashed batch for the current branch.
 
     Raises `InvalidInput` if a batch is already staged, or if the current reference is a tag.
@@ -81,10 +97,10 @@ def stage_stash(app: Invocation, number: int, *, keep: bool) -> Stash:
             stashes.drop(number)
     if batch.branch not in (None, branch):
         app.output.note(f"the batch was staged for {batch.branch}; it is now for {branch}")
-    return Stash.of(number, stashed)
+    return StashResult.of(number, stashed)
 
 
-def print_staged(stash: Stash, output: Output) -> None:
+def print_staged(stash: StashResult, output: Output) -> None:
     """Prints the changes of a batch that was staged from the stash."""
     print_changes(output, changes_of(stash.batch.staged))
     output.note("`nessie status` shows what would conflict")

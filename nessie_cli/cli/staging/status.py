@@ -7,20 +7,18 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.errors.conflicts import conflict_report
-from nessie_cli.cli.staging.batch import Batch, changes_of, list_changes, print_short
+from nessie_cli.cli.staging.batch import Batch, BatchResult, changes_of, list_changes, print_short
 from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, read_batch, submit
-from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound, Resolution
-from nessie_cli.model import CommitMeta, Conflict, Reference, ReferenceType
+from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound
+from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.render.conflicts import ConflictReport, conflict_lines
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
 from nessie_cli.wire import documents
-from nessie_cli.wire.encode import ENCODERS
-from nessie_cli.wire.facts import conflict_with_facts
-from nessie_cli.wire.record import NOT_JSON
-from nessie_cli.wire.shapes import Count
+from nessie_cli.wire.references import AnyReference, reference_struct
+from nessie_cli.wire.scalars import Count
 from nessie_cli.workspace import batch as workspace
 from nessie_cli.workspace.batch import BatchFile
 
@@ -52,28 +50,30 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class Status(Result, frozen=True):
+class Status(Document, frozen=True):
     """The current reference, the staged changes, and the conflicts of a commit at this moment."""
 
-    reference: Reference
+    reference: AnyReference
     default_branch: str
-    ahead: Annotated[int, Count]
-    behind: Annotated[int, Count]
+    ahead: Count
+    behind: Count
     batch: Batch
-    conflicts: Annotated[
-        tuple[tuple[Conflict, tuple[Resolution, ...]], ...],
-        list[documents.Conflict],
-    ]
-    report: Annotated[ConflictReport | None, NOT_JSON]
-    options: Annotated[Options, NOT_JSON]
-    elsewhere: Annotated[str, NOT_JSON]
+    conflicts: list[documents.Conflict]
+
+
+class StatusResult(Result, frozen=True):
+    """The current reference, the staged changes, and how they are printed."""
+
+    document: Status
+    reference: Reference
+    batch: BatchResult
+    report: ConflictReport | None
+    options: Options
+    elsewhere: str
     """A remark about a batch for another store or branch."""
 
 
-ENCODERS[documents.Conflict] = lambda found: conflict_with_facts(*found)
-
-
-def run(options: Options, app: Invocation) -> Status:
+def run(options: Options, app: Invocation) -> StatusResult:
     """Reads the current reference and the batch, and commits in a dry run."""
     repository = app.repository()
     default = repository.config().default_branch
@@ -92,23 +92,24 @@ def run(options: Options, app: Invocation) -> Status:
             f"this batch is not for {reference.name} of {store}; `{commit_there(app, batch)}`"
             " commits it"
         )
-    conflicts = (
-        [(one, tuple(report.resolutions(one))) for one in report.conflicts] if report else []
-    )
-    return Status(
-        reference,
+    staged = BatchResult.of(batch, reference.name or "")
+    document = Status(
+        reference_struct(reference),
         default,
         ahead,
         behind,
-        Batch.of(batch, reference.name or ""),
-        tuple(conflicts),
-        report,
-        options,
-        elsewhere,
+        staged.document,
+        [
+            documents.Conflict.of(conflict, report.ways_out.of(conflict))
+            for conflict in report.conflicts
+        ]
+        if report
+        else [],
     )
+    return StatusResult(document, reference, staged, report, options, elsewhere)
 
 
-def show(result: Status, output: Output) -> None:
+def show(result: StatusResult, output: Output) -> None:
     """Prints the reference, the staged changes and the conflicts."""
     if result.options.short:
         _print_short(result, output)
@@ -121,9 +122,10 @@ def show(result: Status, output: Output) -> None:
         " at ",
         Span(short_hash(reference.hash), "hash"),
     )
-    if reference.name != result.default_branch:
+    status = result.document
+    if reference.name != status.default_branch:
         output.out.print_text(
-            f"{result.ahead} ahead, {result.behind} behind {result.default_branch}"
+            f"{status.ahead} ahead, {status.behind} behind {status.default_branch}"
         )
     if batch.begun_at is None:
         output.out.print_text("nothing is staged")
@@ -141,10 +143,11 @@ def show(result: Status, output: Output) -> None:
         output.out.print_lines(conflict_lines(result.report, output.out))
 
 
-def _print_short(result: Status, output: Output) -> None:
+def _print_short(result: StatusResult, output: Output) -> None:
     if result.options.branch:
         output.out.print_text("## ", Span(result.reference.name or "", "name"))
-    keys = {conflict.key for conflict, _ in result.conflicts if conflict.key}
+    conflicts = result.report.conflicts if result.report else ()
+    keys = {conflict.key for conflict in conflicts if conflict.key}
     staged = result.batch.staged
     # A missing namespace is a conflict of the keys below it.
     in_conflict = {str(one.key) for one in staged if any(one.key.starts_with(key) for key in keys)}

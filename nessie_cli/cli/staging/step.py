@@ -11,9 +11,9 @@ from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.batch import Batch, changes_of, print_changes
+from nessie_cli.cli.staging.batch import BatchResult, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
-from nessie_cli.cli.staging.committed import Committed, print_committed
+from nessie_cli.cli.staging.committed import CommittedResult, print_committed
 from nessie_cli.cli.staging.submission import (
     Submission,
     Submitted,
@@ -52,7 +52,7 @@ class _Place(NamedTuple):
 
 def stage(
     app: Invocation, step: Step, message: Sequence[str] | None, authors: Sequence[str] | None
-) -> Batch | Committed:
+) -> BatchResult | CommittedResult:
     """Stages the operations of a step, or commits them if there is a message, in paragraphs.
 
     Holds one lock, so that no other operations can be staged between staging and committing.
@@ -67,7 +67,7 @@ def stage(
     elif app.options.no_verify:
         raise InvalidInput("--no-verify needs -m: hooks run only for a commit")
     if app.store.workspace is None and submission is not None:
-        return Committed.of(_commit_directly(app, step, submission))
+        return CommittedResult.of(_commit_directly(app, step, submission))
     with app.batch_file().changing() as file:
         if submission is not None:
             _refuse_other_keys(step, file)
@@ -76,13 +76,13 @@ def stage(
             raise _nothing_to_commit(step)
         file.write(batch)
         if submission is None:
-            return Batch.of(batch if batch.staged else None, branch, step.keys)
-        return Committed.of(submit_file(app, file, submission))
+            return BatchResult.of(batch if batch.staged else None, branch, step.keys)
+        return CommittedResult.of(submit_file(app, file, submission))
 
 
-def print_step(result: Batch | Committed, output: Output) -> None:
+def print_step(result: BatchResult | CommittedResult, output: Output) -> None:
     """Prints the changes of a step, or its commit."""
-    if isinstance(result, Committed):
+    if isinstance(result, CommittedResult):
         print_committed(result, output)
         return
     touched = {str(key) for key in result.touched}

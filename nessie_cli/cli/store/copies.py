@@ -1,28 +1,27 @@
 """Shared parts of `nessie store backup` and `nessie store load`."""
 
 import time
-from typing import Annotated
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document
 from nessie_cli.errors import InvalidInput
 from nessie_cli.render.text import counted
 from nessie_cli.repository.urls import is_server
 from nessie_cli.repository.verification import verify_copy
 from nessie_cli.store.base import Store
 from nessie_cli.store.records import Counts
-from nessie_cli.wire.shapes import Count
+from nessie_cli.wire.scalars import Count
 
 
-class StoreCopy(Result, frozen=True):
+class StoreCopy(Document, frozen=True):
     """A store and a file, and how much was copied between them."""
 
     store: str
     file: str
-    objects: Annotated[int, Count]
-    references: Annotated[int, Count]
-    reflog_entries: Annotated[int, Count]
-    requests: Annotated[int, Count]
+    objects: Count
+    references: Count
+    reflog_entries: Count
+    requests: Count
 
     @classmethod
     def of(cls, store: str, file: str, counts: Counts) -> "StoreCopy":

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from itertools import chain, islice
+from typing import Self
 
 from msgspec import Struct, structs
 
+from nessie_cli import model
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Listing
+from nessie_cli.cli.app.result import Listing, Records, Result
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.model import Problem
 from nessie_cli.render.problems import print_problems
 from nessie_cli.repository.store_repository import require_store
 
@@ -30,20 +31,40 @@ class Options(Struct, frozen=True, kw_only=True):
     """
 
 
+class Problem(Struct):
+    """A defect that `nessie fsck` found; `where` is an object id or a reference name."""
+
+    kind: str
+    where: str
+    message: str
+
+    @classmethod
+    def of(cls, problem: model.Problem) -> Self:
+        """Returns the struct of a problem."""
+        return cls(problem.kind.value, problem.where, problem.message)
+
+
 class Checked(Listing, frozen=True, kw_only=True):
     """The problems of the store; `clean` if there are none."""
 
     listing = "problems"
     clean: bool
-    problems: Iterator[Problem]
+    problems: Records[Problem]
+
+
+class CheckedResult(Result, frozen=True):
+    """The problems of the store."""
+
+    document: Checked
+    problems: Iterator[model.Problem]
 
     @property
     def exit_code(self) -> int:
         """1 if there are problems."""
-        return 0 if self.clean else 1
+        return 0 if self.document.clean else 1
 
 
-def run(options: Options, app: Invocation) -> Checked:  # noqa: ARG001 - the shape of a command
+def run(options: Options, app: Invocation) -> CheckedResult:  # noqa: ARG001 - the shape of a command
     """Verifies the store until the first problem.
 
     The others are found while the result is printed.
@@ -56,10 +77,11 @@ def run(options: Options, app: Invocation) -> Checked:  # noqa: ARG001 - the sha
     )
     problems = (_with_hint(app, problem) for problem in store.check())
     first = list(islice(problems, 1))
-    return Checked(clean=not first, problems=chain(first, problems))
+    found = chain(first, problems)
+    return CheckedResult(Checked(clean=not first, problems=map(Problem.of, found)), found)
 
 
-def _with_hint(app: Invocation, problem: Problem) -> Problem:
+def _with_hint(app: Invocation, problem: model.Problem) -> model.Problem:
     """Adds the command that repairs a problem to its message, if there is one."""
     if problem.replaceable is None:
         return problem
@@ -70,9 +92,9 @@ def _with_hint(app: Invocation, problem: Problem) -> Problem:
     return structs.replace(problem, message=f"{problem.message}. {hint}")
 
 
-def show(result: Checked, output: Output) -> None:
+def show(result: CheckedResult, output: Output) -> None:
     """Prints a line for each problem."""
-    if result.clean:
+    if result.document.clean:
         output.say("clean: every object, reference and link is intact")
     else:
         print_problems(result.problems, output.out)

@@ -1,19 +1,20 @@
 """`nessie store maintain`."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Self
 
 import typer
 from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import MaintenanceReport
+from nessie_cli.model import MaintenanceReport, Reclaimed
 from nessie_cli.model.durations import parse_duration
 from nessie_cli.render.text import counted, human_size
 from nessie_cli.repository.store_repository import require_store
-from nessie_cli.wire.record import INLINE
+from nessie_cli.wire.scalars import Count
 
 EXAMPLES = (
     "nessie store maintain --dry-run",
@@ -54,13 +55,78 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class Maintenance(Result, frozen=True):
+class ExpiredRows(Struct):
+    """How many entries of the reflog and request ids have expired."""
+
+    reflog: Count
+    requests: Count
+
+
+class DeletedObjects(Struct):
+    """How many objects of one kind were deleted, and the bytes that they took."""
+
+    objects: Count
+    bytes: Count
+
+    @classmethod
+    def of(cls, reclaimed: Reclaimed) -> Self:
+        """Returns the struct of deleted objects."""
+        return cls(reclaimed.objects, reclaimed.size)
+
+
+class DeletedByKind(Struct):
+    """Deleted objects by kind."""
+
+    commits: DeletedObjects
+    nodes: DeletedObjects
+    values: DeletedObjects
+
+    @classmethod
+    def of(cls, reclaimed: Mapping[str, Reclaimed]) -> Self:
+        """Returns the struct of deleted objects by kind."""
+        return cls(*(DeletedObjects.of(reclaimed[kind]) for kind in ("commit", "node", "value")))
+
+
+class StoreSizes(Struct):
+    """Bytes of the store on disk before and after.
+
+    `free` bytes inside it are used again; null if that is not known.
+    """
+
+    before: Count
+    after: Count
+    free: Count | None
+
+
+class Maintenance(Document, frozen=True):
     """The result of `nessie store maintain`, or the expected result in a dry run."""
 
-    report: Annotated[MaintenanceReport, INLINE]
+    dry_run: bool
+    expired: ExpiredRows
+    deleted: DeletedByKind
+    kept: Count
+    size: StoreSizes
+
+    @classmethod
+    def of(cls, report: MaintenanceReport) -> Self:
+        """Returns the document of a report."""
+        return cls(
+            report.dry_run,
+            ExpiredRows(report.moves, report.requests),
+            DeletedByKind.of(report.reclaimed),
+            report.kept,
+            StoreSizes(report.size_before, report.size_after, report.free),
+        )
 
 
-def run(options: Options, app: Invocation) -> Maintenance:
+class MaintenanceResult(Result, frozen=True):
+    """The report of the maintenance."""
+
+    document: Maintenance
+    report: MaintenanceReport
+
+
+def run(options: Options, app: Invocation) -> MaintenanceResult:
     """Maintains the store."""
     if options.full and options.dry_run:
         raise InvalidInput(
@@ -74,10 +140,10 @@ def run(options: Options, app: Invocation) -> Maintenance:
             f"{repository.url}: maintenance needs the store itself; run it where the store is",
         )
         report = store.maintain(grace=grace, dry_run=options.dry_run, full=options.full)
-    return Maintenance(report)
+    return MaintenanceResult(Maintenance.of(report), report)
 
 
-def show(result: Maintenance, output: Output) -> None:
+def show(result: MaintenanceResult, output: Output) -> None:
     """Prints what was deleted and kept, and the size of the store."""
     report = result.report
     would = "would be " if report.dry_run else ""

@@ -10,11 +10,12 @@ from msgspec import Struct
 from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Page
+from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.undo.steps import check_exists
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReflogEntry
 from nessie_cli.render.references import print_reflog
+from nessie_cli.wire import references
 
 EXAMPLES = ("nessie reflog", "nessie reflog main -n 5", "nessie reflog --all --json")
 
@@ -48,10 +49,17 @@ class Reflog(Page, frozen=True, kw_only=True):
     """The operations on one reference, or on all, newest first."""
 
     listing = "reflog_entries"
-    reflog_entries: Iterator[ReflogEntry]
+    reflog_entries: Records[references.ReflogEntry]
 
 
-def run(options: Options, app: Invocation) -> Reflog:
+class ReflogResult(Result, frozen=True):
+    """The operations."""
+
+    document: Reflog
+    entries: Iterator[ReflogEntry]
+
+
+def run(options: Options, app: Invocation) -> ReflogResult:
     """Reads the reflog."""
     refuse_empty("nessie reflog [REF]", options.reference)
     if options.all_ and options.reference:
@@ -61,9 +69,11 @@ def run(options: Options, app: Invocation) -> Reflog:
     first = list(islice(found, 1))
     if not first and name and options.limit != 0:
         check_exists(app.repository(), name)
-    return Reflog(reflog_entries=chain(first, found), has_more=has_more)
+    entries = chain(first, found)
+    structs = map(references.ReflogEntry.of, entries)
+    return ReflogResult(Reflog(reflog_entries=structs, has_more=has_more), entries)
 
 
-def show(result: Reflog, output: Output) -> None:
+def show(result: ReflogResult, output: Output) -> None:
     """Prints a table with a row for each operation."""
-    print_reflog(result.reflog_entries, output.out)
+    print_reflog(result.entries, output.out)

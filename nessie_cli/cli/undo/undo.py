@@ -5,13 +5,13 @@ from itertools import takewhile
 from typing import Annotated
 
 import typer
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.questions import is_yes
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import (
     Step,
@@ -28,8 +28,8 @@ from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
-from nessie_cli.wire.record import NOT_JSON, OPTIONAL
-from nessie_cli.wire.shapes import Hash
+from nessie_cli.wire.references import AnyReference, reference_struct
+from nessie_cli.wire.scalars import Hash
 
 EXAMPLES = (
     "nessie undo",
@@ -91,24 +91,30 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class Undone(Result, frozen=True):
+class Undone(Document, frozen=True):
     """A reference and its undone operation: from `before` to `after`, null if nonexistent.
 
     For a setting, `setting` is its name, from `valueBefore` to `valueAfter`; a value is left out
     where it is not set.
     """
 
-    reference: Reference | None
+    reference: AnyReference | None
     was_applied: bool
-    before: Annotated[str, Hash] | None
-    after: Annotated[str, Hash] | None
-    step: Annotated[Step, NOT_JSON]
-    setting: Annotated[str | None, OPTIONAL] = None
-    value_before: Annotated[str | None, OPTIONAL] = None
-    value_after: Annotated[str | None, OPTIONAL] = None
+    before: Hash | None
+    after: Hash | None
+    setting: str | UnsetType = UNSET
+    value_before: str | UnsetType = UNSET
+    value_after: str | UnsetType = UNSET
 
 
-def run(options: Options, app: Invocation) -> Undone:
+class UndoneResult(Result, frozen=True):
+    """The undone operation, and the step that undid it."""
+
+    document: Undone
+    step: Step
+
+
+def run(options: Options, app: Invocation) -> UndoneResult:
     """Undoes one operation."""
     refuse_empty("nessie undo [REF]", options.reference)
     repository = app.repository()
@@ -142,26 +148,26 @@ def run(options: Options, app: Invocation) -> Undone:
             f" the reflog's expiry. Hint: `nessie audit {step.name}` checks them"
         )
     values = step.values or Values("", None, None)
-    return Undone(
-        done,
+    document = Undone(
+        reference_struct(done) if done else None,
         not options.dry_run,
         step.before,
         step.after,
-        step,
-        values.setting or None,
-        values.before,
-        values.after,
+        values.setting or UNSET,
+        UNSET if values.before is None else values.before,
+        UNSET if values.after is None else values.after,
     )
+    return UndoneResult(document, step)
 
 
-def show(result: Undone, output: Output) -> None:
+def show(result: UndoneResult, output: Output) -> None:
     """Prints the reference with its hash, or its hashes before and after a move."""
-    step = result.step
-    action = step.verb if result.was_applied else _PREVIEWS[step.verb]
+    step, was_applied = result.step, result.document.was_applied
+    action = step.verb if was_applied else _PREVIEWS[step.verb]
     if step.values is not None:
         value = "" if step.values.after is None else f" = {step.values.after}"
         output.say(f"{action} setting ", Span(step.values.setting, "name"), value)
-        if result.was_applied:
+        if was_applied:
             output.note("`nessie undo` again redoes it")
         return
     words: list[Span | str] = [
@@ -173,12 +179,12 @@ def show(result: Undone, output: Output) -> None:
     elif step.before and step.after:
         before, after = (short_hash(hash_) for hash_ in (step.before, step.after))
         words += [" back from ", Span(before, "hash"), " to ", Span(after, "hash")]
-    elif step.before and result.was_applied:
+    elif step.before and was_applied:
         words += [" (was ", Span(short_hash(step.before), "hash"), ")"]
     else:
         words += [" at ", Span(short_hash(step.before or step.after or ""), "hash")]
     output.say(*words)
-    if result.was_applied:
+    if was_applied:
         output.note("`nessie undo` again redoes it")
 
 

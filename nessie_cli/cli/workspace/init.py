@@ -8,11 +8,10 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.errors import InvalidInput, StoreNotFound
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.workspace import environment as env
 from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
 from nessie_cli.workspace.folder import (
@@ -55,17 +54,23 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = "main"
 
 
-class Initialised(Result, frozen=True):
+class Initialised(Document, frozen=True):
     """A workspace and its store. `created` is false if the workspace existed."""
 
     workspace: str
     store: str
     default_branch: str
     created: bool
-    has_new_store: Annotated[bool, NOT_JSON]
 
 
-def run(options: Options, app: Invocation) -> Initialised:
+class InitialisedResult(Result, frozen=True):
+    """A workspace, and whether its store is new."""
+
+    document: Initialised
+    has_new_store: bool
+
+
+def run(options: Options, app: Invocation) -> InitialisedResult:
     """Creates the workspace and the store, if they are missing."""
     root = Path(options.directory).absolute()
     if root.exists() and not root.is_dir():
@@ -100,17 +105,17 @@ def run(options: Options, app: Invocation) -> Initialised:
     branch, is_new_file = _open_or_create(app, url, options.default_branch, workspace)
     if workspace.current_reference() is None:
         workspace.set_current_reference(branch)
-    return Initialised(str(root), url, branch, existing is None, is_new or is_new_file)
+    document = Initialised(str(root), url, branch, existing is None)
+    return InitialisedResult(document, is_new or is_new_file)
 
 
-def show(result: Initialised, output: Output) -> None:
+def show(result: InitialisedResult, output: Output) -> None:
     """Prints the workspace, its store and the default branch."""
-    verb = "created" if result.created else "already exists:"
-    folder = Path(result.workspace) / FOLDER
-    output.say(
-        f"{verb} workspace {folder} on {result.store}, default branch {result.default_branch}"
-    )
-    if result.has_new_store and not result.created:
+    made = result.document
+    verb = "created" if made.created else "already exists:"
+    folder = Path(made.workspace) / FOLDER
+    output.say(f"{verb} workspace {folder} on {made.store}, default branch {made.default_branch}")
+    if result.has_new_store and not made.created:
         output.note("its store did not exist; an empty store was created")
 
 

@@ -10,13 +10,12 @@ from msgspec import Struct
 from nessie_cli.cli.app.access import access_of
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.app.store_choice import profile_with
 from nessie_cli.errors import Interrupted, InvalidInput, NotAllowed, NotFound, StoreUnavailable
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Bearer, bearer, checked_url
 from nessie_cli.repository.opening import connect
-from nessie_cli.wire.record import NOT_JSON
 from nessie_cli.workspace.access import LOGIN
 from nessie_cli.workspace.credentials import DATABASE, WEB, endpoint
 from nessie_cli.workspace.secrets import refuse_secret
@@ -60,16 +59,22 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-class AcceptedServer(Result, frozen=True, kw_only=True):
+class AcceptedServer(Document, frozen=True, kw_only=True):
     """A server, whether it may receive credentials, and whether a token is stored for it."""
 
     server: str
     token: bool
     accepted: bool
-    had_token: Annotated[bool, NOT_JSON] = False
 
 
-def run(options: Options, app: Invocation) -> AcceptedServer:
+class AcceptedServerResult(Result, frozen=True):
+    """A server, and whether a token was stored for it before."""
+
+    document: AcceptedServer
+    had_token: bool = False
+
+
+def run(options: Options, app: Invocation) -> AcceptedServerResult:
     """Trusts or forgets the server."""
     if options.token_stdin and options.forget:
         raise InvalidInput("--token-stdin and --forget cannot be used together")
@@ -82,15 +87,17 @@ def run(options: Options, app: Invocation) -> AcceptedServer:
     elif options.token_stdin:
         raise InvalidInput("--token-stdin: a database takes no token")
     _accept(server, token)
-    return AcceptedServer(server=server, token=token is not None, accepted=True)
+    document = AcceptedServer(server=server, token=token is not None, accepted=True)
+    return AcceptedServerResult(document)
 
 
-def show(result: AcceptedServer, output: Output) -> None:
+def show(result: AcceptedServerResult, output: Output) -> None:
     """Prints which server was trusted or forgotten."""
-    if result.accepted:
-        output.say(f"accepted {result.server}{', and kept its token' if result.token else ''}")
+    server = result.document
+    if server.accepted:
+        output.say(f"accepted {server.server}{', and kept its token' if server.token else ''}")
     else:
-        output.say(f"forgot {result.server}{' and its token' if result.had_token else ''}")
+        output.say(f"forgot {server.server}{' and its token' if result.had_token else ''}")
 
 
 def _server(url: str) -> str:
@@ -105,13 +112,14 @@ def _server(url: str) -> str:
     return endpoint(url) or url
 
 
-def _forget(server: str, url: str) -> AcceptedServer:
+def _forget(server: str, url: str) -> AcceptedServerResult:
     file = login_file(server)
     had_token = file.read() is not None
     file.write(None)
     if not forget_server(server) and not had_token:
         raise NotFound(f"{url}: this server was not trusted")
-    return AcceptedServer(server=server, token=False, accepted=False, had_token=had_token)
+    document = AcceptedServer(server=server, token=False, accepted=False)
+    return AcceptedServerResult(document, had_token)
 
 
 def _token(app: Invocation, options: Options) -> Secret | None:

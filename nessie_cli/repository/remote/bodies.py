@@ -8,7 +8,9 @@ from typing import Any
 from nessie_cli.model import CommitMeta, CommitResult, Content, KeyBehavior, Operation
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.wire import answers
-from nessie_cli.wire.encode import encode_content, encode_key, encode_operation, instant
+from nessie_cli.wire.bodies import encode_operation
+from nessie_cli.wire.contents import Key, content_struct
+from nessie_cli.wire.scalars import instant
 
 REQUEST_ID = "nessie-request-id"
 """The property of a commit that holds its request id: plain v2 has no other place for it."""
@@ -64,7 +66,7 @@ def merge_body(options: MergeOptions) -> dict[str, Any]:
 
 def _encode_behavior(behavior: KeyBehavior) -> dict[str, Any]:
     sent: dict[str, Any] = {
-        "key": encode_key(behavior.key),
+        "key": Key.of(behavior.key),
         "mergeBehavior": behavior.behavior.value,
     }
     if behavior.content_id is not None:
@@ -76,5 +78,5 @@ def _encode_behavior(behavior: KeyBehavior) -> dict[str, Any]:
         "resolvedContent": behavior.resolved,
     }
     return sent | {
-        name: encode_content(content) for name, content in contents.items() if content is not None
+        name: content_struct(content) for name, content in contents.items() if content is not None
     }

@@ -14,7 +14,7 @@ from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.repository.remote.session import RestSession, understood
 from nessie_cli.repository.remote.transport import Query, segment
 from nessie_cli.wire import answers
-from nessie_cli.wire.encode import encode_key
+from nessie_cli.wire.contents import Key
 
 NO_PARAMETERS: Mapping[str, str] = {}
 KEYS_AT_ONCE = 500
@@ -52,7 +52,7 @@ def contents(
     unique = sorted(set(keys))
     state: dict[ContentKey, Content] = {}
     for first in range(0, len(unique), KEYS_AT_ONCE):
-        body = {"requestedKeys": [encode_key(key) for key in unique[first : first + KEYS_AT_ONCE]]}
+        body = {"requestedKeys": list(map(Key.of, unique[first : first + KEYS_AT_ONCE]))}
         answer = session.transport.send("POST", path, body=body, safe=True)
         state.update(understood(answer, _contents, "contents"))
     return dict(sorted(state.items()))

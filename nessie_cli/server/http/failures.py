@@ -15,7 +15,7 @@ from nessie_cli.errors import (
     StoreUnavailable,
 )
 from nessie_cli.model import ConflictType
-from nessie_cli.wire.encode import Json, encode_error
+from nessie_cli.wire import errors as wire
 
 RETRY_AFTER = "2"
 """Seconds that a client is asked to wait if the store is unavailable or busy."""
@@ -116,7 +116,7 @@ def _namespaces_first(error: ReferenceConflict) -> ReferenceConflict:
     )
 
 
-def error_body(error: NessieError, client_spec: str) -> Json:
+def error_body(error: NessieError, client_spec: str) -> wire.NessieError:
     """Returns the body of an error answer.
 
     It has `errorDetails` only for clients that announce specification 2 or newer.
@@ -125,4 +125,4 @@ def error_body(error: NessieError, client_spec: str) -> Json:
     announced = (
         int(major) if major.isascii() and major.isdigit() and len(major) < _MANY_DIGITS else 0
     )
-    return encode_error(error, details=announced >= _DETAILS_SINCE)
+    return wire.NessieError.of(error, details=announced >= _DETAILS_SINCE)

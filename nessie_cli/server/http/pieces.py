@@ -7,7 +7,6 @@ from msgspec import Raw
 from nessie_cli.model import LogEntry
 from nessie_cli.server.http.streams import encoded
 from nessie_cli.wire.commits import BareLogEntry
-from nessie_cli.wire.encode import bare_log_entry
 
 MOST = 4096
 """The number of entries that are cached; sometimes twice as many."""
@@ -28,10 +27,10 @@ class Pieces:
         It has no operations, because what a caller may see of them differs.
         """
         if entry.operations is not None:
-            return bare_log_entry(entry)
+            return BareLogEntry.of(entry)
         text = self._young.get(entry.hash) or self._old.get(entry.hash)
         if text is None:
-            text = Raw(encoded(bare_log_entry(entry)))
+            text = Raw(encoded(BareLogEntry.of(entry)))
             if len(memoryview(text)) <= _LARGEST:
                 self._keep(entry.hash, text)
         return text

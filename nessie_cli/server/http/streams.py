@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from msgspec import MsgspecError, Raw, Struct, json, to_builtins
 
 from nessie_cli.model import Reference
-from nessie_cli.wire.encode import Json, encode_page
+from nessie_cli.wire.references import reference_struct
+from nessie_cli.wire.rest import BarePage
+from nessie_cli.wire.scalars import Json
 
 AT_ONCE = 2000
 """Items in memory before an answer is sent in pieces, and the number of items per piece."""
@@ -46,19 +48,25 @@ class Listing(NamedTuple):
 
 
 def listing(
-    name: str,
+    page: Any,
     items: Iterable[Json | Struct | Raw],
     token: Callable[[], str | None],
-    *,
+    *references: Reference,
     search: Iterable[None] = (),
-    **references: Reference,
 ) -> Listing:
-    """Returns `encode_page` for unread items; `token` is called after them. See `Listing`."""
+    """Returns a page of a listing. `page` is its struct, a `wire.rest.BarePage`.
+
+    The fields of the struct are `has_more`, `token`, the items, and the references that the page is
+    of. An item may be JSON text already. `token` is called after they are read.
+    """
+    name = page.__struct_encode_fields__[len(BarePage.__struct_fields__)]
 
     def others() -> Json:
-        page = encode_page(name, (), token(), **references)
-        del page[name]
-        return page
+        next_page = token()
+        structs = map(reference_struct, references)
+        body: Json = to_builtins(page(next_page is not None, next_page, [], *structs))
+        del body[name]
+        return body
 
     return Listing(name, iter(items), others, search)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from nessie_cli import model
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import LogEntry, MergeDetail, MergeResult
+from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
 from nessie_cli.server.http.streams import Listing, listing
 from nessie_cli.server.nessie.listings import MOST_COMMITS, token_start
@@ -16,15 +17,13 @@ from nessie_cli.server.nessie.paging import Page, limit
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.pipeline.targets import Target, expected, named, parse_segment
-from nessie_cli.wire import facts
-from nessie_cli.wire.encode import (
-    Json,
-    encode_key,
-    encode_merge_detail,
-    encode_merge_result,
-    encode_single_reference,
-)
+from nessie_cli.wire.commits import LogEntry
+from nessie_cli.wire.contents import Key
 from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
+from nessie_cli.wire.merges import BareMerge, MergeOfOurs
+from nessie_cli.wire.references import CommitOutcome, ReflogEntry
+from nessie_cli.wire.rest import LogResponseOfOurs, ReflogResponse, SingleReference
+from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked
 
 LARGEST_REFLOG_PAGE = 20_000
@@ -54,23 +53,12 @@ def wants_dry_run(call: Call, body: Any) -> bool:
     return is_ours(call) and isinstance(body, dict) and body.get("isDryRun") is True
 
 
-def merge_detail(detail: MergeDetail) -> Json:
-    """One key of a merge; a conflict has the content behind it.
+def merge_answer(call: Call, result: MergeResult) -> Answer:
+    """The answer to a merge or transplant.
 
     Contents are left to the routes for contents, and to their rules.
     """
-    body = encode_merge_detail(detail) | facts.places_of_detail(detail)
-    if detail.conflict:
-        body["conflict"] |= facts.content_of_conflict(detail.conflict)
-        body["conflict"] |= facts.options_of_conflict(detail.conflict)
-    return body
-
-
-def merge_answer(call: Call, result: MergeResult) -> Answer:
-    """The answer to a merge or transplant."""
-    if is_ours(call):
-        return Answer(encode_merge_result(result, merge_detail) | facts.skipped_commits(result))
-    return Answer(encode_merge_result(result))
+    return Answer((MergeOfOurs if is_ours(call) else BareMerge).of(result))
 
 
 def accepts_any_order(call: Call, body: Any) -> bool:
@@ -103,11 +91,9 @@ def log_of_key(call: Call, start: str) -> Answer | None:
     return Answer(log_page(Page(entries, most, lambda found: found.hash)))
 
 
-def log_page(found: Page[LogEntry]) -> Listing:
+def log_page(found: Page[model.LogEntry]) -> Listing:
     """A page of a log with the height of each commit."""
-    return listing(
-        "logEntries", map(facts.log_entry_with_facts, found), found.token, search=found.search()
-    )
+    return listing(LogResponseOfOurs, map(LogEntry.of, found), found.token, search=found.search())
 
 
 def get_divisions(call: Call) -> Answer:
@@ -117,7 +103,7 @@ def get_divisions(call: Call) -> Answer:
     if most is None:
         raise InvalidInput("most: is missing (the maximum number of keys in a part)")
     found = repository.divisions(f"@{call.text('at')}", most, prefix=call.key("prefix-key"))
-    return Answer({"divisions": [encode_key(key) for key in found or ()]})
+    return Answer({"divisions": list(map(Key.of, found or ()))})
 
 
 # -- references ----------------------------------------------------------------------------------
@@ -136,7 +122,7 @@ def get_reflog(call: Call) -> Answer:
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
     found = Page(entries, most, lambda entry: str(entry.number))
     return Answer(
-        listing("reflog", map(facts.reflog_entry, found), found.token, search=found.search())
+        listing(ReflogResponse, map(ReflogEntry.of, found), found.token, search=found.search())
     )
 
 
@@ -155,7 +141,7 @@ def post_rename(call: Call) -> Answer:
     found = named(call.repository, target.name)
     new = call.text("name") or ""
     return Answer(
-        encode_single_reference(
+        SingleReference.of(
             call.submit(RenameReference(found.name, new, expected(call.repository, target)))
         )
     )
@@ -166,7 +152,7 @@ def get_request(call: Call) -> Answer:
     """The result of the write with a request id."""
     _require_extensions(call)
     found = call.repository.find_request(call.segments["request"])
-    return Answer({"result": None if found is None else facts.commit_with_facts(found)})
+    return Answer({"result": None if found is None else CommitOutcome.of(found)})
 
 
 class _Settings(Struct):

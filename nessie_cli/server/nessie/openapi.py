@@ -9,8 +9,8 @@ from typing import Any
 from nessie_cli import __version__
 from nessie_cli.server.nessie.routes import ROUTES
 from nessie_cli.server.pipeline.table import Endpoint, Param
-from nessie_cli.wire.encode import Json
 from nessie_cli.wire.rest import SPEC_VERSION
+from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.schemas import HASH, ref, schemas
 
 _SEGMENTS: Mapping[str, str] = {

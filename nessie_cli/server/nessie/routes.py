@@ -14,7 +14,6 @@ from nessie_cli.server.nessie.v2 import writing as v2_writing
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, Param
 from nessie_cli.wire import rest
-from nessie_cli.wire.encode import encode
 
 _FETCH = Param("fetch", "fetch", "MINIMAL, or ALL for everything that is known")
 _FILTER = Param("filter", "string", "return only records for which this CEL expression is true")
@@ -45,7 +44,7 @@ _ON_REF = Param(
 
 def _v1_config(call: Call) -> Answer:
     """Returns the configuration for old clients."""
-    return Answer(encode(rest.NessieConfigurationV1, call.repository.config()))
+    return Answer(rest.NessieConfigurationV1(call.repository.config().default_branch, 2))
 
 
 V2 = (

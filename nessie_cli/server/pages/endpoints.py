@@ -20,7 +20,7 @@ from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.pipeline.table import Endpoint, Handler
 from nessie_cli.server.runtime.metrics import CONTENT_TYPE, Metrics
 from nessie_cli.server.runtime.thread_pool import ThreadPool
-from nessie_cli.wire.encode import Json
+from nessie_cli.wire.scalars import Json
 
 READY_WITHIN = 5.0
 """Seconds that the store has to answer a health check."""

@@ -12,15 +12,21 @@ from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceNotFound
-from nessie_cli.model import Reference, ReferenceType, check_reference_name, check_revision_size
+from nessie_cli.model import (
+    FULL_HASH,
+    STEP_TIME,
+    STEPS,
+    Reference,
+    ReferenceType,
+    check_reference_name,
+    check_revision_size,
+)
 from nessie_cli.repository.reader import ReadableRepository
 
-_TIME = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z"
-_STEPS = rf"(?:[~*^](?:{_TIME}|\d+))*"
-_SEGMENT = re.compile(rf"(?P<name>[^@~*^]*)(?:@(?P<hash>[0-9a-fA-F]{{8,64}})?)?(?P<steps>{_STEPS})")
-_SPEC = re.compile(rf"(?P<hash>[0-9a-fA-F]{{8,64}})?(?P<steps>{_STEPS})")
-_STEP = re.compile(rf"([~*^])(?:({_TIME})|(\d+))")
-_HASH = re.compile(r"[0-9a-fA-F]{8,64}")
+_SEGMENT = re.compile(rf"(?P<name>[^@~*^]*)(?:@(?P<hash>{FULL_HASH})?)?(?P<steps>{STEPS})")
+_SPEC = re.compile(rf"(?P<hash>{FULL_HASH})?(?P<steps>{STEPS})")
+_STEP = re.compile(rf"([~*^])(?:({STEP_TIME})|(\d+))")
+_HASH = re.compile(FULL_HASH)
 HASH_RULE = "Hash must consist of the hex representation of 4-32 bytes"
 SPEC_RULE = (
     "Hash with optional relative part must consist of either a valid commit hash (the hex"

@@ -35,8 +35,8 @@ from nessie_cli.server.nessie.v1.requests import check_name_v1
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Call
 from nessie_cli.server.pipeline.targets import DETACHED, named
 from nessie_cli.wire import keys
+from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.decode import decode_content_value, decode_namespace_update
-from nessie_cli.wire.encode import encode_content
 
 
 class NamespaceNotFound(ContentNotFound):
@@ -87,7 +87,7 @@ def _find(call: Call, at: Reference, key: ContentKey) -> Namespace:
 
 def get_namespace(call: Call) -> Answer:
     """Returns a namespace."""
-    return Answer(encode_content(_find(call, _at(call, "getNamespace"), call.path_key("name"))))
+    return Answer(content_struct(_find(call, _at(call, "getNamespace"), call.path_key("name"))))
 
 
 def get_namespaces(call: Call) -> Answer:
@@ -100,7 +100,7 @@ def get_namespaces(call: Call) -> Answer:
     return Answer(
         Listing(
             "namespaces",
-            map(encode_content, namespaces_of(entries, max(1, len(prefix.elements)))),
+            map(content_struct, namespaces_of(entries, max(1, len(prefix.elements)))),
             dict,
         )
     )
@@ -143,7 +143,7 @@ def put_namespace(call: Call) -> Answer:
     created = _commit(
         call, branch, Put(key, wanted), f"create namespace '{keys.encode_canonical(key)}'"
     )
-    return Answer(encode_content(structs.replace(wanted, id=created.added[key])))
+    return Answer(content_struct(structs.replace(wanted, id=created.added[key])))
 
 
 def delete_namespace(call: Call) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import starmap
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
@@ -24,10 +25,16 @@ from nessie_cli.server.pipeline.targets import (
     read_at,
 )
 from nessie_cli.wire.commits import LogEntryV1
+from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.decode import decode_requested_keys
-from nessie_cli.wire.encode import assembled, bare_diff_entry, encode_content, encoder
-from nessie_cli.wire.entries import EntryV1
-from nessie_cli.wire.rest import GetMultipleContentsResponseV1
+from nessie_cli.wire.entries import BareDiffEntry, EntryV1
+from nessie_cli.wire.rest import (
+    ContentOfKey,
+    DiffResponseV1,
+    EntriesResponseV1,
+    GetMultipleContentsResponseV1,
+    LogResponseV1,
+)
 
 _NAMESPACE = "NAMESPACE"
 _DOTS = "..."
@@ -61,7 +68,7 @@ def get_log(call: Call) -> Answer:
         start = listings.token_start(call, page_token)
     found = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
     return Answer(
-        listing("logEntries", map(encoder(LogEntryV1), found), found.token, search=found.search())
+        listing(LogResponseV1, map(LogEntryV1.of, found), found.token, search=found.search())
     )
 
 
@@ -99,7 +106,7 @@ def get_entries(call: Call) -> Answer:
         passes = filter_._replace(test=_first_of_its_name(filter_.test))
         found = FilteredPage(read, limit(records), lambda name: key_token(name.entry.key), passes)
     return Answer(
-        listing("entries", map(encoder(EntryV1), found), found.token, search=found.search())
+        listing(EntriesResponseV1, map(EntryV1.of, found), found.token, search=found.search())
     )
 
 
@@ -144,7 +151,7 @@ def get_content(call: Call) -> Answer:
     found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
     if found is None:
         raise content_not_found(key, name)
-    return Answer(encode_content(found))
+    return Answer(content_struct(found))
 
 
 def post_contents(call: Call) -> Answer:
@@ -152,7 +159,7 @@ def post_contents(call: Call) -> Answer:
     wanted = decode_requested_keys(call.needed_json("getMultipleContents.request"))
     at, _ = _content_place(call, "getMultipleContents")
     found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
-    return Answer(assembled(GetMultipleContentsResponseV1, contents=found.items()))
+    return Answer(GetMultipleContentsResponseV1(list(starmap(ContentOfKey.of, found.items()))))
 
 
 def get_diff(call: Call) -> Answer:
@@ -162,7 +169,7 @@ def get_diff(call: Call) -> Answer:
         raise NoRoute(())
     before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
     found = listings.differences(call, before, after, ALL_KEYS)
-    return Answer(listing("diffs", map(bare_diff_entry, found), found.token))
+    return Answer(listing(DiffResponseV1, map(BareDiffEntry.of, found), found.token))
 
 
 def _side(call: Call, text: str, what: str) -> Reference:

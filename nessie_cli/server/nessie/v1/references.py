@@ -16,9 +16,9 @@ from nessie_cli.server.nessie.v1.requests import (
 from nessie_cli.server.nessie.v2.references import assign, create, delete
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Call
 from nessie_cli.server.pipeline.targets import DETACHED, named
-from nessie_cli.wire import rest
 from nessie_cli.wire.decode import ReferenceBody
-from nessie_cli.wire.encode import encode, encode_reference, encoder
+from nessie_cli.wire.references import reference_struct, reference_struct_v1
+from nessie_cli.wire.rest import ReferencesResponseV1
 
 
 def list_references(call: Call) -> Answer:
@@ -26,14 +26,17 @@ def list_references(call: Call) -> Answer:
     found = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
     return Answer(
         listing(
-            "references", map(encoder(rest.ReferenceV1), found), found.token, search=found.search()
+            ReferencesResponseV1,
+            map(reference_struct_v1, found),
+            found.token,
+            search=found.search(),
         )
     )
 
 
 def get_default_branch(call: Call) -> Answer:
     """Returns the default branch."""
-    return Answer(encode_reference(call.repository.reference(call.default_branch)))
+    return Answer(reference_struct(call.repository.reference(call.default_branch)))
 
 
 def get_reference(call: Call) -> Answer:
@@ -42,9 +45,7 @@ def get_reference(call: Call) -> Answer:
     name = check_name_v1(call.segments["ref"], "getReferenceByName.params.refName")
     found = named(call.repository, name)
     return Answer(
-        encode(
-            rest.ReferenceV1, call.repository.reference(name, metadata=True) if metadata else found
-        )
+        reference_struct_v1(call.repository.reference(name, metadata=True) if metadata else found)
     )
 
 
@@ -59,7 +60,7 @@ def create_reference(call: Call) -> Answer:
     if source not in (None, DETACHED):
         named(call.repository, source)
     return Answer(
-        encode_reference(
+        reference_struct(
             create(call, body.type, body.name, ReferenceBody(body.type, "", body.hash))
         )
     )

@@ -18,8 +18,8 @@ from nessie_cli.wire.decode import (
     decode_operations,
     decode_transplant,
 )
-from nessie_cli.wire.encode import encode, encode_reference
 from nessie_cli.wire.merges import MergeResponseV1
+from nessie_cli.wire.references import reference_struct
 
 
 def post_commit(call: Call) -> Answer:
@@ -30,7 +30,7 @@ def post_commit(call: Call) -> Answer:
     result = commit_to(
         call, target, lambda branch: call.submit(Commit(branch, operations, meta, target.hash))
     )
-    return Answer(encode_reference(result.reference))
+    return Answer(reference_struct(result.reference))
 
 
 def _without(body: Any, *v2_attributes: str) -> Any:
@@ -70,7 +70,7 @@ def post_merge(call: Call) -> Answer:
         call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge
     )
     _check_kept(kept, False, "Merge operations only support squashed now.")
-    return Answer(encode(MergeResponseV1, merge(call, target, body, None)))
+    return Answer(MergeResponseV1.of(merge(call, target, body, None)))
 
 
 def post_transplant(call: Call) -> Answer:
@@ -81,8 +81,5 @@ def post_transplant(call: Call) -> Answer:
     _check_kept(kept, True, "Transplant operations only support unsquashed now.")
     message = call.text("message")
     return Answer(
-        encode(
-            MergeResponseV1,
-            transplant(call, target, body, CommitMeta(message) if message else None),
-        )
+        MergeResponseV1.of(transplant(call, target, body, CommitMeta(message) if message else None))
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from msgspec import json
+from msgspec import json, to_builtins
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.changes import PutSettings
@@ -16,7 +16,6 @@ from nessie_cli.server.nessie.extensions import (
 )
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.wire import rest
-from nessie_cli.wire.encode import encode
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
 
 SETTING = "repository-config.{}"
@@ -25,7 +24,9 @@ SETTING = "repository-config.{}"
 
 def get_config(call: Call) -> Answer:
     """Returns the configuration that clients request first."""
-    return Answer(encode(rest.NessieConfiguration, call.repository.config()) | announcement(call))
+    return Answer(
+        to_builtins(rest.NessieConfiguration.of(call.repository.config())) | announcement(call)
+    )
 
 
 def get_repository_config(call: Call) -> Answer:

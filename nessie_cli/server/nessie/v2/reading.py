@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import islice
+from itertools import islice, starmap
 
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
@@ -14,16 +14,11 @@ from nessie_cli.server.nessie.v2.references import plain_name
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.targets import Target, parse_segment, read_at
 from nessie_cli.wire import keys, rest
+from nessie_cli.wire.commits import CommitMeta
+from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.decode import decode_requested_keys
-from nessie_cli.wire.encode import (
-    Json,
-    assembled,
-    bare_diff_entry,
-    bare_entry,
-    encode_commit_meta,
-    encode_content_response,
-    encode_reference,
-)
+from nessie_cli.wire.entries import BareDiffEntry, BareEntry
+from nessie_cli.wire.references import reference_struct
 
 MOST_SCANNED = 1000
 """The most commits that recent changes look through."""
@@ -49,7 +44,10 @@ def get_history(call: Call) -> Answer:
         log_page(found)
         if is_ours(call)
         else listing(
-            "logEntries", map(call.pieces.log_entry, found), found.token, search=found.search()
+            rest.LogResponse,
+            map(call.pieces.log_entry, found),
+            found.token,
+            search=found.search(),
         )
     )
 
@@ -79,11 +77,11 @@ def get_entries(call: Call) -> Answer:
     )
     return Answer(
         listing(
-            "entries",
-            map(bare_entry, found),
+            rest.EntriesResponse,
+            map(BareEntry.of, found),
             found.token,
+            at,
             search=found.search(),
-            effectiveReference=at,
         )
     )
 
@@ -102,12 +100,12 @@ def get_diff(call: Call) -> Answer:
     )
     return Answer(
         listing(
-            "diffs",
-            map(bare_diff_entry, found),
+            rest.DiffResponse,
+            map(BareDiffEntry.of, found),
             found.token,
+            before,
+            after,
             search=found.search(),
-            effectiveFromReference=before,
-            effectiveToReference=after,
         )
     )
 
@@ -121,7 +119,7 @@ def get_content(call: Call) -> Answer:
     found = call.repository.contents(f"@{at.hash}", [key]).get(key)
     if found is None:
         raise content_not_found(key, at.name or f"DETACHED@{at.hash}")
-    return Answer(encode_content_response(found, at))
+    return Answer(rest.ContentResponse(content_struct(found), reference_struct(at)))
 
 
 def content_not_found(key: ContentKey, where: str) -> ContentNotFound:
@@ -145,7 +143,9 @@ def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
     at = _at(call)
     found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
     return Answer(
-        assembled(rest.GetMultipleContentsResponse, contents=found.items(), effective_reference=at)
+        rest.GetMultipleContentsResponse(
+            list(starmap(rest.ContentOfKey.of, found.items())), reference_struct(at)
+        )
     )
 
 
@@ -155,26 +155,24 @@ def get_recent_changes(call: Call) -> Answer:
     reference = call.repository.reference(plain_name(call, "a reference history"))
     scanned = min(call.number("scan-commits") or 0, MOST_SCANNED)
     return Answer(
-        {
-            "reference": encode_reference(reference),
-            "current": _state(call, reference.hash),
-            "previous": [_state(call, hash_) for hash_ in former_heads(call.repository, reference)],
-            "commitLogConsistency": _scan(call, reference.hash, scanned)
-            if scanned > 0
-            else "NOT_CHECKED",
-        }
+        rest.ReferenceHistoryResponse(
+            reference_struct(reference),
+            _state(call, reference.hash),
+            [_state(call, hash_) for hash_ in former_heads(call.repository, reference)],
+            _scan(call, reference.hash, scanned) if scanned > 0 else "NOT_CHECKED",
+        )
     )
 
 
-def _state(call: Call, hash_: str) -> Json:
+def _state(call: Call, hash_: str) -> rest.ReferenceState:
     consistency, meta = "COMMIT_CONSISTENT", None
     if hash_ != NO_ANCESTOR:
         try:
             entry = call.repository.commit_at(f"@{hash_}")
-            meta = encode_commit_meta(entry.meta)
+            meta = CommitMeta.of(entry.meta)
         except DamagedObject:
             consistency = "COMMIT_INCONSISTENT"
-    return {"commitHash": hash_, "commitConsistency": consistency, "meta": meta}
+    return rest.ReferenceState(hash_, consistency, meta)
 
 
 def _scan(call: Call, hash_: str, commits: int) -> str:

@@ -22,7 +22,8 @@ from nessie_cli.server.pipeline.targets import (
     parse_spec,
 )
 from nessie_cli.wire.decode import ReferenceBody, decode_reference
-from nessie_cli.wire.encode import encode_reference, encode_single_reference
+from nessie_cli.wire.references import reference_struct
+from nessie_cli.wire.rest import ReferencesResponse, SingleReference
 
 _TYPES = {
     "branch": ReferenceType.BRANCH,
@@ -37,7 +38,9 @@ def list_references(call: Call) -> Answer:
     """Returns branches, then tags, by name."""
     found = listings.references(call, call.number("max-records"), call.text("page-token"))
     return Answer(
-        listing("references", map(encode_reference, found), found.token, search=found.search())
+        listing(
+            ReferencesResponse, map(reference_struct, found), found.token, search=found.search()
+        )
     )
 
 
@@ -53,9 +56,7 @@ def plain_name(call: Call, forbidden: str) -> str:
 def get_reference(call: Call) -> Answer:
     """Returns a reference."""
     name = plain_name(call, "a reference by name")
-    return Answer(
-        encode_single_reference(call.repository.reference(name, metadata=call.fetches_all()))
-    )
+    return Answer(SingleReference.of(call.repository.reference(name, metadata=call.fetches_all())))
 
 
 def reference_type(call: Call, place: str) -> ReferenceType | None:
@@ -76,9 +77,7 @@ def create_reference(call: Call) -> Answer:
     check_name(name, "createReference.name")
     body = call.json()
     source = None if body is None else decode_reference(body)
-    return Answer(
-        encode_single_reference(create(call, kind, name, source, message_given(call, body)))
-    )
+    return Answer(SingleReference.of(create(call, kind, name, source, message_given(call, body))))
 
 
 def create(
@@ -120,7 +119,7 @@ def assign_reference(call: Call) -> Answer:
     kind = reference_type(call, "assignReference")
     source = decode_reference(call.needed_json("assignReference.assignTo"))
     target = parse_segment(call.segments["ref"], call.default_branch)
-    return Answer(encode_single_reference(assign(call, target, kind, source)))
+    return Answer(SingleReference.of(assign(call, target, kind, source)))
 
 
 def assign(
@@ -152,7 +151,7 @@ def delete_reference(call: Call) -> Answer:
     """Deletes a branch or tag."""
     kind = reference_type(call, "deleteReference")
     target = parse_segment(call.segments["ref"], call.default_branch)
-    return Answer(encode_single_reference(delete(call, target, kind)))
+    return Answer(SingleReference.of(delete(call, target, kind)))
 
 
 def delete(call: Call, target: Target, kind: ReferenceType | None) -> Reference:

@@ -48,8 +48,7 @@ from nessie_cli.wire.decode import (
     decode_operations,
     decode_transplant,
 )
-from nessie_cli.wire.encode import bare_commit
-from nessie_cli.wire.facts import commit_with_facts
+from nessie_cli.wire.references import BareCommit, CommitOutcome
 
 
 def branch_of(call: Call, target: Target, verb: str) -> Reference:
@@ -107,7 +106,7 @@ def post_commit(call: Call) -> Answer:
         return committed
 
     result = commit_to(call, target, write)
-    return Answer(commit_with_facts(result) if is_ours(call) else bare_commit(result))
+    return Answer((CommitOutcome if is_ours(call) else BareCommit).of(result))
 
 
 def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], bool]:

@@ -1,11 +1,13 @@
-"""Additions of the command line's JSON: attributes are added to the shapes of REST v2."""
+"""Additions of the command line's JSON: attributes are added to the structs of REST v2."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 
 import pytest
+from msgspec import to_builtins
 
+from nessie_cli.cli.store import fsck
 from nessie_cli.errors import (
     AmbiguousHash,
     ContentNotFound,
@@ -35,12 +37,18 @@ from nessie_cli.model import (
     ReflogEntry,
     Rename,
 )
-from nessie_cli.wire import encode, facts
+from nessie_cli.wire import commits, documents, errors, merges, references
+from nessie_cli.wire.contents import content_json
 
 KEY = ContentKey(("t",))
 NEW = ContentKey(("u",))
 MAIN = Reference(ReferenceType.BRANCH, "main", "aa")
 BY = CommitMeta("nightly load", ("etl",), hash="8f31")
+
+
+def plain(of, *values):
+    """Returns the JSON of the struct of a value."""
+    return to_builtins(of(*values))
 
 
 def table(snapshot: int) -> IcebergTable:
@@ -62,28 +70,28 @@ def contains(whole: object, part: object) -> bool:
 
 
 def test_a_conflict_has_the_three_states_the_commit_and_resolutions():
-    body = facts.conflict_with_facts(CONFLICT, [Resolution("nessie reset t", "deletes t")])
+    body = plain(documents.Conflict.of, CONFLICT, [Resolution("nessie reset t", "deletes t")])
     assert body == {
         "conflictType": "VALUE_DIFFERS",
         "key": {"elements": ["t"]},
         "message": "values differ",
-        "expected": encode.encode_content(table(1)),
-        "actual": encode.encode_content(table(2)),
-        "proposed": encode.encode_content(table(3)),
-        "changedBy": encode.encode_commit_meta(BY),
+        "expected": content_json(table(1)),
+        "actual": content_json(table(2)),
+        "proposed": content_json(table(3)),
+        "changedBy": plain(commits.CommitMeta.of, BY),
         "resolutions": ["nessie reset t"],
         "effects": ["deletes t"],
     }
 
 
 def test_a_merge_conflict_names_its_states_base_ours_and_theirs():
-    body = facts.conflict_with_facts(CONFLICT, is_merge=True)
+    body = plain(documents.Conflict.of_merge, CONFLICT)
     assert [body["base"], body["ours"], body["theirs"]] == [
         body["expected"],
         body["actual"],
         body["proposed"],
     ]
-    assert body["base"] == encode.encode_content(table(1))
+    assert body["base"] == content_json(table(1))
 
 
 def test_a_rename_is_included_only_if_there_is_one():
@@ -94,28 +102,28 @@ def test_a_rename_is_included_only_if_there_is_one():
         source_rename=Rename(KEY, NEW, BY),
         target_rename=Rename(KEY, NEW),
     )
-    body = facts.conflict_with_facts(renamed)
+    body = plain(documents.Conflict.of, renamed)
     assert body["sourceRename"] == {
         "from": {"elements": ["t"]},
         "to": {"elements": ["u"]},
-        "by": encode.encode_commit_meta(BY),
+        "by": plain(commits.CommitMeta.of, BY),
     }
     assert body["targetRename"]["by"] is None
     assert (body["expected"], body["changedBy"], body["resolutions"]) == (None, None, [])
-    assert "sourceRename" not in facts.conflict_with_facts(CONFLICT)
+    assert "sourceRename" not in plain(documents.Conflict.of, CONFLICT)
 
 
 def test_a_conflict_error_has_its_branch_and_resolutions():
     error = ReferenceConflict("m", [CONFLICT], reference="main", head="8f31", expected_hash="51b0")
     error.resolutions = lambda c: [Resolution(f"fix {c.key}")]
-    details = facts.error_with_facts(error)["errorDetails"]
+    details = plain(documents.Error.of, error)["errorDetails"]
     assert (details["reference"], details["hash"], details["expectedHash"]) == (
         "main",
         "8f31",
         "51b0",
     )
     assert [c["resolutions"] for c in details["conflicts"]] == [["fix t"]]
-    assert contains(details, encode.encode_error(error)["errorDetails"])
+    assert contains(details, plain(errors.NessieError.of, error)["errorDetails"])
 
 
 def test_a_failed_merge_lists_conflicts_and_the_whole_result():
@@ -123,13 +131,13 @@ def test_a_failed_merge_lists_conflicts_and_the_whole_result():
         "main", "aa", None, "bb", "aa", applied=False, successful=False,
         details=(MergeDetail(KEY, MergeBehavior.NORMAL, CONFLICT, table(3), table(2)), MergeDetail(NEW, MergeBehavior.NORMAL)),
     )  # fmt: skip
-    details = facts.error_with_facts(MergeConflict("m", [CONFLICT], result))["errorDetails"]
+    details = plain(documents.Error.of, MergeConflict("m", [CONFLICT], result))["errorDetails"]
     assert [c["key"]["elements"] for c in details["conflicts"]] == [["t"]]
-    assert details["mergeResult"] == encode.encode_merge_result(result)
-    body = facts.merge_with_facts(result)
-    assert contains(body, encode.encode_merge_result(result))
-    assert body["details"][0]["source"] == encode.encode_content(table(3))
-    assert body["details"][0]["conflict"] == facts.conflict_with_facts(CONFLICT, is_merge=True)
+    assert details["mergeResult"] == plain(merges.BareMerge.of, result)
+    body = plain(documents.DetailedMerge.of, result)
+    assert contains(body, plain(merges.BareMerge.of, result))
+    assert body["details"][0]["source"] == content_json(table(3))
+    assert body["details"][0]["conflict"] == plain(documents.Conflict.of_merge, CONFLICT)
     assert "conflict" not in body["details"][1]
 
 
@@ -149,17 +157,21 @@ def test_a_failed_merge_lists_conflicts_and_the_whole_result():
     ids=lambda value: type(value).__name__,
 )  # fmt: skip
 def test_an_error_has_the_facts_of_its_kind(error, details):
-    body = facts.error_with_facts(error)
-    assert body == encode.encode_error_line(error) | ({"errorDetails": details} if details else {})
+    body = plain(documents.Error.of, error)
+    assert body == to_builtins(errors.ErrorLine(**errors.error_line(error))) | (
+        {"errorDetails": details} if details else {}
+    )
 
 
 def test_other_shapes_only_gain_attributes():
     result = CommitResult(MAIN, {KEY: "i"}, applied=False)
-    assert facts.commit_with_facts(result) == encode.encode_commit_result(result) | {
+    assert plain(references.CommitOutcome.of, result) == plain(references.BareCommit.of, result) | {
         "wasApplied": False
     }
     logged = LogEntry(BY, 7)
-    assert facts.log_entry_with_facts(logged) == encode.encode_log_entry(logged) | {"height": 7}
+    assert plain(commits.LogEntry.of, logged) == plain(commits.BareLogEntry.of, logged) | {
+        "height": 7
+    }
 
 
 def test_the_reflog_and_problems_have_plain_shapes():
@@ -175,7 +187,7 @@ def test_the_reflog_and_problems_have_plain_shapes():
         "m",
         "r1",
     )
-    assert facts.reflog_entry(moved) == {
+    assert plain(references.ReflogEntry.of, moved) == {
         "number": 4,
         "reference": "main",
         "type": "BRANCH",
@@ -187,7 +199,7 @@ def test_the_reflog_and_problems_have_plain_shapes():
         "message": "m",
         "requestId": "r1",
     }
-    assert facts.problem(Problem(ProblemKind.MISSING, "aa", "m")) == {
+    assert plain(fsck.Problem.of, Problem(ProblemKind.MISSING, "aa", "m")) == {
         "kind": "MISSING",
         "where": "aa",
         "message": "m",

@@ -1,4 +1,4 @@
-"""Definitions of shapes: everything derived from them agrees with them."""
+"""The structs of the JSON: output, schemas and readers agree with them."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from datetime import UTC, datetime
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec import Struct, to_builtins
 
+from nessie_cli.cli.store import fsck, maintain
 from nessie_cli.errors import (
     AmbiguousHash,
     ContentNotFound,
+    DamagedObject,
     InvalidInput,
     MergeConflict,
     NotFound,
@@ -52,7 +55,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
-from nessie_cli.server.nessie.extensions import merge_detail
+from nessie_cli.server.http.streams import listing
 from nessie_cli.wire import (
     answers,
     bodies,
@@ -60,23 +63,16 @@ from nessie_cli.wire import (
     contents,
     documents,
     entries,
-    facts,
+    errors,
     merges,
     references,
     rest,
     schemas,
-    shapes,
 )
+from nessie_cli.wire.bodies import encode_operation
+from nessie_cli.wire.contents import content_json, content_struct
 from nessie_cli.wire.decode import decode_content_value, decode_operation
-from nessie_cli.wire.encode import (
-    assembled,
-    encode,
-    encode_content,
-    encode_error,
-    encode_operation,
-    encode_page,
-)
-from nessie_cli.wire.shape import OneOf, Shape, attributes
+from nessie_cli.wire.references import reference_struct, reference_struct_v1
 
 HASH, OTHER = "ab" * 32, "cd" * 32
 KEY, NEW = ContentKey(("db", "t")), ContentKey(("db", "u"))
@@ -119,10 +115,26 @@ MERGE = MergeResult(
 COMMIT = CommitResult(MAIN, {KEY: "i"})
 CONFIG = RepositoryConfig("main", WHEN, "1")
 MOVE = ReflogEntry(1, "main", ReferenceType.BRANCH, None, HASH, WHEN, "w", "create", "m", "r")
-PAIR = {KEY: TABLE}.items()
+PAIRS = [rest.ContentOfKey.of(KEY, TABLE)]
+REPORT = MaintenanceReport(
+    1,
+    2,
+    {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")},
+    5,
+    6,
+    7,
+    None,
+    True,
+)
+PLACED = MergeDetail(
+    KEY,
+    MergeBehavior.NORMAL,
+    source_at=ContentPlace(HASH, NEW),
+    result_at=ContentPlace(HASH, KEY),
+)
 
 ENCODED = [
-    *((shapes.Content, content) for content in CONTENTS[:-1]),
+    *((contents.CONTENTS[content.type_name], content) for content in CONTENTS[:-1]),
     (contents.Key, KEY),
     (commits.CommitMeta, NEW_COMMIT),
     (commits.CommitMeta, META),
@@ -132,93 +144,43 @@ ENCODED = [
     (commits.BareLogEntry, LogEntry(META, 2)),
     (commits.LogEntry, LOGGED),
     (commits.LogEntryV1, LOGGED),
-    (shapes.Reference, BARE),
-    (shapes.Reference, MAIN),
-    (shapes.Reference, DETACHED),
-    (rest.ReferenceV1, MAIN),
-    (rest.ReferenceV1, DETACHED),
+    (references.NamedReference, BARE),
+    (references.NamedReference, MAIN),
+    (references.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m")),
+    (references.ReflogEntry, MOVE),
+    (references.BareCommit, COMMIT),
+    (references.BareCommit, CommitResult(MAIN)),
+    (references.CommitOutcome, COMMIT),
     (entries.BareEntry, ENTRY),
     (entries.Entry, ENTRY),
     (entries.EntryV1, ENTRY),
     (entries.BareDiffEntry, DiffEntry(KEY, None, TABLE)),
     (merges.BareConflict, CONFLICT),
+    (merges.ConflictOfOurs, CONFLICT),
     (merges.BareMergeDetail, DETAILS[0]),
     (merges.BareMergeDetail, DETAILS[1]),
+    (merges.MergeDetailOfOurs, PLACED),
     (merges.BareMerge, MERGE),
+    (merges.MergeOfOurs, MERGE),
     (merges.MergeResponseV1, MERGE),
-    (commits.BareCommit, COMMIT),
-    (commits.BareCommit, CommitResult(MAIN)),
-    (references.ReflogEntry, MOVE),
     (rest.NessieConfiguration, CONFIG),
     (rest.NessieConfiguration, RepositoryConfig("main", None, "1")),
-    (rest.NessieConfigurationV1, CONFIG),
-]
-PLACED = MergeDetail(
-    KEY,
-    MergeBehavior.NORMAL,
-    source_at=ContentPlace(HASH, NEW),
-    result_at=ContentPlace(HASH, KEY),
-)
-WRITTEN = [
-    *((shape, encode(shape, value)) for shape, value in ENCODED),
-    (shapes.SingleReference, assembled(shapes.SingleReference, reference=MAIN)),
-    (
-        shapes.ContentResponse,
-        assembled(shapes.ContentResponse, content=TABLE, effective_reference=MAIN),
-    ),
-    (
-        rest.GetMultipleContentsResponse,
-        assembled(rest.GetMultipleContentsResponse, contents=PAIR, effective_reference=MAIN),
-    ),
-    (
-        rest.GetMultipleContentsResponseV1,
-        assembled(rest.GetMultipleContentsResponseV1, contents=PAIR),
-    ),
-    (rest.LogResponse, encode_page("logEntries", [encode(commits.BareLogEntry, LOGGED)], HASH)),
-    (rest.ReferencesResponse, encode_page("references", [encode(shapes.Reference, MAIN)])),
-    (
-        rest.EntriesResponse,
-        encode_page("entries", [encode(entries.BareEntry, ENTRY)], effectiveReference=MAIN),
-    ),
-    (
-        rest.DiffResponse,
-        encode_page("diffs", [], effectiveFromReference=MAIN, effectiveToReference=DETACHED),
-    ),
+    (rest.SingleReference, MAIN),
     *(
-        (rest.NessieError, encode_error(error))
+        (errors.NessieError, error)
         for error in (
             InvalidInput("m"),
             ContentNotFound("m", KEY),
             MergeConflict("m", [CONFLICT], MERGE),
         )
     ),
-    (documents.Conflict, facts.conflict_with_facts(CONFLICT, [Resolution("nessie reset")])),
-    (documents.Merge, facts.merge_with_facts(MERGE)),
-    (merges.MergeDetailOfOurs, merge_detail(PLACED)),
-    (commits.LogEntry, facts.log_entry_with_facts(LOGGED)),
-    (entries.Entry, facts.entry_with_facts(ENTRY)),
-    (references.ReflogEntry, facts.reflog_entry(MOVE)),
-    (documents.Problem, facts.problem(Problem(ProblemKind.DAMAGED, "w", "m"))),
-    (
-        documents.Maintenance,
-        encode(
-            documents.Maintenance,
-            MaintenanceReport(
-                1,
-                2,
-                {kind: Reclaimed(3, 4) for kind in ("commit", "node", "value")},
-                5,
-                6,
-                7,
-                None,
-                True,
-            ),
-        ),
-    ),
-    (references.Tag, encode(references.Tag, Tag(ReferenceType.TAG, "v1", HASH, message="m"))),
-    (commits.CommitOutcome, facts.commit_with_facts(COMMIT)),
+    (documents.Conflict, CONFLICT),
+    (documents.MergeDetail, DETAILS[0]),
+    (documents.DetailedMerge, MERGE),
+    (fsck.Problem, Problem(ProblemKind.DAMAGED, "w", "m")),
+    (maintain.Maintenance, REPORT),
     *(
-        (documents.Error, facts.error_with_facts(error))
+        (documents.Error, error)
         for error in (
             InvalidInput("m"),
             NotFound("m", "n"),
@@ -227,10 +189,49 @@ WRITTEN = [
             MergeConflict("m", [CONFLICT], MERGE),
             AmbiguousHash("m", [(HASH, "m")]),
             OutcomeUnknown("m", "r"),
+            DamagedObject("m", "ab"),
         )
     ),
 ]
-"""Output for each shape, of derived encoders and of those that compose answers by hand."""
+"""Values of the model, each with its struct."""
+
+
+def page(struct, items, *effective, token=None):
+    return struct, listing(struct, items, lambda: token, *effective).opened()
+
+
+WRITTEN = [
+    *((struct, to_builtins(struct.of(value))) for struct, value in ENCODED),
+    *(
+        (type(struct), to_builtins(struct))
+        for struct in (
+            reference_struct(DETACHED),
+            reference_struct_v1(MAIN),
+            rest.ContentResponse(content_struct(TABLE), reference_struct(MAIN)),
+            rest.GetMultipleContentsResponse(PAIRS, reference_struct(MAIN)),
+            rest.GetMultipleContentsResponseV1(PAIRS),
+            rest.NessieConfigurationV1("main", 2),
+            documents.Conflict.of(CONFLICT, [Resolution("nessie reset")]),
+            documents.Conflict.of_merge(CONFLICT),
+        )
+    ),
+    *(
+        (struct, to_builtins(body))
+        for struct, body in (
+            page(rest.LogResponse, [commits.BareLogEntry.of(LOGGED)], token=HASH),
+            page(rest.LogResponseOfOurs, [commits.LogEntry.of(LOGGED)]),
+            page(rest.LogResponseV1, [commits.LogEntryV1.of(LOGGED)]),
+            page(rest.ReferencesResponse, [reference_struct(MAIN)]),
+            page(rest.ReferencesResponseV1, [reference_struct_v1(MAIN)]),
+            page(rest.ReflogResponse, [references.ReflogEntry.of(MOVE)]),
+            page(rest.EntriesResponse, [entries.BareEntry.of(ENTRY)], MAIN),
+            page(rest.EntriesResponseV1, [entries.EntryV1.of(ENTRY)]),
+            page(rest.DiffResponse, [], MAIN, DETACHED),
+            page(rest.DiffResponseV1, []),
+        )
+    ),
+]
+"""Output for each struct."""
 
 
 def named(*modules):
@@ -242,7 +243,12 @@ def named(*modules):
     ]
 
 
-SHAPES = [found for found in named(shapes, documents, rest) if issubclass(found, Shape)]
+MODULES = (commits, contents, documents, entries, errors, merges, references, rest)
+STRUCTS = [
+    struct
+    for struct in named(*MODULES)
+    if issubclass(struct, Struct) and not struct.__name__.startswith("_")
+]
 
 
 def closed(schema):
@@ -264,45 +270,26 @@ def test_output_conforms_to_its_shape_without_additional_attributes(shape, body)
     assert [error.message for error in Draft202012Validator(schema).iter_errors(body)] == []
 
 
-@pytest.mark.parametrize(("shape", "body"), WRITTEN, ids=[shape.__name__ for shape, _ in WRITTEN])
-def test_attributes_are_written_in_the_order_of_definition(shape, body):
-    several = shape.shapes if issubclass(shape, OneOf) else (shape,)
-    orders = [[name for name in names_of(found) if name in body] for found in several]
-    assert list(body) in orders
-
-
-def names_of(shape):
-    if issubclass(shape, Shape):
-        named = [[one.name] if one.name else names_of(one.type) for one in attributes(shape)]
-        return [name for names in named for name in names]
-    tag = [shape.__struct_config__.tag_field] if shape.__struct_config__.tag_field else []
-    return [*tag, *shape.__struct_encode_fields__]
-
-
-def test_every_shape_of_an_answer_is_checked_against_output():
-    def reached(shape):
-        return set(schemas.definitions([shape]))
-
-    written = {name for shape, _ in WRITTEN for name in reached(shape)}
+def test_every_struct_of_an_answer_is_checked_against_output():
+    written = {name for struct, _ in WRITTEN for name in schemas.definitions([struct])}
     by_hand = {
-        # Pages of v1 and listings consist of records that are here; other modules store or report
-        # the rest.
-        "Listing", "Page", "ErrorAnswer", "ErrorLine", "BarePage", "MetadataFact",
-        "NamespacesResponse", "ReferencesResponseV1", "LogResponseV1", "EntriesResponseV1", "DiffResponseV1", "ReferenceState",
+        # Base classes, and structs that other modules fill.
+        "BarePage", "ErrorAnswer", "ErrorLine", "CleanMergeDetail", "MergeOutcome",
+        "NamespacesResponse", "ReferenceState",
         "ReferenceHistoryResponse", "RepositoryConfigResponse", "UpdateRepositoryConfigResponse",
     }  # fmt: skip
-    assert {shape.__name__ for shape in SHAPES} - written == by_hand
+    assert {struct.__name__ for struct in STRUCTS} - written == by_hand
 
 
-def test_names_of_shapes_are_unique():
-    names = [shape.__name__ for shape in SHAPES]
+def test_names_of_structs_are_unique():
+    names = [struct.__name__ for struct in STRUCTS]
     assert sorted(names) == sorted(set(names))
 
 
 @pytest.mark.parametrize("content", CONTENTS, ids=lambda content: content.type_name)
 def test_a_content_type_has_the_fields_of_its_struct(content):
-    assert decode_content_value(encode_content(content), allow_unknown=True) == content
-    assert answers.decode_content(encode_content(content)) == content
+    assert decode_content_value(content_json(content), allow_unknown=True) == content
+    assert answers.decode_content(content_json(content)) == content
     if content.type_name in CONTENT_TYPES:
         struct = contents.CONTENTS[content.type_name]
         assert struct.__struct_fields__ == type(content).__struct_fields__
@@ -336,29 +323,29 @@ def test_components_are_valid_schemas(name):
 
 
 @pytest.mark.parametrize(
-    ("shape", "decode", "value"),
+    ("of", "decode", "value"),
     [
-        (commits.CommitMeta, answers.decode_meta, META),
-        (commits.CommitMeta, answers.decode_meta, NEW_COMMIT),
-        (shapes.Reference, answers.decode_reference, MAIN),
-        (shapes.Reference, answers.decode_reference, DETACHED),
-        (commits.LogEntry, answers.decode_log_entry, LOGGED),
-        (commits.LogEntry, answers.decode_log_entry, LogEntry(META, 2)),
-        (references.ReflogEntry, answers.decode_reflog_entry, MOVE),
+        (commits.CommitMeta.of, answers.decode_meta, META),
+        (commits.CommitMeta.of, answers.decode_meta, NEW_COMMIT),
+        (reference_struct, answers.decode_reference, MAIN),
+        (reference_struct, answers.decode_reference, DETACHED),
+        (commits.LogEntry.of, answers.decode_log_entry, LOGGED),
+        (commits.LogEntry.of, answers.decode_log_entry, LogEntry(META, 2)),
+        (references.ReflogEntry.of, answers.decode_reflog_entry, MOVE),
     ],
 )
-def test_a_client_can_read_the_output_of_a_server(shape, decode, value):
-    assert decode(encode(shape, value)) == value
+def test_a_client_can_read_the_output_of_a_server(of, decode, value):
+    assert decode(to_builtins(of(value))) == value
 
 
 def test_a_client_reads_conflicts_and_merges():
-    conflict = answers.decode_conflict(facts.conflict_with_facts(CONFLICT))
+    conflict = answers.decode_conflict(to_builtins(merges.ConflictOfOurs.of(CONFLICT)))
     assert (conflict.type, conflict.key, conflict.source_rename) == (
         CONFLICT.type,
         CONFLICT.key,
         CONFLICT.source_rename,
     )
-    merge = answers.decode_merge(encode(merges.BareMerge, MERGE))
+    merge = answers.decode_merge(to_builtins(merges.BareMerge.of(MERGE)))
     assert (
         merge.target_branch,
         merge.common_ancestor,
@@ -419,17 +406,3 @@ def test_a_commit_is_described_by_the_attributes_of_both_versions():
         for name in struct.__struct_encode_fields__
     }
     assert set(bodies.CommitMetaRequest.__struct_encode_fields__) == versions
-
-
-def subclasses(shape):
-    return {found for one in shape.__subclasses__() for found in (one, *subclasses(one))}
-
-
-def test_no_definition_is_postponed():
-    texts = [
-        (shape, one.name)
-        for shape in subclasses(Shape)
-        for one in attributes(shape)
-        if isinstance(one.type, str)
-    ]
-    assert texts == [], "`from __future__ import annotations` leaves texts where types are needed"
