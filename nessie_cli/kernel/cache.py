@@ -85,17 +85,17 @@ class Layered(Cache[T]):
         self._on_top = on_top
 
     def get(self, id_: bytes) -> T | None:
-        """See `Cache`."""
+        """Returns an object of the upper layer, a cached one, or None."""
         return self._on_top.get(id_) or self._below.get(id_)
 
     def put(self, id_: bytes, decoded: T) -> None:
-        """See `Cache`."""
+        """Caches an object in the cache below."""
         self._below.put(id_, decoded)
 
     def put_all(self, values: Mapping[bytes, T]) -> None:
-        """See `Cache`."""
+        """Caches objects in the cache below."""
         self._below.put_all(values)
 
     def clear(self) -> None:
-        """See `Cache`."""
+        """Clears the cache below. The upper layer stays."""
         self._below.clear()

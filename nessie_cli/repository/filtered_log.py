@@ -62,7 +62,10 @@ def filtered_log(
     *,
     operations: bool,
 ) -> Iterator[LogEntry | None]:
-    """See `Repository.filtered_log`; `starts` and `exclude` are the commits of the walk."""
+    """Yields the commits of a walk that pass a filter, newest first, and None for others read.
+
+    `starts` and `exclude` are the commits of the walk.
+    """
     objects = source.objects
     passes = _all_of(list(tests_of(commit_filter, _stored(objects))))
     since = micros(commit_filter.since) if commit_filter.since is not None else _BEGINNING

@@ -146,7 +146,7 @@ class LocalRepository(StoreRepository):
 
     # -- references -------------------------------------------------------------------------------
     def config(self) -> RepositoryConfig:
-        """See `Repository`."""
+        """Returns the default branch, the time of creation, the format and the settings."""
         settings = self._view.settings().values
         created = settings.get(CREATED)
         return RepositoryConfig(
@@ -157,14 +157,14 @@ class LocalRepository(StoreRepository):
         )
 
     def resolve(self, revision: AnyRevision) -> Reference:
-        """See `Repository`."""
+        """Returns the reference and hash that a revision names. O(log commits)."""
         return self._revisions.resolve(revision)
 
     def _commit_id(self, revision: AnyRevision) -> Id:
         return bytes.fromhex(self._revisions.resolve(revision).hash)
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
-        """See `Repository`."""
+        """Returns a branch or tag. Raises `ReferenceNotFound`."""
         reference = as_reference(self._revisions.reference(name))
         return self._with_metadata([reference])[0] if metadata else reference
 
@@ -185,7 +185,7 @@ class LocalRepository(StoreRepository):
         start: str = "",
         metadata: bool = False,
     ) -> Iterator[Reference]:
-        """See `Repository`."""
+        """Yields branches, then tags, each sorted by name. Reads metadata in batches."""
         kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
         first = self._view.reference(start) if start and len(kinds) > 1 else None
         if first is not None and first.kind == ReferenceType.TAG:
@@ -209,11 +209,11 @@ class LocalRepository(StoreRepository):
             return (self._with_metadata([reference])[0] for reference in batch)
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`."""
+        """Yields the moves of one or all references, newest first."""
         return reading.reflog(self._objects, self._view, name, limit)
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
-        """See `Repository`."""
+        """Returns the messages of those tags that have one."""
         from nessie_cli.repository import references
 
         return references.messages(self._view, names)
@@ -227,7 +227,7 @@ class LocalRepository(StoreRepository):
         operations: bool = False,
         all_parents: bool = False,
     ) -> Iterator[LogEntry]:
-        """See `Repository`."""
+        """Yields commits along first parents or all parents, newest first."""
         first = self._commit_id(start)
         last = self._revisions.commit_id(until) if until else None
         walk = (
@@ -253,7 +253,7 @@ class LocalRepository(StoreRepository):
     def log_excluding(
         self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`."""
+        """Yields commits that `start` reaches over all parents but `exclude` does not."""
         excluded = [self._commit_id(revision) for revision in exclude]
         for id_, commit in history.reachable(self._objects, [self._commit_id(start)], excluded):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
@@ -261,7 +261,7 @@ class LocalRepository(StoreRepository):
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`."""
+        """Yields commits along first parents with an operation on this key, by the index."""
         for id_, commit in commits_of_key(
             self._objects, self._view.find_indexed, self._commit_id(start), encode_key(key)
         ):
@@ -270,7 +270,10 @@ class LocalRepository(StoreRepository):
     def filtered_log(
         self, walk: Walk, commit_filter: LogFilter, *, operations: bool = False
     ) -> Iterator[LogEntry | None]:
-        """See `Repository`. Uses the commit index and jump pointers to skip commits."""
+        """Yields the commits of a walk that pass a filter, and None for others that were read.
+
+        Skips commits by the commit index and jump pointers.
+        """
         from nessie_cli.repository.filtered_log import LogSource, filtered_log
 
         source = LogSource(self._objects, self._view.find_indexed, self._descends, self._times)
@@ -286,7 +289,7 @@ class LocalRepository(StoreRepository):
         return {id_: time for id_, (time, _) in self._facts.tips(ids).items()}
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """See `Repository`."""
+        """Returns a commit with its operations. Raises `CommitNotFound`."""
         id_ = self._commit_id(revision)
         return reading.log_entry(
             self._objects, id_, reading.existing_commit(self._objects, id_), operations=True
@@ -295,7 +298,7 @@ class LocalRepository(StoreRepository):
     def entries(
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
-        """See `Repository`."""
+        """Yields the keys of a commit's state, ascending."""
         id_ = self._commit_id(at)
         count = (
             tree.count(self._objects, root_of(self._objects, id_))
@@ -311,15 +314,18 @@ class LocalRepository(StoreRepository):
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey]:
-        """See `Repository`. Cost: nodes of more than `most` keys, O(parts + log keys)."""
+        """Returns the last key of each part but the final one, for parts of at most `most` keys.
+
+        Cost: nodes of more than `most` keys, O(parts + log keys).
+        """
         return reading.divisions(self._objects, self._commit_id(at), most, prefix)
 
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """See `Repository`."""
+        """Returns the contents of those keys that exist."""
         return reading.contents(self._objects, self._commit_id(at), keys)
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
-        """See `Repository`."""
+        """Returns a content. Raises `ContentNotFound`."""
         reference = self.resolve(at)
         content = reading.contents(self._objects, bytes.fromhex(reference.hash), [key]).get(key)
         if content is None:
@@ -338,25 +344,25 @@ class LocalRepository(StoreRepository):
         *,
         whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """See `Repository`. The caller may read each key."""
+        """Yields contents that differ, ascending by key. `whole` has no effect here."""
         del whole
         return reading.diff(self._objects, self._commit_id(before), self._commit_id(after), keys)
 
     def changed_keys(self, commit: LogEntry) -> list[ChangedKey]:
-        """See `Repository`.
+        """Returns the keys that a commit changed, ascending.
 
         Cost: one or two nodes for one operation, or O(operations · log keys).
         """
         return reading.changed_keys(self._objects, self._objects.commit(bytes.fromhex(commit.hash)))
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
-        """See `Repository`."""
+        """Returns the newest first-parent commit with an operation on a key, by the index."""
         return reading.last_change(
             self._objects, self._view.find_indexed, self._commit_id(at), encode_key(key)
         )
 
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
-        """See `Repository`."""
+        """Returns the best common ancestor over all parents, or the no-ancestor hash."""
         from nessie_cli.kernel.fast_paths import near_merge_base
 
         objects, ids = self._objects, (self._commit_id(a), self._commit_id(b))
@@ -371,7 +377,7 @@ class LocalRepository(StoreRepository):
         return self._ancestry.is_ancestor(ancestor, commit)
 
     def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
-        """See `Repository`."""
+        """Returns whether a commit is reachable from another over any parents."""
         return self._ancestry.is_ancestor(self._commit_id(ancestor), self._commit_id(descendant))
 
     @cached_property
@@ -381,22 +387,25 @@ class LocalRepository(StoreRepository):
         return CommitFacts(self._objects, lambda: self._ancestry)
 
     def ancestors_among(self, hashes: Collection[str], descendant: str) -> set[str]:
-        """See `Repository`. O(log commits) round trips for all of them, more with many merges."""
+        """Returns the full hashes that are ancestors of `descendant`.
+
+        O(log commits) round trips for all of them, more with many merges.
+        """
         return _hex(self._facts.ancestors_among(_ids(hashes), bytes.fromhex(descendant)))
 
     def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
-        """See `Repository`.
+        """Returns the full hashes that are descendants of `ancestor`.
 
         O(log commits) round trips for all of them, more if it was merged often.
         """
         return _hex(self._facts.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
 
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
-        """See `Repository`."""
+        """Returns how many first-parent commits `of` is ahead of `base`, and how many behind."""
         return reading.ahead_behind(self._objects, self._commit_id(of), self._commit_id(base))
 
     def as_caller(self, who: str) -> Self:
-        """See `Repository`."""
+        """Returns the same repository with `who` as the committer."""
         return self._copy(self._view, self._snapshot.cache, who)
 
     def _copy(self, view: View, cache: Decoded, who: str) -> Self:
@@ -425,7 +434,7 @@ class LocalRepository(StoreRepository):
 
     # -- writing ----------------------------------------------------------------------------------
     def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:
-        """See `Repository`."""
+        """Drafts a change on the current state of the repository, not visible to others."""
         draft: Draft[A] = _drafting(change)(
             self._snapshot, change, submission or ChangeSubmission()
         )
@@ -435,7 +444,7 @@ class LocalRepository(StoreRepository):
         return draft
 
     def before_request(self, request_id: str) -> Self:
-        """See `Repository`."""
+        """Returns this repository, but the references that a request moved are where they were."""
         from nessie_cli.repository.requests import recorded
 
         request = self._view.request(request_id)
@@ -461,19 +470,19 @@ class LocalRepository(StoreRepository):
         prefetch: Sequence[tuple[str, str]] = (),
         lease: Lease | None = None,
     ) -> list[A | Exception]:
-        """See `Repository`."""
+        """Runs plans and commits their drafts. Returns the answer or error of each plan."""
         return self._group_commit.commit_all(
             plans, self._over, self._snapshot.cache, fair=fair, prefetch=prefetch, lease=lease
         )
 
     def lease_if_contested(self, name: str) -> Lease:
-        """See `Repository`."""
+        """Takes the lease of a reference if races for it were lost recently."""
         return self._group_commit.lease_if_contested(name)
 
     def _write(
         self, change: Change[A], request_id: str | None, check: Check | None
     ) -> tuple[A, Draft[A] | None]:
-        """See `Repository`."""
+        """Drafts, checks and commits a change, together with others that wait."""
         submission = ChangeSubmission(request_id)
 
         def plan(repository: Self) -> Planned[tuple[A, Draft[A] | None]]:
@@ -491,7 +500,7 @@ class LocalRepository(StoreRepository):
         return result
 
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:  # noqa: ARG002 - ids alone find them here
-        """See `Repository`."""
+        """Returns the result of the write with this request id, or None. `branch` has no effect."""
         from nessie_cli.repository.commits import result_of
         from nessie_cli.repository.requests import find_request, recorded
 
@@ -500,13 +509,13 @@ class LocalRepository(StoreRepository):
 
     # -- care -------------------------------------------------------------------------------------
     def check(self) -> Iterator[Problem]:
-        """See `Repository`."""
+        """Verifies every object, reference and link."""
         from nessie_cli.repository.verification import verify
 
         return verify(self._store, self._at.clock(), self._at.progress)
 
     def verify(self, commits: Collection[str]) -> int:
-        """See `Repository`."""
+        """Verifies the references and all objects of these commits. Returns their number."""
         from nessie_cli.repository.verification import verify_reachable, verify_rows
 
         verify_rows(self._store)
@@ -515,7 +524,10 @@ class LocalRepository(StoreRepository):
     def maintain(
         self, *, grace: timedelta | None = None, dry_run: bool = False, full: bool = False
     ) -> MaintenanceReport:
-        """See `Repository`."""
+        """Deletes expired reflog entries and request ids, and unreachable objects.
+
+        Raises `InvalidInput` for a grace period under two hours, and `DamagedObject`.
+        """
         from nessie_cli.repository.expiry import expiry
         from nessie_cli.repository.maintenance import GRACE, SHORTEST_GRACE, maintain
 
@@ -536,16 +548,16 @@ class LocalRepository(StoreRepository):
         return report
 
     def version(self) -> Hashable | None:
-        """See `Repository`."""
+        """Returns the change counter of the store, or None if it is unavailable."""
         return self._store.change_counter()
 
     @property
     def version_waits(self) -> bool:
-        """See `Repository`."""
+        """Whether `version` waits for a database server."""
         return self._store.remote
 
     def close(self) -> None:
-        """See `Repository`."""
+        """Closes the store."""
         self._store.close()
 
 

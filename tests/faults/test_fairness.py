@@ -29,7 +29,7 @@ WRITER = """
 import json, sys, time
 from nessie_cli.repository.opening import connect
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.repository.group_commit import planned
 from nessie_cli.model import CommitMeta
 from tests.repository.vocabulary import put, table
@@ -42,7 +42,7 @@ with connect(url) as repository:
     sys.stdin.readline()
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        change, submission, calls = Commit("main", [put(f"{name} {len(drafts)}", table(1))], CommitMeta(name)), Submission(), []
+        change, submission, calls = Commit("main", [put(f"{name} {len(drafts)}", table(1))], CommitMeta(name)), ChangeSubmission(), []
         def plan(at):
             calls.append(1)
             draft = at.draft(change, submission)

@@ -112,7 +112,7 @@ import resource, signal, sys
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, Put, connect
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.repository.group_commit import planned
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 repository = connect(sys.argv[1])
@@ -120,7 +120,7 @@ repository = connect(sys.argv[1])
 def commit(number):
     key = ContentKey((f"t{number}",))
     change = Commit("main", [Put(key, IcebergTable(metadata_location="m"))], CommitMeta(str(number)))
-    submission = Submission(str(number))
+    submission = ChangeSubmission(str(number))
     return lambda at: planned(at.draft(change, submission))
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (120_000, resource.RLIM_INFINITY))

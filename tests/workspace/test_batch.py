@@ -199,13 +199,14 @@ ADD = """
 import sys
 from pathlib import Path
 from nessie_cli.model import ContentKey, Delete
-from nessie_cli.workspace.batch import Batch, BatchFile, Staged
+from nessie_cli.workspace.batch import StagedBatch, BatchFile, Staged
 from nessie_cli.workspace.folder import Workspace
 file = BatchFile(Workspace(Path(sys.argv[1])))
 for number in range(15):
     with file.changing():
-        batch = file.read() or Batch("abc")
-        file.write(Batch("abc", (*batch.staged, Staged(Delete(ContentKey((sys.argv[2], str(number))))))))
+        batch = file.read() or StagedBatch("abc")
+        operation = Delete(ContentKey((sys.argv[2], str(number))))
+        file.write(StagedBatch("abc", (*batch.staged, Staged(operation))))
 """
 
 

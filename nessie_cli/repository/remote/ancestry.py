@@ -1,6 +1,6 @@
-"""Walks over all parents on the client, by commit time: a server lists first parents only.
+"""Walks over all parents on the client, by commit time. A server lists first parents only.
 
-Pages of merge parents are fetched when the walk arrives at them.
+Fetches pages of merge parents when the walk arrives at them.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Ancestry:
         self._page = _FIRST_PAGE
 
     def commit(self, hash_: str) -> LogEntry:
-        """Returns a commit. If it is not cached, a page of its first parents is fetched."""
+        """Returns a commit. Fetches a page of its first parents if it is not cached."""
         entry = self._commits.get(hash_)
         if entry is None:
             page = {
@@ -123,7 +123,7 @@ class Ancestry:
         return NO_ANCESTOR
 
     def ahead_behind(self, of: str, base: str) -> AheadBehind:
-        """First-parent distances from the newest commit that both have along first parents."""
+        """Returns distances from the newest commit that both have along first parents."""
         if base == NO_ANCESTOR != of and (height := self.commit(of).height):
             return AheadBehind(height, 0, NO_ANCESTOR)
         walks = (self.first_parents(of), self.first_parents(base))
@@ -144,7 +144,7 @@ class Ancestry:
 class _ByTime:
     """A queue of commits, newest first.
 
-    A parent comes after the child that led to it, though both may have one time.
+    A parent comes after its child, even if both have the same time.
     """
 
     def __init__(self, ancestry: Ancestry, starts: set[str]) -> None:

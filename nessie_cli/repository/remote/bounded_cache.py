@@ -1,4 +1,4 @@
-"""A cache of facts that stay true, bounded by the number of entries."""
+"""A cache of immutable facts, bounded by the number of entries."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The details of conflicts, which are not on the wire, and the commit rules.
+"""Applies the commit rules on the client, and adds the details of conflicts.
 
-A conflict on the wire is a type, a key and a message. The expected, current and proposed contents,
-and the commit that changed the key, are read from the server afterwards.
+The server sends the type, key and message of a conflict. The expected, current and proposed
+contents, and the commit that changed the key, are read afterwards.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ class CommitCheck(NamedTuple):
 def check_commit(
     server: Server, operations: Sequence[Operation], expected: str, head: str
 ) -> CommitCheck:
-    """Applies the kernel's commit rules to those keys of the server's states that matter."""
+    """Applies the kernel's commit rules to the relevant keys of the server's states."""
     session, objects = server.session, Objects(lambda _: {})
     keys = {key for operation in operations for key in _with_ancestors(operation.key)}
     at_head = contents(session, head, keys)

@@ -1,7 +1,7 @@
 """HTTP with the certificates, proxies and timeouts of an `Access`.
 
-Unusable settings are refused before anything is sent. Answers are limited: their size, before and
-after decompression, and the time until they are complete.
+Raises the errors of unusable settings before it sends anything. Answers are limited in size, before
+and after decompression, and in time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _GZIP = zlib.MAX_WBITS | 16
 
 
 class AnswerLimit(requests.RequestException):
-    """An answer exceeds a limit, or cannot be decompressed. Its text has no secret."""
+    """An answer exceeds a limit, or cannot be decompressed. The text has no secret."""
 
 
 class HttpAnswer(NamedTuple):
@@ -90,7 +90,7 @@ class Http:
     ) -> HttpAnswer:
         """Sends a request. Does not follow redirects, because the request may contain a secret.
 
-        Raises what requests raises, and `AnswerLimit`.
+        Raises the errors of requests, and `AnswerLimit`.
         """
         # Timeouts of sockets apply to each packet, so a server that sends a byte at a time would
         # never reach one. The thread that it keeps busy ends with the process.
@@ -231,11 +231,11 @@ class _WithKeyPassword(HTTPAdapter):
         super().__init__()
 
     def init_poolmanager(self, *args: Any, **more: Any) -> None:
-        """As the base, with the password."""
+        """Creates the pool of connections with the password of the key."""
         super().init_poolmanager(*args, key_password=self._password.reveal(), **more)
 
     def proxy_manager_for(self, proxy: str, **more: Any) -> Any:
-        """As the base, with the password."""
+        """Creates the connections to a proxy with the password of the key."""
         return super().proxy_manager_for(proxy, key_password=self._password.reveal(), **more)
 
 
@@ -250,9 +250,9 @@ def _checked_proxy(proxy: str | None) -> str | None:
 
 
 def _check_certificates(access: Access) -> None:
-    """Raises `InvalidInput`, with its name, for an unusable file.
+    """Raises `InvalidInput` that names the file for an unusable certificate or key.
 
-    Requests would fail late, or ask for a password.
+    Otherwise requests would fail late, or ask for a password.
     """
     if not (access.ca or access.certificate or access.key):
         return
@@ -291,9 +291,9 @@ def _check_certificates(access: Access) -> None:
 
 
 def _reason(error: OSError) -> str:
-    """Returns the reason that OpenSSL gives, in words.
+    """Returns OpenSSL's reason in words.
 
-    Which attribute of the error has it depends on the version.
+    The attribute of the error that has it depends on the version.
     """
     text = f"{getattr(error, 'reason', '')} {error.strerror}".lower().replace("_", " ")
     return next((reason for name, reason in _REASONS.items() if name in text), "it cannot be read")

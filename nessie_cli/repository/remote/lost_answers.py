@@ -1,4 +1,4 @@
-"""Lost answers of writes: the outcome is looked up before an error is reported."""
+"""Looks up the outcome of a write whose answer was lost."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ T = TypeVar("T")
 
 
 def look_up_outcome(lost: Lost, look_up: Callable[[], T | None]) -> T:
-    """Returns the result of a write whose response was lost, found by `look_up`.
+    """Returns the result of a write whose answer was lost, by calling `look_up` repeatedly.
 
-    Raises `lost` if it is not found: the server may have done the write, or may still do it. If the
-    server has answered that it failed, it does nothing any more, so a write that is not found was
-    not done. Then this raises `StoreUnavailable`.
+    Raises `lost` if there is no result, because the server may still write. If the server has ended
+    the request with an error, a missing result means that nothing was written. Then this raises
+    `StoreUnavailable`.
     """
     for number in range(LOOKS):
         try:

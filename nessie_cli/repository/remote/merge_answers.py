@@ -1,4 +1,4 @@
-"""Answers to merges and transplants, with the details that are not on the wire."""
+"""Answers to merges and transplants, with the contents that the server does not send."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ from nessie_cli.wire import answers
 def with_current_namespaces(
     server: Server, conflict: ReferenceConflict, verb: str, branch: str, source: str
 ) -> ReferenceConflict:
-    """Returns a conflict that prevents a merge before keys are compared.
+    """Returns a conflict of namespaces with their current contents.
 
-    It contains the current namespaces.
+    Such a conflict prevents a merge before keys are compared.
     """
     keys = keys_of(conflict.conflicts)
     if not keys:

@@ -16,7 +16,7 @@ def open_remote(
 ) -> Repository:
     """Opens the repository behind a server.
 
-    Without `extensions`, our servers are asked in plain REST v2, too.
+    Without `extensions`, sends plain REST v2 to `nessie serve`, too.
     """
     transport = Transport(url, access, extensions=extensions)
     try:

@@ -1,4 +1,4 @@
-"""Branches and tags over REST v2: reading them, and the requests that write them."""
+"""Branches and tags over REST v2: functions that read them, and requests that write them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from nessie_cli.wire.extensions import MESSAGE
 
 
 def full_name(session: RestSession, name: str) -> str:
-    """Returns the name of a reference, `-` being the default branch."""
+    """Returns the name of a reference. `-` stands for the default branch."""
     return session.configuration.default_branch if name == "-" else name
 
 
@@ -105,7 +105,7 @@ def deletion(session: RestSession, change: DeleteReference) -> WriteRequest:
 
 @contextmanager
 def current_position(session: RestSession, name: str, expected_hash: str) -> Iterator[None]:
-    """Adds the current hash to a `ReferenceMoved`: the answer has it only in a sentence."""
+    """Adds the current hash to a `ReferenceMoved`. The server sends it only in a sentence."""
     try:
         yield
     except ReferenceMoved as moved:

@@ -1,6 +1,6 @@
-"""The repository on a server that speaks REST v2, ours or another.
+"""The repository on a server with REST v2, `nessie serve` or another.
 
-Each method resolves its revisions here. The other modules of this package work on complete hashes.
+Each method resolves its revisions here. The other modules of this package take complete hashes.
 `Server` has the requests that depend on the extensions of a server. Methods that write import the
 rules of the kernel when they are called, which saves every reading command 10 ms.
 """
@@ -74,18 +74,21 @@ class RemoteRepository(Repository):
     # -- references -------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:
-        """See `Repository`; only `nessie serve` has settings."""
+        """Returns the default branch and the creation time. `nessie serve` also has settings."""
         return structs.replace(self._session.repository_config, settings=self._server.settings())
 
     def resolve(self, revision: AnyRevision) -> Reference:
-        """See `Repository`; a shortened hash is looked for in the newest commits."""
+        """Returns the reference and hash that a revision names.
+
+        Searches the newest 10,000 commits for a shortened hash.
+        """
         return revisions.resolve(self._session, revision)
 
     def _hash(self, revision: AnyRevision) -> str:
         return revisions.resolve(self._session, revision).hash
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
-        """See `Repository`."""
+        """Returns a branch or tag. Raises `ReferenceNotFound`."""
         return references.get(self._session, name, metadata=metadata)
 
     def references(
@@ -96,24 +99,24 @@ class RemoteRepository(Repository):
         start: str = "",
         metadata: bool = False,
     ) -> Iterator[Reference]:
-        """See `Repository`."""
+        """Yields branches, then tags, each sorted by name."""
         return references.list_all(
             self._session, type, prefix=prefix, start=start, metadata=metadata
         )
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`."""
+        """Yields the moves of one or all references, newest first."""
         if name is not None and not (name.isascii() or name.startswith(SETTING_PREFIX)):
             # No reference can ever have had such a name, and not every text can be sent.
             return
         yield from islice(self._server.reflog(name), limit)
 
     def caller(self) -> str | None:
-        """See `Repository`."""
+        """Returns the name of the caller that the server authenticated, or None."""
         return self._server.caller()
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
-        """See `Repository`."""
+        """Returns the messages of those tags that have one."""
         return self._server.messages(names)
 
     # -- history ----------------------------------------------------------------------------------
@@ -126,7 +129,7 @@ class RemoteRepository(Repository):
         operations: bool = False,
         all_parents: bool = False,
     ) -> Iterator[LogEntry]:
-        """See `Repository`; the height of a commit is not on the wire, it is 0."""
+        """Yields commits, newest first. Their height is 0 if the server does not send it."""
         first, last = self._hash(start), revisions.existing(self._session, until) if until else None
         if all_parents:
             walk = Ancestry(self._session, operations=operations).reachable([first], [])
@@ -140,7 +143,7 @@ class RemoteRepository(Repository):
     def log_excluding(
         self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`."""
+        """Yields commits that `start` reaches over all parents but `exclude` does not."""
         hidden = [self._hash(revision) for revision in exclude]
         yield from Ancestry(self._session, operations=operations).reachable(
             [self._hash(start)], hidden
@@ -149,27 +152,30 @@ class RemoteRepository(Repository):
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`."""
+        """Yields commits along first parents with an operation on this key, newest first."""
         yield from self._server.log_of_key(self._hash(start), key, operations=operations)
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """See `Repository`."""
+        """Returns a commit with its operations. Raises `CommitNotFound`."""
         return history.commit_at(self._session, self._hash(revision))
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
-        """See `Repository`."""
+        """Returns the newest first-parent commit with an operation on a key."""
         return self._server.last_changes(self._hash(at), [key]).get(key)
 
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
-        """See `Repository`; one request for each page of history since it."""
+        """Returns the best common ancestor. Cost: one request for each page of history since it."""
         return Ancestry(self._session).merge_base(self._hash(a), self._hash(b))
 
     def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
-        """See `Repository`; one request for each page of history since the ancestor."""
+        """Returns whether a commit is reachable from another over any parents.
+
+        Cost: one request for each page of history since the ancestor.
+        """
         return Ancestry(self._session).is_ancestor(self._hash(ancestor), self._hash(descendant))
 
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
-        """See `Repository`."""
+        """Returns how many first-parent commits `of` is ahead of `base`, and how many behind."""
         return Ancestry(self._session).ahead_behind(self._hash(of), self._hash(base))
 
     # -- contents ---------------------------------------------------------------------------------
@@ -177,15 +183,15 @@ class RemoteRepository(Repository):
     def entries(
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
-        """See `Repository`."""
+        """Yields the keys of a commit's state, ascending."""
         yield from contents.entries(self._session, self._hash(at), keys, content=content)
 
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """See `Repository`."""
+        """Returns the contents of those keys that exist."""
         return contents.contents(self._session, self._hash(at), keys)
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
-        """See `Repository`."""
+        """Returns a content. Raises `ContentNotFound`."""
         reference = self.resolve(at)
         content = contents.contents(self._session, reference.hash, [key]).get(key)
         if content is None:
@@ -204,20 +210,20 @@ class RemoteRepository(Repository):
         *,
         whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """See `Repository`. A server without extensions ignores `whole`."""
+        """Yields contents that differ. A server without extensions ignores `whole`."""
         hashes = self._hash(before), self._hash(after)
         yield from self._server.diff(*hashes, keys, whole=whole)
 
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey]:
-        """See `Repository`."""
+        """Returns the last key of each part but the final one, for parts of at most `most` keys."""
         return self._server.divisions(self._hash(at), most, prefix)
 
     # -- writing ----------------------------------------------------------------------------------
 
     def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:  # noqa: ARG002 - a dry run keeps nothing
-        """See `Repository`; by a dry run, if the server has one for the change.
+        """Drafts a change by a dry run, if the server has one for it.
 
         Only moves of references are exact.
         """
@@ -230,7 +236,10 @@ class RemoteRepository(Repository):
     def _write(
         self, change: Change[A], request_id: str | None, check: Check | None
     ) -> tuple[A, Draft[A] | None]:
-        """See `Repository`; a merge keeps the source that `check` saw, even if its branch moves."""
+        """Drafts a change if there is a `check`, and sends it.
+
+        A merge keeps the source that `check` saw, even if its branch moves.
+        """
         from nessie_cli.repository.remote import sending
 
         drafted = None
@@ -246,11 +255,11 @@ class RemoteRepository(Repository):
         return sending.send(self._server, change, request_id), drafted
 
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """See `Repository`."""
+        """Returns the result of the write with this request id, or None."""
         return self._server.find_request(request_id, branch)
 
     def close(self) -> None:
-        """See `Repository`."""
+        """Closes the connections."""
         self._session.transport.close()
 
 

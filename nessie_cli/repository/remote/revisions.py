@@ -1,6 +1,6 @@
-"""Revisions over REST v2: the server follows steps.
+"""Resolves revisions over REST v2. The server follows their steps.
 
-Shortened hashes are looked for in its newest commits.
+Shortened hashes are searched in its newest commits.
 """
 
 from __future__ import annotations

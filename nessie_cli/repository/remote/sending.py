@@ -1,4 +1,4 @@
-"""Sends changes to a server: each by the request of its verb."""
+"""Sends each type of change by its request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A connection to one server: its configuration, requests, pages, and known commits."""
+"""The connection to one server: its configuration, requests, pages and cached commits."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Configuration(NamedTuple):
 class RestSession:
     """Requests to one server.
 
-    Its configuration is fetched at once, so a wrong address fails before any verb.
+    The constructor fetches its configuration, so that a wrong address fails before any request.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
-"""Requests to a Nessie server, repeated only if nothing can happen twice.
+"""Requests to a Nessie server. A request is repeated only if nothing can happen twice.
 
-Secrets are in no URL and in no message.
+URLs and messages contain no secrets.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ def segment(text: str) -> str:
 
 
 class Lost(OutcomeUnknown):
-    """The answer to a write did not come.
+    """The answer to a write was lost.
 
-    `ended`: the server answered that it failed, so it does nothing any more.
+    `ended` is set if the server answered that the request failed, so that it does nothing more.
     """
 
     def __init__(self, message: str, request_id: str, *, ended: bool = False) -> None:
@@ -70,7 +70,7 @@ class Lost(OutcomeUnknown):
 
 
 class Transport:
-    """Requests to one server, below its `/api/v2`. With `extensions`, the header requests them."""
+    """Requests to one server, below its `/api/v2`. With `extensions`, a header requests them."""
 
     def __init__(self, url: str, access: Access | None = None, *, extensions: bool = True) -> None:
         access = access or Access()
@@ -102,8 +102,8 @@ class Transport:
     ) -> Any:
         """Returns the JSON of the answer to a write.
 
-        It is repeated only if the server certainly did not begin it, or if repeating is `safe`.
-        Raises `Lost` if it was sent and its outcome is unknown.
+        Repeats it only if the server certainly did not begin it, or if repeating is `safe`. Raises
+        `Lost` if it was sent and its outcome is unknown.
         """
         if safe:
             return self._retried(method, path, query, body)
@@ -213,7 +213,7 @@ class Transport:
     ) -> HttpAnswer:
         """Returns the answer.
 
-        After a 401 the request is repeated with a new token: the server has not begun it.
+        Repeats the request with a new token after a 401, because the server has not begun it.
         """
         params = {name: value for name, value in (query or {}).items() if value is not None}
         data, headers = _encoded(body)
@@ -277,9 +277,9 @@ class Transport:
 
 
 class _Busy(StoreUnavailable):
-    """The server is busy and has not begun (`sure`: it says so itself).
+    """The server is busy, and may say when to repeat the request.
 
-    It may say when to repeat.
+    `sure` is set if the server itself says that it has not begun the request.
     """
 
     def __init__(self, message: str, retry_after: str | None, *, sure: bool) -> None:

@@ -1,4 +1,4 @@
-"""Why a request got no answer, in one line, and whether anything was sent."""
+"""The reasons for a missing answer, in one line, and whether anything was sent."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ _CERTIFICATES = "a file of certificates cannot be read; see REQUESTS_CA_BUNDLE a
 
 
 def unreachable(url: str, error: OSError, *, timeout: float) -> StoreUnavailable:
-    """Returns the error for a request that got no answer.
+    """Returns the error for a request without an answer.
 
-    It has the text of `error` only if that is our own: others can contain a secret.
+    It has the text of `error` only if that is this program's own. Others may contain a secret.
     """
     return StoreUnavailable(f"server {url}: {_why(url, error, timeout)}")
 
@@ -125,11 +125,10 @@ def for_good(error: OSError) -> bool:
 
 
 def _is_refused_tls(error: OSError) -> bool:
-    """Returns whether one side refused the other.
+    """Returns whether the server or this client refused the other.
 
-    TLS 1.3 refuses a client certificate only after the handshake, but before a request is read.
-
-    A connection that is cut later is an SSLError too, and not a refusal.
+    TLS 1.3 refuses a client certificate only after the handshake, but before it reads a request.
+    A connection that is cut later is an `SSLError` too, but not a refusal.
     """
     return isinstance(error, exceptions.SSLError) and any(
         word in str(error) for word in (*_NOT_SPOKEN, *_REFUSED)

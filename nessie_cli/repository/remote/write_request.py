@@ -1,4 +1,4 @@
-"""A request that writes, as a value: it can be sent again unchanged."""
+"""A request that writes, as a value that can be sent again unchanged."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class WriteRequest(NamedTuple):
     query: Query | None = None
 
     def send(self, session: RestSession, *, request_id: str = "", safe: bool = False) -> Any:
-        """Sends the request. Returns its answer.
+        """Sends the request and returns its answer.
 
-        `safe` says that it writes nothing. Raises `Lost` if the answer is lost.
+        `safe` is set if the request writes nothing. Raises `Lost` if the answer is lost.
         """
         return session.transport.send(
             self.method, self.path, self.query, self.body, request_id=request_id, safe=safe
