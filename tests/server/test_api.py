@@ -50,6 +50,10 @@ def test_a_page_token_remains_valid_after_its_reference_is_deleted(client):
         "min-key=n&",
         "max-key=z&",
         "filter=entry.contentType%20!%3D%20'NAMESPACE'&",
+        "filter=entry.namespace%3D%3D'n'&",
+        "filter=entry.encodedKey.startsWith('n.t')&",
+        "filter=entry.namespace%3D%3D'n'%26%26entry.namespace%3D%3D'a'&",
+        "filter=entry.namespace%3D%3D'n'&prefix-key=a&",
     ],
 )
 def test_the_pages_together_are_the_whole_listing(client, query):
