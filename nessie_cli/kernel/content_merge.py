@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cached_property
 from typing import NamedTuple
 
+from msgspec import structs
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.conflicts import KeyConflict, difference
 from nessie_cli.kernel.content_verdicts import (
@@ -127,10 +129,14 @@ class ContentMerge:
                 self._apply(choice, verdict, before)
 
     def _one_of(self, first: Choice, second: Choice) -> Choice:
-        """Returns the choice for this commit, if the other one is for all commits.
+        """Returns the choice that two choices about one content make.
 
-        Otherwise raises `InvalidInput`, because both name one content.
+        One can give its value, and the other one say which side's key it has. Of two others, that
+        for this commit counts. Raises `InvalidInput` if both are for this commit, or for all.
         """
+        value, side = (first, second) if first.resolved is not None else (second, first)
+        if value.resolved is not None and side.resolved is None and side.behavior in SIDES:
+            return structs.replace(value, behavior=side.behavior)
         if first.is_of_commit == second.is_of_commit:
             raise InvalidInput(f"{first} and {second} name the same content")
         of_commit, of_all = (first, second) if first.is_of_commit else (second, first)
@@ -156,8 +162,8 @@ class ContentMerge:
                 first, second = (format_content_id(v.states.content_id) for v in contested[:2])
                 raise InvalidInput(
                     f"{choice} is the key of two contents in conflict: {first} and {second}",
-                    hint="name one of them by its id instead of the key; `nessie resolve` also asks"
-                    " for its value",
+                    hint="name one of them by its id in --ours or --theirs; `nessie resolve` also"
+                    " asks for its value",
                 )
             same = contested or same
         changed = self.verdicts[: self._changed]
@@ -193,6 +199,11 @@ class ContentMerge:
         """Returns the content with a key on ours, if it was looked at."""
         return self._at[Side.OURS].get(key)
 
+    def arriving(self, key: bytes) -> Verdict | None:
+        """Returns the content that gets a key which it does not have on ours."""
+        arrivals = (verdict for verdict in self.verdicts if verdict.is_settled and verdict.arrives)
+        return next((v for v in arrivals if v.result is not None and v.result.key == key), None)
+
     def sharing(self, key: bytes) -> Iterator[ContentStates]:
         """Yields the contents that have a key in one of the three states."""
         for verdicts in self._at:
@@ -223,7 +234,8 @@ class ContentMerge:
     def _apply(choice: Choice, verdict: Verdict, before: Verdict) -> None:
         """Applies a decision to a content. `before` is its verdict without decisions."""
         states = verdict.states
-        if before.holder is not None and choice.resolved is not None:
+        has_side = choice.behavior in SIDES
+        if before.holder is not None and choice.resolved is not None and not has_side:
             # A new value does not decide which of two contents has the key.
             return
         actual = states.ours.record if states.ours else None
@@ -237,7 +249,9 @@ class ContentMerge:
             verdict.take(Side.OURS)
             verdict.result, verdict.is_resolved = Position(key, record), True
             verdict.side = Side.OURS if key == states.ours.key else None
-        elif before.holder is not None and choice.behavior in SIDES:
+            if has_side:
+                verdict.give_way(SIDES[choice.behavior])
+        elif before.holder is not None and has_side:
             verdict.give_way(SIDES[choice.behavior])
         else:
             verdict.decide(choice.behavior)

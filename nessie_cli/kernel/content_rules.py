@@ -125,11 +125,14 @@ def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:
 def _of_namespace(merge: ContentMerge, conflict: KeyConflict, again: MergeAgain) -> KeyConflict:
     """Returns a conflict of a namespace with the content that it is about.
 
-    A namespace that is still needed can be kept, if theirs deleted or renamed it.
+    A namespace that is still needed can be kept, if theirs deleted or renamed it, or if a content
+    of theirs took its key.
     """
     if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY:
         return conflict
     verdict = merge.on_ours(conflict.key)
+    if verdict is not None and verdict.states not in merge.changed:
+        verdict = merge.arriving(conflict.key)
     if verdict is None:
         return conflict
     base, _, theirs = verdict.states

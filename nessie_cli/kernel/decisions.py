@@ -82,12 +82,12 @@ class Outcome(Struct):
         return [detail.conflict for detail in self.details.values() if detail.conflict]
 
     @property
-    def decided_keys(self) -> set[bytes]:
-        """The keys about which a behavior of the caller decided, edited or not."""
+    def judged_keys(self) -> set[bytes]:
+        """The keys that are in conflict, or about which a behavior of the caller decided."""
         return {
             key
             for key, detail in self.details.items()
-            if detail.behavior is not MergeBehavior.NORMAL or detail.is_resolved
+            if detail.conflict or detail.behavior is not MergeBehavior.NORMAL or detail.is_resolved
         }
 
     def edits_if_source_wins(self) -> dict[bytes, bytes | None]:

@@ -8,7 +8,7 @@ renamed, deleted or created again since.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import Struct, structs
@@ -37,7 +37,6 @@ from nessie_cli.model import (
     MergeBehavior,
 )
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.recreated import ids_of_recreated
 from nessie_cli.revisions import Revision
 
 State = dict[ContentKey, Content]
@@ -56,14 +55,15 @@ class Inverse(Struct, frozen=True):
 
     `edits` has the new content of each key that changes, None for a deletion. A content with an id
     that HEAD does not have is to be created. `state` has the current contents of these keys.
-    `if_theirs` are the edits if theirs is taken for each conflict. `is_empty` is whether the
-    commits changed nothing.
+    `if_theirs` are the edits if theirs is taken for each conflict. `judged` are the keys in
+    conflict, or about which a behavior decided. `is_empty` is whether the commits changed nothing.
     """
 
     edits: Edits
     if_theirs: Edits
     state: State
     conflicts: Sequence[Conflict]
+    judged: Collection[ContentKey]
     is_empty: bool
 
 
@@ -89,7 +89,7 @@ def invert(
     names two contents in conflict.
     """
     states = _read(repository, commits, head)
-    merge, conflicts, resolved = _merged(states, behaviors)
+    merge, conflicts, resolved, judged = _merged(states, behaviors)
     edits, if_theirs = states.contents(merge.edits()), states.contents(merge.edits_if_theirs_win())
     edits |= resolved
     conflicts = [_with_occupant(conflict, states) for conflict in conflicts]
@@ -98,6 +98,7 @@ def invert(
         if_theirs,
         states.on_head,
         _described(repository, states, conflicts, head),
+        judged,
         not states.changes,
     )
 
@@ -175,14 +176,21 @@ def _with_present_ids(
 ) -> list[DiffEntry]:
     """Returns the changes with the present ids of contents that were created again since.
 
-    Such a content has the value that it had before or after the commits, and another id. So a
-    commit can be reverted after the creation itself was reverted twice.
+    Such a content has the key and the value that it had before or after the commits, and another
+    id. So a commit can be reverted after the creation itself was reverted twice.
     """
     ids = {side.id for entry in changes for side in (entry.before, entry.after) if side}
     taken = ids | {content.id for content in at_base.values()}
+    present = {content.id for content in on_head.values()}
+    again: dict[str | None, str | None] = {}
     sides = [(e.key, e.before) for e in changes] + [(e.key, e.after) for e in changes]
-    earlier = ((key, content) for key, content in sides if content is not None)
-    again = ids_of_recreated(earlier, taken, on_head)
+    for key, old in sides:
+        new = on_head.get(key)
+        if old is None or new is None or old.id in present or old.id in again:
+            continue
+        if new.id not in taken and new.with_id(old.id) == old:
+            again[old.id] = new.id
+            taken.add(new.id)
 
     def renewed(content: Content | None) -> Content | None:
         if content is None or content.id not in again:
@@ -197,8 +205,11 @@ def _with_present_ids(
 
 def _merged(
     states: _States, behaviors: Sequence[KeyBehavior]
-) -> tuple[ContentMerge, list[KeyConflict], State]:
-    """Returns the merge, its conflicts, and the contents for keys of other contents."""
+) -> tuple[ContentMerge, list[KeyConflict], State, set[ContentKey]]:
+    """Returns the merge, its conflicts, contents for keys of other contents, and judged keys.
+
+    Judged are the keys in conflict, and those of contents about which a behavior decides.
+    """
     changes = ContentChanges(states.objects, states.sides())
 
     def merged(contents: Sequence[ContentStates], choices: Sequence[Choice]) -> ContentMerge:
@@ -207,19 +218,23 @@ def _merged(
     undecided = merged(changes.states, ())
     choices: list[Choice] = []
     resolved: State = {}
+    judged: set[bytes] = set()
     for behavior in behaviors:
         choice = choice_of(states.objects, behavior)[1]
         index = undecided.named(choice)
         if index is None:
             raise UnusedDecision(behavior)
         verdict = undecided.verdicts[index]
+        judged |= {position.key for position in verdict.states if position is not None}
         if behavior.resolved and verdict.states.ours is None and verdict.holder is None:
             # The key is that of another content, which the commits did not change.
             resolved[behavior.key] = behavior.resolved
             choice = Choice(choice.key, MergeBehavior.DROP, choice.content_id)
         choices.append(choice)
     merge = merged(changes.states, choices)
-    return merge, conflicts_of(merge, merged), resolved
+    conflicts = conflicts_of(merge, merged)
+    judged |= {conflict.key for conflict in conflicts}
+    return merge, conflicts, resolved, set(map(decode_key, judged))
 
 
 def _name(behavior: KeyBehavior) -> str:

@@ -36,9 +36,9 @@ from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import Recorded, Submission, digest
 from nessie_cli.repository.snapshot import (
     StoreSnapshot,
-    changed_since,
     existing_branch,
     expected_commit,
+    refuse_changed,
 )
 from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
@@ -107,10 +107,11 @@ def _merge(
     effect = DraftEffect(
         objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_]
     )
-    refuse = refusal(at, objects, target, outcome, rules)
-    if refuse is None and not options.per_key:
-        keys = outcome.edits.keys() | outcome.decided_keys
-        refuse = changed_since(objects, branch, expected, keys)
+    refuse: Callable[[], NessieError] | None = None
+    if not options.per_key:
+        keys = outcome.edits.keys() | outcome.judged_keys
+        refuse = refuse_changed(objects, branch, expected, keys)
+    refuse = refuse or refusal(at, objects, target, outcome, rules)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     # A merge per content is recorded even if it changes nothing, so its decisions are remembered.

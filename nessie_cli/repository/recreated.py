@@ -1,42 +1,36 @@
-"""Contents that were deleted and created again, recognised by their value.
+"""Tables that a revert or a restoration would put into the catalog a second time.
 
-A deleted content that comes back by a revert or a restoration gets another id. It is the same
-table, under whatever key: to create it once more would put one table into the catalog twice.
+A deleted table that comes back has another content id. So its id does not show that it is in the
+catalog already, under another key; its metadata file does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 
-from nessie_cli.model import Content, ContentKey, Namespace
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Content, ContentKey, IcebergTable, IcebergView
 
-State = Mapping[ContentKey, Content]
+Edits = Mapping[ContentKey, Content | None]
 
 
-def ids_of_recreated(
-    earlier: Iterable[tuple[ContentKey, Content]], taken: Collection[str | None], present: State
-) -> dict[str | None, str | None]:
-    """Returns the present ids of earlier contents that were created again.
-
-    `taken` are the ids of contents that existed before: these were not created since. A content
-    with the same key counts before others with the same value; of several others, none counts.
-    Namespaces count only with their key. Costs O(earlier + present).
-    """
-    present_ids = {content.id for content in present.values()}
-    elsewhere: dict[Content, list[Content]] = {}
-    for content in present.values():
-        if content.id not in taken and not isinstance(content, Namespace):
-            elsewhere.setdefault(content.with_id(None), []).append(content)
-    again: dict[str | None, str | None] = {}
-    used = set(taken)
-    for key, old in earlier:
-        if old.id in present_ids or old.id in again:
+def refuse_second_entries(state: Mapping[ContentKey, Content], edits: Edits) -> None:
+    """Raises `InvalidInput` if edits of a state create a table that is there under another key."""
+    present = {content.id for content in state.values()} - {None}
+    after = {key: content for key, content in {**state, **edits}.items() if content is not None}
+    keys = {_file_of(content): key for key, content in after.items() if content.id in present}
+    staged = {_file_of(content): key for key, content in state.items() if key not in edits}
+    for key, content in edits.items():
+        if content is None or content.id in present or (file := _file_of(content)) is None:
             continue
-        same_key = present.get(key)
-        candidates = [same_key] if same_key and same_key.with_id(old.id) == old else []
-        if not candidates and not isinstance(old, Namespace):
-            candidates = elsewhere.get(old.with_id(None), [])
-        if len(candidates) == 1 and candidates[0].id not in used:
-            again[old.id] = candidates[0].id
-            used.add(candidates[0].id)
-    return again
+        other = keys.get(file) or staged.get(file)
+        if other is not None and other != key:
+            raise InvalidInput(
+                f"{key}: {other} has the same metadata file, and one table would have two keys",
+                hint=f"`nessie content rename {other} {key}` gives the table this key",
+            )
+
+
+def _file_of(content: Content) -> str | None:
+    """Returns the metadata file of a table or view, which no other one has."""
+    return content.metadata_location if isinstance(content, IcebergTable | IcebergView) else None

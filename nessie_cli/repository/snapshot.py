@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,9 @@ from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Decoded, Objects
-from nessie_cli.model import CommitMeta, Conflict, ConflictType, Reference, ReferenceType
+from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.context import Context
+from nessie_cli.repository.expected import changed_since
 from nessie_cli.repository.reading import last_change
 from nessie_cli.repository.revisions import RevisionResolver, reference_not_found
 from nessie_cli.store.base import View
@@ -27,8 +28,6 @@ PutEarly = Callable[[list[StoredObject]], None]
 
 _NEAR = 16
 """The number of commits and nodes that are read together with the head of a branch."""
-_MOST_NAMES = 3
-"""The number of keys that a message names."""
 
 _BRANCH = ReferenceType.BRANCH  # looking a member up takes longer than a comparison
 
@@ -136,7 +135,7 @@ def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None
     return id_
 
 
-def changed_since(
+def refuse_changed(
     objects: Objects, branch: StoredReference, expected: Id, keys: Collection[bytes]
 ) -> Callable[[], ReferenceMoved] | None:
     """Returns the error if any of these keys has changed on a branch since a commit, or None.
@@ -149,23 +148,10 @@ def changed_since(
     before, after = (
         tree.get(objects, root_of(objects, commit), keys) for commit in (expected, branch.target)
     )
-    changed = sorted(key for key in keys if before.get(key) != after.get(key))
-    return partial(_changed_error, branch, expected, changed) if changed else None
-
-
-def _changed_error(
-    branch: StoredReference, expected: Id, changed: Sequence[bytes]
-) -> ReferenceMoved:
-    names = ", ".join(decode_key(key).plain for key in changed[:_MOST_NAMES])
-    others = f" and {len(changed) - _MOST_NAMES} others" if len(changed) > _MOST_NAMES else ""
-    message = f"'{branch.name}' has changed {names}{others} since {expected.hex()[:12]}"
-    return ReferenceMoved(
-        message,
-        [Conflict(ConflictType.UNEXPECTED_HASH, None, message)],
-        reference=branch.name,
-        head=branch.target.hex(),
-        expected_hash=expected.hex(),
-    )
+    changed = [decode_key(key) for key in keys if before.get(key) != after.get(key)]
+    if not changed:
+        return None
+    return partial(changed_since, branch.name, expected.hex(), branch.target.hex(), changed)
 
 
 def _parse_hash(text: str) -> Id:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import structs
 
-from nessie_cli.errors import CommitNotFound, InvalidInput
+from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import meta_of, operations_of, root_of
 from nessie_cli.kernel.decisions import Detail, Outcome, Place, Sides, ThreeWay
@@ -30,9 +30,9 @@ from nessie_cli.repository.merges import (
 from nessie_cli.repository.requests import Recorded, Submission, digest
 from nessie_cli.repository.snapshot import (
     StoreSnapshot,
-    changed_since,
     existing_branch,
     expected_commit,
+    refuse_changed,
 )
 from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
@@ -88,10 +88,11 @@ def _transplant(
     effect = DraftEffect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
     # After a conflict, the decisions about later commits are not used yet.
     rules = None if replay.is_stopped else replay.rules
-    refuse = refusal(at, objects, target, replay.total, rules)
-    if refuse is None and not options.per_key:
-        keys = replay.edits.keys() | replay.total.decided_keys
-        refuse = changed_since(objects, branch, expected, keys)
+    refuse: Callable[[], NessieError] | None = None
+    if not options.per_key:
+        keys = replay.edits.keys() | replay.total.judged_keys
+        refuse = refuse_changed(objects, branch, expected, keys)
+    refuse = refuse or refusal(at, objects, target, replay.total, rules)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     skipped = () if options.per_key else replay.skipped

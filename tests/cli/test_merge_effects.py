@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 
 import pytest
 
@@ -111,6 +112,25 @@ def test_a_decision_that_contradicts_another_one_is_not_offered(nessie, catalog)
 def advice(refused) -> list[str]:
     conflicts = refused.error["errorDetails"]["conflicts"]
     return [line for conflict in conflicts for line in conflict["resolutions"]]
+
+
+@pytest.mark.parametrize("words", [["merge", "x"], ["transplant", "main..x"]])
+def test_a_content_that_takes_the_key_of_a_namespace_with_contents_can_give_way(
+    nessie, catalog, words
+) -> None:
+    catalog.create("main", "b")
+    catalog.branch("x")
+    catalog.rename("x", "b", "m")
+    catalog.commit("main", "m", Put(key("m"), Namespace(elements=("m",))))
+    catalog.create("main", "m.a")
+    refused = nessie(*words, "--theirs", "m", "--json")
+    (conflict,) = refused.error["errorDetails"]["conflicts"]
+    assert conflict["conflictType"] == "NAMESPACE_NOT_EMPTY"
+    (line,) = conflict["resolutions"]
+    assert "--theirs" not in line
+    assert nessie(*shlex.split(line)[1:]).code == 0, line
+    assert catalog.snapshot("main", "m.a") == 1
+    assert catalog.snapshot("main", "b") == 1
 
 
 def test_a_namespace_that_is_needed_is_kept_instead_of_the_earlier_decision(

@@ -4,7 +4,7 @@ import shlex
 
 import pytest
 
-from nessie_cli.model import Delete, IcebergView, Namespace, Put, ReferenceType
+from nessie_cli.model import UDF, Delete, IcebergView, Namespace, Put, ReferenceType
 
 from .conftest import key, table
 
@@ -97,46 +97,59 @@ def test_a_content_that_is_restored_already_is_not_replaced_again(nessie, catalo
 
 
 @pytest.mark.parametrize("is_staged", [False, True])
-def test_a_content_that_came_back_and_was_renamed_gets_its_key_back(
+def test_a_table_that_came_back_and_was_renamed_is_not_restored_a_second_time(
     nessie, catalog, is_staged
 ) -> None:
     catalog.drop("main", "db.orders")
-    nessie("restore", "db.orders", "-s", "v1", "-m", "back")
-    back = catalog.repository.content("main", key("db.orders"))
+    nessie("restore", "db.orders", "-s", "v1", *([] if is_staged else ["-m", "back"]))
     assert nessie("content", "rename", "db.orders", "db.kept").code == 0
     if not is_staged:
         nessie("commit", "-m", "rename")
-    nessie("restore", "db.orders", "-s", "v1", "-m", "back again")
-    assert catalog.repository.content("main", key("db.orders")) == back
+    ran = nessie("restore", "db.orders", "-s", "v1")
+    assert ran.code == 2
+    assert "db.orders: db.kept has the same metadata file" in ran.err
+    assert nessie("content", "rename", "db.kept", "db.orders", "-m", "back").code == 0
+    assert catalog.snapshot("main", "db.orders") == 1
     assert catalog.snapshot("main", "db.kept") is None
 
 
-def test_a_deletion_that_was_reverted_is_not_reverted_to_a_second_table(nessie, catalog) -> None:
+@pytest.mark.parametrize("option", ["-n", "-m"])
+def test_a_deletion_that_was_reverted_is_not_reverted_to_a_second_table(
+    nessie, catalog, option
+) -> None:
     dropped = catalog.drop("main", "db.orders")
     nessie("revert", dropped)
     back = catalog.repository.content("main", key("db.orders"))
     renamed = catalog.rename("main", "db.orders", "db.kept")
-    ran = nessie("revert", dropped, "--json")
-    assert ran.code == 3
-    (conflict,) = ran.error["errorDetails"]["conflicts"]
-    assert conflict["effects"] == ["renames db.kept on main to db.orders", ""]
+    ran = nessie("revert", dropped, *(["-n"] if option == "-n" else ["-m", "again"]))
+    assert ran.code == 2
+    assert "db.orders: db.kept has the same metadata file" in ran.err
     assert catalog.head("main") == renamed
-    assert nessie(*shlex.split(conflict["resolutions"][0])[1:]).code == 0
-    assert catalog.repository.content("main", key("db.orders")) == back
-    assert catalog.snapshot("main", "db.kept") is None
+    assert catalog.repository.content("main", key("db.kept")) == back
 
 
-def test_of_two_tables_with_the_value_of_a_deleted_one_none_is_taken_for_it(
-    nessie, catalog
-) -> None:
-    before = catalog.repository.content("main", key("db.orders"))
+def test_a_staged_table_that_came_back_is_not_staged_a_second_time(nessie, catalog) -> None:
     dropped = catalog.drop("main", "db.orders")
-    for name in ("db.one", "db.two"):
-        catalog.commit("main", name, Put(key(name), before.with_id(None)))
+    assert nessie("revert", dropped, "-n").code == 0
+    assert nessie("content", "rename", "db.orders", "db.kept").code == 0
+    ran = nessie("revert", dropped, "-n")
+    assert (ran.code, staged(nessie)) == (2, [("PUT", "db.kept")]), ran
+    assert "db.orders: db.kept has the same metadata file" in ran.err
+
+
+def test_a_function_is_never_taken_for_another_one_with_its_text(nessie, catalog) -> None:
+    udf = UDF(dialect="spark", sql_text="x + 1")
+    catalog.commit("main", "f", Put(key("f"), udf))
+    nessie("tag", "with-f")
+    dropped = catalog.drop("main", "f")
+    catalog.commit("main", "g", Put(key("g"), udf))
+    g = catalog.repository.content("main", key("g"))
+    assert nessie("restore", "f", "--at", "with-f", "-m", "back").code == 0
+    assert catalog.repository.content("main", key("g")) == g
+    catalog.drop("main", "f")
     assert nessie("revert", dropped).code == 0
-    ids = [entry.content_id for entry in catalog.repository.entries("main")]
-    assert len(ids) == len(set(ids))
-    assert catalog.snapshot("main", "db.orders") == before.snapshot_id
+    assert catalog.repository.content("main", key("g")) == g
+    assert catalog.repository.content("main", key("f")).sql_text == "x + 1"
 
 
 @pytest.mark.parametrize("in_the_batch", [False, True])

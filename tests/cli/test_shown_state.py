@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 
 import pytest
+
+from nessie_cli.model import Delete, IcebergTable, Namespace, Put
+
+from .conftest import key, table
 
 
 def printed(ran, number: int = 0) -> list[str]:
     """Returns the words of a line that a conflict prints."""
     (conflict,) = ran.error["errorDetails"]["conflicts"]
     return shlex.split(conflict["resolutions"][number])[1:]
+
+
+def resolutions(ran) -> list[str]:
+    (conflict,) = ran.error["errorDetails"]["conflicts"]
+    return conflict["resolutions"]
 
 
 def test_a_merge_does_not_delete_a_table_that_was_created_later(nessie, catalog) -> None:
@@ -136,6 +146,99 @@ def test_a_conflict_of_the_shown_state_itself_is_not_called_a_change(nessie, cat
     assert "--theirs" in line
     ran = nessie(*line)
     assert (ran.code, "has changed" in ran.err, "amespace" in ran.err) == (3, False, True), ran
+
+
+@pytest.mark.parametrize(("back", "code"), [("db.orders", 0), ("db.kept", 2)])
+def test_a_revert_sees_a_table_that_came_back_meanwhile(nessie, catalog, back, code) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    dropped = catalog.commit(
+        "main",
+        "drop and update",
+        Delete(key("db.orders")),
+        Put(
+            key("db.items"),
+            table("i", 3, catalog.repository.content("main", key("db.items")).id),
+        ),
+    )
+    catalog.update("main", "db.items", 4)
+    line = printed(nessie("revert", dropped, "--json"))
+    catalog.commit("main", "back", Put(key(back), before.with_id(None)))
+    ran = nessie(*line)
+    assert ran.code == code, ran
+    names = [str(entry.key) for entry in catalog.repository.entries("main")]
+    assert names == sorted({"db", "db.items", back})
+
+
+def test_a_given_expected_hash_is_not_printed_as_a_name(nessie, catalog) -> None:
+    catalog.branch("x")
+    catalog.rename("x", "db.orders", "db.m")
+    catalog.create("main", "db.m", 5)
+    line = printed(nessie("merge", "x", "--expected-hash", "main", "--json"))
+    assert line[-2:] == ["--expected-hash", catalog.head("main")[:12]]
+    catalog.rename("main", "db.m", "db.keep")
+    catalog.create("main", "db.m", 60)
+    assert nessie(*line).code == 5
+    assert catalog.snapshot("main", "db.m") == 60
+
+
+def test_a_conflict_of_a_key_that_changed_since_the_expected_hash_is_that_change(
+    nessie, catalog
+) -> None:
+    catalog.branch("x")
+    catalog.update("x", "db.orders", 2)
+    expected = catalog.update("main", "db.orders", 3)
+    catalog.update("main", "db.orders", 4)
+    for words in (["merge", "x"], ["transplant", "x"]):
+        ran = nessie(*words, "--expected-hash", expected[:12])
+        assert (ran.code, "has changed db.orders since" in ran.err) == (5, True), ran
+
+
+def test_a_printed_line_has_no_dashes_alone(nessie, catalog) -> None:
+    catalog.branch("x")
+    catalog.update("x", "db.orders", 2)
+    catalog.update("main", "db.orders", 3)
+    assert nessie(*printed(nessie("--json", "merge", "--", "x"))).code == 0
+
+
+def test_a_value_and_a_side_decide_about_one_content(nessie, catalog, tmp_path) -> None:
+    catalog.branch("x")
+    catalog.rename("x", "db.orders", "db.e")
+    catalog.update("x", "db.e", 21)
+    catalog.update("main", "db.orders", 12)
+    catalog.create("main", "db.e", 60)
+    content = IcebergTable(metadata_location="s3://lake/77", snapshot_id=77)
+    (tmp_path / "v.json").write_text(json.dumps({"type": "ICEBERG_TABLE", **content.attributes()}))
+    words = ["merge", "x", "--resolve", f"db.orders={tmp_path / 'v.json'}"]
+    conflict = nessie(*words, "--json")
+    for number, state in ((0, {"db.e": 77}), (1, {"db.orders": 77, "db.e": 60})):
+        copy = f"copy{number}"
+        catalog.branch(copy)
+        line = printed(conflict, number)
+        assert nessie(*line, "--into", copy).code == 0, line
+        for name, snapshot in state.items():
+            assert catalog.snapshot(copy, name) == snapshot
+
+
+@pytest.mark.parametrize("case", ["replace", "delete"])
+def test_a_staged_change_of_a_namespace_deletes_only_what_was_shown(nessie, catalog, case) -> None:
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    if case == "replace":
+        nessie("content", "put", "n.t", "--type", "iceberg-table", "--metadata-location", "s3://t")
+        catalog.drop("main", "n")
+        name = "n"
+    else:
+        nessie("content", "delete", "n")
+        name = "n.t2"
+    catalog.create("main", name, 50)
+    refused = nessie("commit", "-m", "m", "--json")
+    lines = [line for line in resolutions(refused) if case in line]
+    assert lines
+    catalog.rename("main", name, "keep")
+    catalog.create("main", name, 60)
+    for line in lines:
+        nessie(*shlex.split(line)[1:])
+    assert nessie("commit", "-m", "m").code != 0
+    assert catalog.snapshot("main", name) == 60
 
 
 def test_a_staged_change_that_is_kept_deletes_only_what_was_shown(nessie, catalog) -> None:

@@ -19,6 +19,7 @@ from tests.repository.contract_contents import (
     ContentTransplants,
     KeysOfContents,
     RandomContents,
+    ShownStates,
 )
 from tests.repository.contract_expectations import Expectations
 from tests.repository.contract_inverse import Inverses
@@ -47,6 +48,7 @@ PARTS = (
     ContentTransplants,
     RandomContents,
     KeysOfContents,
+    ShownStates,
     Transplants,
     Expectations,
     TransplantConflicts,
@@ -75,6 +77,7 @@ class RepositoryContract(
     ContentTransplants,
     RandomContents,
     KeysOfContents,
+    ShownStates,
     Transplants,
     Expectations,
     TransplantConflicts,

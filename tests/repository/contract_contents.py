@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
+from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict, ReferenceMoved
 from nessie_cli.model import (
     Conflict,
     ConflictType,
@@ -580,6 +580,45 @@ class ContentTransplants:
         dry = catalog.transplant_contents(commits, dry_run=True)
         assert listed(dry) == {"old": ("NORMAL", 1, None), "new": ("NORMAL", None, 2)}
         assert listed(catalog.transplant_contents(commits)) == listed(dry)
+
+
+class ShownStates:
+    """Decisions are about the state at the expected hash."""
+
+    @pytest.mark.parametrize("side", ["FORCE", "DROP"])
+    @pytest.mark.parametrize("verb", ["merge", "transplant"])
+    @pytest.mark.parametrize("later", ["changed", "created again"])
+    def test_a_decided_key_that_changed_since_is_refused(
+        self, catalog: Catalog, verb: str, side: str, later: str
+    ) -> None:
+        catalog.write("main", {"k": 1})
+        catalog.branch("dev")
+        theirs = catalog.write("dev", {"k": 2})
+        shown = catalog.write("main", {"k": 3, "other": 1})
+
+        def combine(expected: str) -> MergeResult:
+            options: dict[str, Any] = {
+                "behaviors": [behave("k", side)],
+                "expected_hash": expected,
+            }
+            if verb == "merge":
+                return catalog.merge_contents("dev", **options)
+            return catalog.transplant_contents([theirs], **options)
+
+        if later == "changed":
+            catalog.write("main", {"k": 99})
+        else:
+            catalog.recreate("main", "k", table(60))
+        before = catalog.everything()
+        with pytest.raises(ReferenceMoved, match="'main' has changed k since"):
+            combine(shown)
+        assert catalog.everything() == before
+        moved = catalog.write("main", {"other": 2})
+        catalog.write("main", {"other": 3})
+        combine(moved)
+        assert catalog.numbers()["k"] == (
+            2 if side == "FORCE" else {"changed": 99, "created again": 60}[later]
+        )
 
 
 class KeysOfContents:

@@ -28,7 +28,7 @@ _ANEW = "starts over: with the decisions so far, neither side can be taken"
 _MOST_PREPARED = 100
 """The number of names that are tried for a branch."""
 _VALUED = VALUED | {"-m", "--message", "--into", "--onto", "-b", "--behavior"}
-_NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl")
+_NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl", "--")
 
 
 @contextmanager
@@ -91,14 +91,14 @@ class MergeResolutions:
         words = [word for word in app.argv if word not in _NOT_REPEATED]
         parts = list(_parts(words, error.conflicts))
         self._again = _joined(parts)
-        self._pinned = _joined(_pinned(parts, pinned))
-        anew = [part for part in parts if not part.name and not part.is_expected]
+        lasting = [part for part in parts if not part.is_expected]
+        self._pinned = _joined(_pinned(lasting, pinned))
+        anew = [part for part in lasting if not part.name]
         self._anew = _joined(_pinned(anew, {} if source else pinned))
         self._decisions = [part for part in parts if part.name]
+        # A given hash may be the name of a branch. What counts is the state that is shown.
         given = _joined(part for part in parts if part.is_expected)
-        head = None if given else error.head
-        self._expected = ["--expected-hash", short_hash(head)] if head else []
-        self._bound = given or self._expected
+        self._expected = ["--expected-hash", short_hash(error.head)] if error.head else given
 
     def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -160,7 +160,7 @@ class MergeResolutions:
     def _apply(self, commits: Sequence[str]) -> Resolution:
         """Returns the command line that transplants only the first commits."""
         decisions = _joined(part for part in self._decisions if _is_for(part.name, commits))
-        bound = self._bound if decisions else []
+        bound = self._expected if decisions else []
         line = ["transplant", *map(short_hash, commits), "--onto", self._branch, *decisions, *bound]
         return Resolution(
             command_line(*self._here, *line),

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import ReferenceMoved
-from nessie_cli.model import Conflict, ConflictType, ContentKey
-from nessie_cli.render.text import short_hash, visible
+from nessie_cli.errors import CommitNotFound
+from nessie_cli.model import ContentKey, Reference
+from nessie_cli.repository.expected import changed_since
 from nessie_cli.revisions import Revision
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.repository.base import Repository
-
-_MOST_NAMES = 3
-"""The most keys that a message names."""
 
 
 def expected_commit(app: Invocation, text: str | None) -> str | None:
@@ -25,30 +22,22 @@ def expected_commit(app: Invocation, text: str | None) -> str | None:
 
 def refuse_changed(
     repository: Repository,
-    branch: str,
+    branch: Reference,
     expected: str,
     keys: Collection[ContentKey],
     *,
     hint: str = "",
 ) -> None:
-    """Raises `ReferenceMoved` if a branch has changed any of these keys since a commit."""
-    if not keys:
-        return
-    head = repository.reference(branch).hash
-    before = repository.contents(Revision(None, expected), list(keys))
-    after = repository.contents(Revision(None, head), list(keys))
-    changed = sorted(visible(str(key)) for key in keys if before.get(key) != after.get(key))
-    if not changed:
-        return
-    others = f" and {len(changed) - _MOST_NAMES} others" if len(changed) > _MOST_NAMES else ""
-    message = (
-        f"'{visible(branch)}' has changed {', '.join(changed[:_MOST_NAMES])}{others} since"
-        f" {short_hash(expected)}"
-    )
-    raise ReferenceMoved(
-        f"{message}. Hint: {hint}" if hint else message,
-        [Conflict(ConflictType.UNEXPECTED_HASH, None, message)],
-        reference=branch,
-        head=head,
-        expected_hash=expected,
-    )
+    """Raises `ReferenceMoved` if a branch has changed any of these keys since a commit.
+
+    Raises `CommitNotFound` unless the commit is in its history.
+    """
+    then, now = Revision(None, expected), Revision(None, branch.hash)
+    if not repository.is_ancestor(then, now):
+        raise CommitNotFound(
+            f"Could not find commit '{expected}' in reference '{branch.name}'.", expected
+        )
+    before, after = (repository.contents(at, list(keys)) for at in (then, now))
+    changed = [key for key in keys if before.get(key) != after.get(key)]
+    if changed:
+        raise changed_since(branch.name, expected, branch.hash, changed, hint=hint)

@@ -11,9 +11,17 @@ from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.reverted import RevertResult
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
 from nessie_cli.errors import InvalidInput, ReferenceConflict
-from nessie_cli.model import CommitMeta, CommitResult, KeyBehavior, MergeBehavior
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    KeyBehavior,
+    MergeBehavior,
+    Reference,
+    ReferenceType,
+)
 from nessie_cli.render.text import short_hash
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, UnusedDecision, invert
+from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import RevisionRange
 from nessie_cli.workspace.edits import operations_for
 from nessie_cli.workspace.staging import StagedList
@@ -111,22 +119,28 @@ def decisions_of(options: SideOptions) -> list[KeyBehavior]:
 
 def operations_of(
     repository: Repository,
-    branch: str,
+    branch: Reference,
     what: Reverted,
-    head: str,
     behaviors: Sequence[KeyBehavior] = (),
+    expected: str | None = None,
 ) -> StagedList:
-    """Returns the operations that revert commits on the hash `head` of a branch.
+    """Returns the operations that revert commits on the hash of a branch.
 
-    Raises `ReferenceConflict` with every conflict, and `InvalidInput` if nothing is left to revert.
+    Raises `ReferenceMoved` if a key of the revert has changed since the hash `expected`,
+    `ReferenceConflict` with every conflict, and `InvalidInput` if nothing is left to revert, or if
+    a table would come back that has another key.
     """
     try:
-        inverse = invert(repository, what.commits, head, behaviors)
+        inverse = invert(repository, what.commits, branch.hash, behaviors)
     except UnusedDecision as error:
         option = _OPTIONS[error.behavior.behavior]
         raise InvalidInput(f"{option} {error.message}") from None
+    if expected is not None:
+        keys = {*inverse.edits, *inverse.judged}
+        refuse_changed(repository, branch, expected, keys)
     if inverse.conflicts:
-        raise _conflict(repository, branch, what, head, inverse)
+        raise _conflict(repository, branch, what, inverse)
+    refuse_second_entries(inverse.state, inverse.edits)
     staged = operations_for(inverse.edits, inverse.state)
     if not staged:
         if any(behavior.behavior is MergeBehavior.DROP for behavior in behaviors):
@@ -140,20 +154,17 @@ def operations_of(
 def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> RevertResult:
     """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
-    The inverse is that on the expected hash of options, if there is one. Otherwise it is that on
-    the branch, and is computed again if other commits change the same keys meanwhile. Raises as
-    `operations_of` does.
+    It is computed again if other commits change the same keys meanwhile. Raises as `operations_of`
+    does.
     """
     repository = app.repository()
     for attempt in range(1, MOST_ATTEMPTS + 1):
-        head = options.expected_hash or head_of_branch(repository, branch)
-        staged = operations_of(repository, branch, what, head, options.behaviors)
+        head = head_of_branch(repository, branch)
+        now = Reference(ReferenceType.BRANCH, branch, head)
+        staged = operations_of(repository, now, what, options.behaviors, options.expected_hash)
         try:
             result = _commit(repository, branch, staged, head, options)
-        except ReferenceConflict as error:
-            if options.expected_hash:
-                refuse_changed(repository, branch, head, [c.key for c in error.conflicts if c.key])
-                raise
+        except ReferenceConflict:
             if attempt == MOST_ATTEMPTS or head_of_branch(repository, branch) == head:
                 raise
         else:
@@ -175,7 +186,7 @@ def _commit(
 
 
 def _conflict(
-    repository: Repository, branch: str, what: Reverted, head: str, inverse: Inverse
+    repository: Repository, branch: Reference, what: Reverted, inverse: Inverse
 ) -> ReferenceConflict:
     """Returns the error with the conflicts of contents, and with those of namespaces."""
     from nessie_cli.kernel.conflicts import merge_message
@@ -185,14 +196,15 @@ def _conflict(
     try:
         if staged:
             operations = [item.operation for item in staged]
-            repository.commit(branch, operations, CommitMeta(""), expected_hash=head, dry_run=True)
+            meta, head = CommitMeta(""), branch.hash
+            repository.commit(branch.name, operations, meta, expected_hash=head, dry_run=True)
     except ReferenceConflict as error:
         keys = {conflict.key for conflict in conflicts}
         conflicts += [conflict for conflict in error.conflicts if conflict.key not in keys]
     return ReferenceConflict(
         merge_message(conflicts),
         conflicts,
-        reference=branch,
-        head=head,
+        reference=branch.name,
+        head=branch.hash,
         expected_hash=what.commits.last,
     )

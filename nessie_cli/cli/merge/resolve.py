@@ -253,7 +253,9 @@ def _resolve_batch(options: Options, app: Invocation) -> BatchResult | Committed
         )
         if expected:
             keys = {item.key for item in staged}
-            refuse_changed(app.repository(), branch, expected, keys, hint=_COMMIT_REPORTS)
+            repository = app.repository()
+            now = repository.reference(branch)
+            refuse_changed(repository, now, expected, keys, hint=_COMMIT_REPORTS)
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
         if skipped:

@@ -89,7 +89,7 @@ class BatchResolutions:
             case ConflictType.NAMESPACE_ABSENT:
                 return [self._namespace("put", key), *self._reset(self._staged_below(key))]
             case ConflictType.NOT_A_NAMESPACE:
-                replace = self._namespace("replace", key)._replace(
+                replace = self._namespace("replace", key, self._expected_hash())._replace(
                     effect=f"deletes the present {visible(str(key))}"
                 )
                 return [*self._reset(self._staged_below(key)), replace]
@@ -189,8 +189,8 @@ class BatchResolutions:
     def _expected_hash(self) -> list[str]:
         return ["--expected-hash", short_hash(self._error.head)] if self._error.head else []
 
-    def _namespace(self, verb: str, key: ContentKey) -> Resolution:
-        return self._staging([verb], [key], ("--type", "namespace"))
+    def _namespace(self, verb: str, key: ContentKey, options: Sequence[str] = ()) -> Resolution:
+        return self._staging([verb], [key], ("--type", "namespace", *options))
 
     def _empty(self, key: ContentKey) -> list[Resolution]:
         """Returns commands that keep a namespace, or move or delete its contents."""
@@ -198,7 +198,8 @@ class BatchResolutions:
         if left and self._app.workspace is None:
             left.append(key)
         deleted = f"deletes {counted(len(left), 'content')} of the branch"
-        empty = [self._staging(["delete"], left)._replace(effect=deleted)] if left else []
+        expected = self._expected_hash()
+        empty = [self._staging(["delete"], left, expected)._replace(effect=deleted)] if left else []
         return [*self._reset([key]), *self._moved_along(key, left), *empty]
 
     def _moved_along(self, key: ContentKey, left: Sequence[ContentKey]) -> list[Resolution]:
@@ -208,7 +209,7 @@ class BatchResolutions:
         if not renamed or renamed[0] is None or len(left) != 1:
             return []
         new = ContentKey((*renamed[0].elements, *left[0].elements[len(key.elements) :]))
-        return [self._staging(["rename"], [left[0], new])]
+        return [self._staging(["rename"], [left[0], new], self._expected_hash())]
 
     def _staged_below(self, key: ContentKey) -> list[ContentKey]:
         return [staged for staged in self._staged_keys if staged != key and staged.starts_with(key)]

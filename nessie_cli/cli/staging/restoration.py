@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.model import Content, ContentKey, Namespace
-from nessie_cli.repository.recreated import ids_of_recreated
+from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.edits import operations_for
 from nessie_cli.workspace.staging import StagedList, proposed, renames
@@ -54,9 +54,9 @@ class Restorer:
         if not self._is_whole and any(_differ(self.then.get(k), branch.get(k)) for k in self._keys):
             self._read_moves()
             branch = _overlaid(self.now, staged)
-        then = self._then_with_present_ids(branch)
-        edits = self._edits(then, branch)
-        blocked, replaced = self._in_the_way(edits, then, branch)
+        edits = self._edits(branch)
+        refuse_second_entries(branch, edits)
+        blocked, replaced = self._in_the_way(edits, branch)
         keys = _with_origins(edits, self.now, staged)
         contents = {key: edits.get(key, branch.get(key)) for key in keys}
         operations = operations_for(contents, self._repository.contents(self._head, keys))
@@ -72,38 +72,28 @@ class Restorer:
                 self.now[entry.key] = entry.after
         self._is_whole = True
 
-    def _then_with_present_ids(self, branch: State) -> State:
-        """Returns the earlier state with the present ids of contents that were created again."""
-        earlier = ((key, self.then[key]) for key in self._keys if key in self.then)
-        taken = {None, *(content.id for content in self.then.values())}
-        again = ids_of_recreated(earlier, taken, branch)
-        return {
-            key: content.with_id(again.get(content.id, content.id))
-            for key, content in self.then.items()
-        }
-
-    def _edits(self, then: State, branch: State) -> Edits:
+    def _edits(self, branch: State) -> Edits:
         """Returns the restored contents by key, and None for the keys that they leave."""
-        present, earlier = _keys_of(branch), _keys_of(then)
-        edits: Edits = {key: then.get(key) for key in self._keys}
+        present, earlier = _keys_of(branch), _keys_of(self.then)
+        edits: Edits = {key: self.then.get(key) for key in self._keys}
         for key in self._keys:
-            old, now = then.get(key), branch.get(key)
-            if old is not None:
-                edits.setdefault(present.get(old.id, key), None)
-            elif now is not None and (origin := earlier.get(now.id)) is not None:
+            then, now = self.then.get(key), branch.get(key)
+            if then is not None:
+                edits.setdefault(present.get(then.id, key), None)
+            elif now is not None and (old := earlier.get(now.id)) is not None:
                 # The content was renamed to this key, so restoring the key undoes the rename.
-                edits[origin] = then[origin]
+                edits[old] = self.then[old]
         return edits
 
     def _in_the_way(
-        self, edits: Edits, then: State, branch: State
+        self, edits: Edits, branch: State
     ) -> tuple[tuple[ContentKey, ...], tuple[ContentKey, ...]]:
         """Returns the keys with contents that are in the way, and those with replaced contents.
 
         A content that was created since gives way if its key is restored. But if another content
         returns to the key by undoing a rename, both keys of the rename must be restored.
         """
-        present, earlier = _keys_of(branch), _keys_of(then)
+        present, earlier = _keys_of(branch), _keys_of(self.then)
         ids = {content.id for content in edits.values() if content is not None}
         blocked: list[ContentKey] = []
         replaced: list[ContentKey] = []

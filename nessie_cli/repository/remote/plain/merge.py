@@ -20,6 +20,7 @@ from nessie_cli.model import (
     Reference,
 )
 from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
+from nessie_cli.repository.expected import changed_since
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.bodies import (
     REQUEST_ID,
@@ -27,6 +28,7 @@ from nessie_cli.repository.remote.bodies import (
     merge_body,
     with_request_id,
 )
+from nessie_cli.repository.remote.contents import contents
 from nessie_cli.repository.remote.history import commit_at
 from nessie_cli.repository.remote.lost_answers import look_up_outcome
 from nessie_cli.repository.remote.merge_answers import AnswerByKey, with_current_namespaces
@@ -117,7 +119,13 @@ def _send_transplant(server: Server, combination: Combination) -> MergeResult:
 
 
 def _send_planned(server: Server, combination: Combination, send: SendCombination) -> MergeResult:
-    """Sends a merge or transplant, if necessary with decisions per key that follow renames."""
+    """Sends a merge or transplant, if necessary with decisions per key that follow renames.
+
+    Raises `ReferenceMoved` if a key that is changed or decided has changed since the expected hash.
+    """
+    options = combination.options
+    if options.expected_hash not in (None, combination.target.hash) and not options.per_key:
+        _refuse_changed(server, combination, send)
     planned = plan(server, combination)
     try:
         result = send(combination._replace(options=planned.options) if planned else combination)
@@ -130,6 +138,29 @@ def _send_planned(server: Server, combination: Combination, send: SendCombinatio
     if planned is None or not result.details:
         return result
     return structs.replace(result, details=planned.details)
+
+
+def _refuse_changed(server: Server, combination: Combination, send: SendCombination) -> None:
+    """Raises `ReferenceMoved` if the branch has changed a key since the expected hash.
+
+    The server compares no keys with it. The keys are those of a dry run on the present state.
+    """
+    options, target = combination.options, combination.target
+    expected = options.expected_hash
+    assert expected is not None
+    on_head = structs.replace(options, expected_hash=None, dry_run=True)
+    try:
+        preview = _send_planned(server, combination._replace(options=on_head), send)
+        keys = {detail.key for detail in preview.details}
+    except MergeConflict as error:
+        keys = {conflict.key for conflict in error.conflicts if conflict.key is not None}
+    keys |= {behavior.key for behavior in options.behaviors if behavior.content_id is None}
+    before, after = (
+        contents(server.session, hash_, sorted(keys)) for hash_ in (expected, target.hash)
+    )
+    changed = [key for key in keys if before.get(key) != after.get(key)]
+    if changed:
+        raise changed_since(target.name, expected, target.hash, changed)
 
 
 def _are_neighbours(session: RestSession, hashes: Sequence[str]) -> bool:
