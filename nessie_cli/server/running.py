@@ -139,7 +139,7 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         from nessie_cli.server.iceberg.dialect import iceberg_dialect
 
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
-        iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads.writer, limits.reads)
+        iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads, limits.reads)
     health = nessie._replace(match=RouteTable(probes).match)
     # Its requests are not counted: it has another thread.
     management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())

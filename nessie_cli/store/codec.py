@@ -15,12 +15,19 @@ from zlib import crc32
 
 from msgspec.msgpack import Encoder
 
+from nessie_cli.errors import InvalidInput
+
 if TYPE_CHECKING:
     import zstandard
 
 RAW, ZSTD = 0, 1
 SMALL = 512
 """The size in bytes below which objects are stored raw."""
+LONGEST_OBJECT = 64 << 20
+"""The most bytes of an object, also decompressed.
+
+A few bytes of a file from a stranger could expand to terabytes.
+"""
 
 # Nodes of key trees: levels -1, 1 and 3 compress 4,080 bytes to 3,439 in 9, 18 and 28 microseconds.
 # Long texts get 17 % larger than by level 1.
@@ -46,8 +53,12 @@ def pack(id_: bytes, kind: int, data: bytes) -> bytes:
     """Returns the form to store.
 
     It has five bytes more than `data`, or less if compressing helps. Costs about 15 microseconds
-    for 4 KB.
+    for 4 KB. Raises `InvalidInput` for an object that is too large for a store.
     """
+    if len(data) > LONGEST_OBJECT:
+        raise InvalidInput(
+            f"a content or commit takes more than {LONGEST_OBJECT >> 20} MiB, the limit of a store"
+        )
     if len(data) >= SMALL:
         packed = _contexts.compressor.compress(data)
         if len(packed) < len(data):
@@ -65,7 +76,10 @@ def unpack(id_: bytes, kind: int, blob: bytes) -> bytes:
 
 
 def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
-    """Returns the compressed payload. Raises `ValueError` with the reason for a wrong checksum."""
+    """Returns the compressed payload.
+
+    Raises `ValueError` with the reason for a wrong checksum, and for an object that is too large.
+    """
     if len(blob) < _HEADER:
         raise ValueError(f"only {len(blob)} bytes are left of it")
     codec, payload = blob[0], blob[_HEADER:]
@@ -77,6 +91,8 @@ def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
         raise ValueError("its id, kind or bytes have the wrong type") from None
     if checksum != int.from_bytes(blob[1:_HEADER], "big"):
         raise ValueError("its checksum is wrong")
+    if (len(payload) if codec == RAW else _expanded_size(payload)) > LONGEST_OBJECT:
+        raise ValueError(f"it takes more than {LONGEST_OBJECT >> 20} MiB, the limit of a store")
     return payload
 
 
@@ -86,6 +102,16 @@ def _sealed(id_: bytes, kind: int, codec: int, payload: bytes) -> bytes:
 
 def _check(id_: bytes, kind: int, codec: int, payload: bytes) -> int:
     return crc32(payload, crc32(b"%b%c%c" % (id_, kind, codec)))
+
+
+def _expanded_size(payload: bytes) -> int:
+    """Returns the size in the frame's header. Decompressing fails if it is missing or wrong."""
+    import zstandard
+
+    try:
+        return zstandard.frame_content_size(payload)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"it cannot be decompressed ({error})") from None
 
 
 def _decompress(payload: bytes) -> bytes:
@@ -115,7 +141,9 @@ class _Contexts(threading.local):
         if found is None:
             import zstandard
 
-            found = self.__dict__["_decompressor"] = zstandard.ZstdDecompressor()
+            found = self.__dict__["_decompressor"] = zstandard.ZstdDecompressor(
+                max_window_size=LONGEST_OBJECT
+            )
         return found
 
 

@@ -6,8 +6,9 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from types import UnionType
 from typing import Any
 
+from nessie_cli.errors import DamagedObject
 from nessie_cli.model import ReferenceType, ReflogType
-from nessie_cli.store.codec import entry_digest, row_check, unpack
+from nessie_cli.store.codec import LONGEST_OBJECT, entry_digest, row_check, unpack
 from nessie_cli.store.records import (
     DamagedId,
     Move,
@@ -47,6 +48,10 @@ _VALUES: Mapping[str, Mapping[int, Container[object]]] = {
     "requests": {4: _MICROSECONDS},
 }
 """The values of columns, by place, whose types have others."""
+
+_MOST_EXPANDED = 1 << 30
+_LARGEST_RATIO = 100
+"""Objects that are read together may take a gigabyte, or this many times their packed bytes."""
 
 _MOST_SHOWN = 100
 """The most characters or bytes of a name in a message. References have up to 1,024."""
@@ -177,3 +182,42 @@ def object_of(row: Sequence[Any]) -> StoredObject | DamagedId:
         return StoredObject(id_, kind, unpack(id_, kind, blob))
     except (ValueError, TypeError, OverflowError) as error:
         return DamagedId(id_ or b"", kind, str(error))
+
+
+def objects_of(url: str, rows: Iterable[Sequence[Any]]) -> dict[bytes, bytes]:
+    """Returns the bytes of objects that are read together, by id, from the rows of `object_of`.
+
+    Raises `DamagedObject`, also if a file from a stranger would expand without a limit.
+    """
+    objects: dict[bytes, bytes] = {}
+    size = packed = 0
+    for row in rows:
+        one = object_of(row)
+        if isinstance(one, StoredObject):
+            objects[one.id] = one.data
+            size += len(one.data)
+            packed += len(row[2])
+            if size <= max(_MOST_EXPANDED, _LARGEST_RATIO * packed):
+                continue
+            reason = f"with others it takes more than {_MOST_EXPANDED >> 30} GiB decompressed"
+        else:
+            reason = one.reason
+        name = row[0].hex()
+        raise DamagedObject(f"store {url}: object {name} is damaged: {reason}", name)
+    return objects
+
+
+def read_ahead_of(rows: Iterable[Sequence[Any]]) -> dict[bytes, bytes]:
+    """Returns undamaged objects by id, until they take more bytes than the largest one may.
+
+    The error about a damaged object is raised when it is needed.
+    """
+    objects: dict[bytes, bytes] = {}
+    size = 0
+    for one in map(object_of, rows):
+        if isinstance(one, StoredObject):
+            size += len(one.data)
+            if size > LONGEST_OBJECT:
+                break
+            objects[one.id] = one.data
+    return objects

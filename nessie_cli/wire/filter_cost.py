@@ -26,6 +26,8 @@ _OPERATIONS, OPERATION = "operations", "operations[]"
 _BYTES_PER_STEP = 64
 _PATTERN_STEPS, _TEXT_PER_PATTERN_STEP = 8, 16
 """Steps to compile a state of a pattern, and the bytes of text that it matches in one."""
+_PLACES_PER_STEP, _COMPARED_PER_STEP = 5, 2048
+"""Places of a text at which one step looks for another text, and the bytes that it compares."""
 _CLASS_STATES = 100
 """States of a class of Unicode, such as `\\pL`."""
 _REPETITION = re.compile(r"\{(\d{1,4})(?:,(\d{0,4}))?\}")
@@ -161,6 +163,9 @@ class _Analysis:
             steps += _pattern_size(nodes[-1]) * (
                 _PATTERN_STEPS + size.bytes // _TEXT_PER_PATTERN_STEP
             )
+        if call.function == "contains":
+            text, part = (bound.size.bytes for bound in bounds)
+            steps += text // _PLACES_PER_STEP + text * part // _COMPARED_PER_STEP
         return _Bound(size + Size(0, _SLACK), steps + size.steps)
 
     def _comprehension(self, loop: Any, variables: Variables) -> _Bound:

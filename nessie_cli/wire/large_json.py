@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from json import JSONDecoder
 from typing import Any
 
@@ -23,6 +24,8 @@ READ_AT_ONCE = 1 << 18
 _STEP = 1 << 20
 _PART = 1 << 14
 """The size in bytes of what is parsed by one call in a large text."""
+_BATCH = 1_000
+"""The number of items that are joined by one call."""
 _MARKS = (b"{", b"[", b'"')
 """The beginnings of items. The next item of a list probably begins like the last one."""
 _LONGEST_COMMA = 100
@@ -54,11 +57,19 @@ def encode(value: Mapping[str, Any]) -> bytes:
 
 def _encoded(member: Any) -> bytes:
     if isinstance(member, list):
-        return b"[%b]" % b",".join([_encode(item) for item in member])
+        return b"[%b]" % _joined(map(_encode, member))
     if isinstance(member, dict):
-        items = [b"%b:%b" % (_encode(name), _encode(item)) for name, item in member.items()]
-        return b"{%b}" % b",".join(items)
+        items = (b"%b:%b" % (_encode(name), _encode(item)) for name, item in member.items())
+        return b"{%b}" % _joined(items)
     return _encode(member)
+
+
+def _joined(items: Iterator[bytes]) -> bytes:
+    """Returns items with commas between them. Freeing a list of a million takes one long call."""
+    parts = []
+    while batch := list(islice(items, _BATCH)):
+        parts.append(b",".join(batch))
+    return b",".join(parts)
 
 
 def count_values(text: bytes) -> int:

@@ -1,6 +1,8 @@
 """A large commit's memory is returned to the system."""
 
 import json
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -54,6 +56,33 @@ def test_a_large_commit_keeps_no_json_while_it_is_drafted(tmp_path):
         grown = resident(process.pid, "VmHWM") - before
         client.close()
     assert grown < 12 * len(json.dumps(operations))
+
+
+LIVE = """
+import gc, time
+from nessie_cli.server.runtime.memory import give_back, is_cheap, set_aside
+
+set_aside()
+assert is_cheap()
+answer = [[number] for number in range(1_000_000)]
+gc.collect(1)
+begun = time.thread_time()
+print(is_cheap())
+search = time.thread_time() - begun
+begun = time.thread_time()
+gc.collect()
+print(search < (time.thread_time() - begun) / 2)
+del answer
+print(is_cheap())
+give_back()
+print(gc.get_freeze_count())
+"""
+
+
+def test_the_objects_of_an_answer_that_is_being_sent_are_not_searched_for_garbage():
+    """A search of a million objects stops everything for some tenths of a second."""
+    done = subprocess.run([sys.executable, "-c", LIVE], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "True", "True", "0"]
 
 
 class Weight:

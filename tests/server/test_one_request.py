@@ -153,7 +153,21 @@ MANY_ITEMS = {
         },
     ),
 }
+MANY_FIELDS = [
+    {"id": number, "name": f"c{number % 3999}", "required": False, "type": "long"}
+    for number in range(1, 4001)
+]
+"""The last field has the name of another one. The body is just below the size of large ones."""
 HOSTILE = {
+    "schemas of many fields": (
+        400,
+        16,
+        {
+            "method": "POST",
+            "path": f"{NAMESPACES}/a/tables",
+            "body": {"name": "f", "schema": {"type": "struct", "fields": MANY_FIELDS}},
+        },
+    ),
     **{
         f"many {what}": (
             400,

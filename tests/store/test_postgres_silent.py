@@ -167,6 +167,44 @@ def test_a_commit_through_a_network_that_swallows_everything_ends(
     opened.close()
 
 
+@pytest.mark.parametrize("timeout", ["0", "2", "60"])
+def test_a_read_through_a_network_that_swallows_everything_ends_in_time(
+    store: Store, proxy: Proxy, server: PostgresServer, postgres_url: str, timeout: str
+) -> None:
+    """The repetition on a new connection does not wait longer than the patience either."""
+    behind = postgres_url.replace(f":{server.port}/", f":{proxy.port}/")
+    opened = open_postgres(f"{behind}&connect_timeout={timeout}", patience=6)
+    write(opened, create("warm"))
+    proxy.swallow = True
+    begin = time.monotonic()
+    with pytest.raises(StoreUnavailable):
+        opened.references()
+    assert time.monotonic() - begin < 8
+    with pytest.raises(StoreUnavailable):
+        opened.references()
+    assert time.monotonic() - begin < 16
+    proxy.swallow = False
+    assert [one.name for one in opened.references()] == ["main", "warm"]
+    opened.close()
+
+
+def test_a_read_waits_no_longer_for_a_connection(
+    postgres_url: str, store: Store, server: PostgresServer
+) -> None:
+    """All connections are busy with a server that hangs."""
+    url = f"{postgres_url}&application_name=few&pool_size=2"
+    opened = open_postgres(url, patience=3)
+    with ThreadPoolExecutor(6) as pool:
+        list(pool.map(lambda _: opened.references(), range(6)))
+        with stopped(server, "few"):
+            begin = time.monotonic()
+            reads = [pool.submit(opened.references) for _ in range(6)]
+            for read in reads:
+                read.exception(60)
+            assert time.monotonic() - begin < 8
+    opened.close()
+
+
 def test_a_silent_connection_takes_the_other_idle_ones_along(
     impatient: PostgresStore, server: PostgresServer
 ) -> None:

@@ -11,8 +11,8 @@ import apsw
 import pytest
 
 from nessie_cli.errors import DamagedObject, InvalidInput, NessieError
+from nessie_cli.store.codec import LONGEST_OBJECT
 from nessie_cli.store.records import Done, StoredObject
-from nessie_cli.store.sqlite.commit import LONGEST_OBJECT
 from nessie_cli.store.sqlite.session import LONGEST_ROW
 from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import COMMIT, NODE, a_write, an_object, commit, id_of, write
@@ -276,8 +276,8 @@ def test_a_long_name_is_shortened_in_messages(filled: str, column: str) -> None:
 
 def test_an_object_larger_than_the_limit_is_refused(tmp_path: Path) -> None:
     store = create_sqlite(str(tmp_path / "store.sqlite"))
-    largest = LONGEST_OBJECT - 100
-    for size in (largest, LONGEST_OBJECT):
+    largest = LONGEST_OBJECT
+    for size in (largest, LONGEST_OBJECT + 1):
         data = Random(1).randbytes(size)
         large = StoredObject(id_of(str(size)), NODE, data)
         if size == largest:

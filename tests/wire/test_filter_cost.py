@@ -60,6 +60,37 @@ def test_a_filter_that_could_take_long_is_refused_at_once(what):
     assert time.process_time() - begun < SOON
 
 
+LONG = "x" * 1_000_000
+PARTS = {
+    "an attribute": ("commit.message.contains(commit.author)", 300_000),
+    "twice an attribute": ("commit.message.contains(commit.author + commit.author)", 150_000),
+    "a text": (f"commit.message.contains('{'x' * 9_000}y')", 1),
+    "a text within a loop": ("['xy', 'xxy', 'xxxy'].exists(t, commit.message.contains(t))", 1),
+    "an attribute as a list": ("[commit.author].exists(t, commit.message.contains(t))", 300_000),
+}
+
+
+@pytest.mark.parametrize("what", PARTS)
+def test_a_long_text_is_not_looked_for_in_a_long_text(what):
+    """Each place of the one is compared with all of the other, up to its last byte."""
+    text, length = PARTS[what]
+    author = "x" * length + "y"
+    entry = LogEntry(CommitMeta(LONG * 4, authors=(author,)), 1, ())
+    begun = time.process_time()
+    with pytest.raises(InvalidInput, match="filter: could take too long"):
+        compile_filter(FilterKind.LOG, text)(entry)
+    assert time.process_time() - begun < SOON
+
+
+@pytest.mark.parametrize(("text", "is_there"), [("x", True), ("xy", False), ("maintenance", False)])
+def test_a_short_text_is_looked_for_in_a_long_text(text, is_there):
+    entry = LogEntry(CommitMeta(LONG, authors=("a",)), 1, ())
+    begun = time.process_time()
+    test = compile_filter(FilterKind.LOG, f"commit.message.contains('{text}')")
+    assert test(entry) is is_there
+    assert time.process_time() - begun < SOON
+
+
 def test_loops_over_loops_of_operations_are_refused_for_large_commits():
     each = "operations.all(a, operations.all(b, a.key == b.key || a.key != b.key))"
     test = compile_filter(FilterKind.LOG, each)

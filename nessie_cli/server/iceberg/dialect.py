@@ -21,7 +21,7 @@ from nessie_cli.server.pipeline.dialect import Dialect
 from nessie_cli.server.pipeline.exchange import Exchange
 from nessie_cli.server.pipeline.table import Match
 from nessie_cli.server.runtime.thread_pool import ThreadPool
-from nessie_cli.server.runtime.writer import Writer
+from nessie_cli.server.runtime.threads import Threads
 
 LOCAL_READERS, REMOTE_READERS = 2, 16
 """Reading threads if all warehouses are local, and if threads wait for object stores.
@@ -31,10 +31,10 @@ Python runs one thread at a time. More of them only hinder each other unless the
 
 
 def iceberg_dialect(
-    warehouses: Warehouses, gate: Gate | None, writer: Writer, most_waiting: int
+    warehouses: Warehouses, gate: Gate | None, threads: Threads, most_waiting: int
 ) -> Dialect:
     """Returns the dialect over these warehouses. At most `most_waiting` reads wait."""
-    services = _services(warehouses, gate, writer)
+    services = _services(warehouses, gate, threads)
 
     def call(exchange: Exchange, match: Match, catalog: Catalog, body: bytes) -> Call:
         return IcebergCall(exchange, match, catalog, body, services)
@@ -62,7 +62,7 @@ def variant(headers: Headers) -> Hashable:
     return takes_gzip(headers), tuple(conditions)
 
 
-def _services(warehouses: Warehouses, gate: Gate | None, writer: Writer) -> Services:
+def _services(warehouses: Warehouses, gate: Gate | None, threads: Threads) -> Services:
     files = {warehouse.name: MetadataFiles(warehouse) for warehouse in warehouses.all}
 
     def files_of(warehouse: Warehouse) -> MetadataFiles:
@@ -71,7 +71,8 @@ def _services(warehouses: Warehouses, gate: Gate | None, writer: Writer) -> Serv
     return Services(
         warehouses,
         files_of,
-        writer,
+        threads.writer,
+        threads.bodies.files,
         Issuer(warehouses.secret),
         Delegation(warehouses),
         Idempotency(),

@@ -8,7 +8,7 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, in_state
-from nessie_cli.iceberg.warehouses.metadata_text import Head, head_of, parsed
+from nessie_cli.iceberg.warehouses.metadata_text import Head, head_of
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.iceberg.answers import answer_with, encoded
@@ -37,7 +37,8 @@ def table_answer(
     body = bodies.find(cache_key)
     if body is None:
         text = session.text(content.metadata_location)
-        metadata = _table_text(text, head_of(text, content.metadata_location), content, snapshots)
+        head = head_of(text, content.metadata_location)
+        metadata = _table_text(session, text, head, content, snapshots)
         body = _loaded(metadata, content, for_client(session, FileAccess()))
         bodies.keep(cache_key, body)
     return answer_with(body, (b"etag", etag(digest, None)))
@@ -50,19 +51,21 @@ def _with_access(
     text = session.text(content.metadata_location)
     head = head_of(text, content.metadata_location)
     access = session.access_to(key, content, _location_in(head))
-    metadata = _table_text(text, head, content, snapshots)
+    metadata = _table_text(session, text, head, content, snapshots)
     body = _loaded(metadata, content, for_client(session, access))
     return answer_with(body, (b"etag", etag(digest, access.expires)))
 
 
-def _table_text(text: bytes, head: Head, content: IcebergTable, snapshots: str) -> bytes:
+def _table_text(
+    session: Session, text: bytes, head: Head, content: IcebergTable, snapshots: str
+) -> bytes:
     """Returns the text of the metadata of a table in the state that its content names.
 
     It is that of the file if the file has this state, which is not parsed then.
     """
     if snapshots == ALL and _is_in_state(head, content):
         return text
-    document = dict(in_state(parsed(text, content.metadata_location), content))
+    document = dict(in_state(session.parsed(text, content.metadata_location), content))
     return encode(_with_refs_only(document) if snapshots == REFS else document)
 
 

@@ -50,7 +50,7 @@ from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.requests import Submission
 from nessie_cli.server.auth.access import CallerAccess, Catalog
 from nessie_cli.server.auth.gate import Gate
-from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.http.messages import LARGE, Reply
 from nessie_cli.server.iceberg import idempotency
 from nessie_cli.server.iceberg.delegation import Delegation, FileAccess, Table
 from nessie_cli.server.iceberg.errors import NoSuchFile
@@ -66,12 +66,18 @@ from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.commit_meta import merged_with_headers
 from nessie_cli.server.pipeline.exchange import Exchange
 from nessie_cli.server.pipeline.table import WRITES_FILES, Match
+from nessie_cli.server.runtime.large_files import LargeFiles
 from nessie_cli.server.runtime.writer import Write, Writer
 
 MOST_TRIES = 20
 """How often a change is computed again after lost races."""
 MOST_METADATA = 2 * MAX_BYTES
 """The most bytes of all metadata files that a request reads to make a change."""
+_LONG_BODY = 1 << 14
+"""The bytes of a body from which one request at a time computes with it.
+
+Python runs one thread at a time: many would share the time of every other request, too.
+"""
 _APPLICATION = {"application-type": ("iceberg",)}
 """A property of each commit, as Iceberg's own catalogs for Nessie write it."""
 _DIGEST = 16
@@ -85,6 +91,7 @@ class Services(NamedTuple):
     warehouses: Warehouses
     files: Callable[[Warehouse], MetadataFiles]
     writer: Writer
+    large_files: LargeFiles
     issuer: Issuer
     delegation: Delegation
     idempotency: idempotency.Idempotency
@@ -146,7 +153,10 @@ class IcebergCall(Call):
     def answer(self, handler: Callable[[Session], Reply]) -> Reply:
         """Returns the answer of a handler. A write under an idempotency key happens once."""
         session = Session(self, self._catalog, self.services)
-        return session.once(partial(handler, session)) if self.writes else handler(session)
+        try:
+            return session.once(partial(handler, session)) if self.writes else handler(session)
+        finally:
+            session.end_turn()
 
     @cached_property
     def request_id(self) -> str | None:
@@ -178,6 +188,7 @@ class Session:
         self._catalog = catalog
         self._written: dict[str, bytes] = {}
         self._read_bytes = 0
+        self._has_turn = False
 
     # -- the names in the request ------------------------------------------------------------------
 
@@ -220,7 +231,11 @@ class Session:
         return ", ".join(self.call.headers(name)) or None
 
     def body(self, where: str) -> Document:
-        """Returns the body. Raises `InvalidInput` if it is not a JSON object."""
+        """Returns the body, in the turn of this request if it takes long to compute with.
+
+        Raises `InvalidInput` if it is not a JSON object.
+        """
+        self._begin_turn(len(self.call.sent), _LONG_BODY)
         found = self.call.json()
         if not isinstance(found, dict):
             raise InvalidInput(f"{where}: must be a JSON object")
@@ -288,7 +303,28 @@ class Session:
 
     def read(self, location: str, *, committed: bool = True) -> Document:
         """Returns the document of a metadata file; see `text`."""
-        return parsed(self.text(location, committed=committed), location)
+        return self.parsed(self.text(location, committed=committed), location)
+
+    def parsed(self, text: bytes, location: str) -> Document:
+        """Returns the document of a metadata file.
+
+        A large one is parsed in the turn of this request. Raises `InvalidInput`, and `Unavailable`
+        if too many wait.
+        """
+        self._begin_turn(len(text), LARGE)
+        return parsed(text, location)
+
+    def _begin_turn(self, size: int, least: int) -> None:
+        """Waits for the turn of this request if it computes with `least` bytes or more."""
+        if size >= least and not self._has_turn:
+            self.services.large_files.begin(size)
+            self._has_turn = True
+
+    def end_turn(self) -> None:
+        """Lets others read large metadata files: this request needs no document any more."""
+        if self._has_turn:
+            self._has_turn = False
+            self.services.large_files.end()
 
     # -- access to files ---------------------------------------------------------------------------
 
@@ -387,7 +423,11 @@ class Session:
             state = self.state()
             self._check_writable(state.reference)
             self._read_bytes = 0
-            proposal = make(state)
+            try:
+                self._begin_turn(len(self.call.sent), _LONG_BODY)
+                proposal = make(state)
+            finally:
+                self.end_turn()
             if not proposal.operations:
                 return Changed(state, state)
             change = self._commit_of(state, proposal)

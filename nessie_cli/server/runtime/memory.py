@@ -14,6 +14,9 @@ from functools import cache
 YOUNG = 5_000
 """The number of new objects after which they are searched for garbage."""
 _OLDER, _NEVER = 5, 1 << 30
+_OLDEST = 2
+_CHEAP = 100_000
+"""The number of objects that are searched in some tens of milliseconds."""
 
 
 def collect_rarely() -> None:
@@ -27,12 +30,21 @@ def set_aside() -> None:
         gc.freeze()
 
 
-def give_back() -> None:
+def is_cheap() -> bool:
+    """Returns whether few objects would be searched for garbage.
+
+    An answer that is still being sent may have a million, which were made for a large request.
+    """
+    return len(gc.get_objects(generation=_OLDEST)) < _CHEAP
+
+
+def give_back(*, collect: bool = True) -> None:
     """Collects the garbage of what was not set aside, and returns freed memory to the system.
 
     Only some C libraries can return memory; it takes some milliseconds.
     """
-    gc.collect()
+    if collect:
+        gc.collect()
     gc.unfreeze()
     trim = _trim()
     if trim is not None:

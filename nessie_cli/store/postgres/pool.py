@@ -6,6 +6,7 @@ reports a timeout instead of the reason.
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import threading
@@ -73,20 +74,26 @@ class Pool:
         self._gave_up = False
         self._close_idle = weakref.finalize(self, _close_all, self._idle, os.getpid())
 
-    def connect(self) -> Connection:
-        """Opens a connection, which the caller closes; raises `StoreUnavailable`."""
+    def connect(self, until: float | None = None) -> Connection:
+        """Opens a connection, which the caller closes; raises `StoreUnavailable`.
+
+        It fails if it is not open `until` a time of the monotonic clock.
+        """
         if self.closed:
             raise self._closed_error()
-        url = self.location.url
+        url, options = self.location.url, dict(self.location.connection)
+        if until is not None:
+            limit = self._limit(until)
+            options["connect_timeout"] = _connect_timeout(options["connect_timeout"], limit)
         try:
             connection = Connection.connect(
-                **self.location.connection,  # type: ignore[arg-type]
+                **options,  # type: ignore[arg-type]
                 autocommit=True,
                 client_encoding="UTF8",
             )
         except (psycopg.Error, OSError) as error:
             raise failure(url, error) from error
-        connection.longest_wait = self.patience
+        connection.longest_wait = self._limit(until)
         try:
             register(connection)
             limits = [f"{int(self.patience * x * 1000)}ms" for x in (_LOCK_SHARE, _IDLE_SHARE)]
@@ -105,16 +112,19 @@ class Pool:
         return connection
 
     @contextmanager
-    def connection(self, *, writing: bool = False, bounded: bool = True) -> Iterator[Connection]:
+    def connection(
+        self, *, writing: bool = False, bounded: bool = True, until: float | None = None
+    ) -> Iterator[Connection]:
         """Lends a connection that is in no transaction.
 
-        Unless `bounded`, its statements may take as long as they need.
+        Unless `bounded`, its statements may take as long as they need. All waits together end
+        `until` a time of the monotonic clock, if it is given.
         """
-        self._enter(writing)
+        self._enter(writing, until)
         process, connection = os.getpid(), None
         try:
-            connection = self._take()
-            connection.longest_wait = self.patience if bounded else None
+            connection = self._take(until)
+            connection.longest_wait = self._limit(until) if bounded else None
             yield connection
         finally:
             if os.getpid() == process:
@@ -136,10 +146,16 @@ class Pool:
             else:
                 _inherited.append(connection)
 
-    def _enter(self, writing: bool) -> None:
+    def _limit(self, until: float | None) -> float:
+        """Returns the seconds that a wait may take."""
+        return (
+            self.patience if until is None else min(self.patience, max(0, until - time.monotonic()))
+        )
+
+    def _enter(self, writing: bool, until: float | None) -> None:
         with self._changed:
             free = self._changed.wait_for(
-                lambda: self.closed or self._has_room(writing), self.patience
+                lambda: self.closed or self._has_room(writing), self._limit(until)
             )
             if self.closed:
                 raise self._closed_error()
@@ -156,12 +172,12 @@ class Pool:
             return False
         return self._busy < self.location.pool_size
 
-    def _take(self) -> Connection:
+    def _take(self, until: float | None = None) -> Connection:
         while True:
             with self._changed:
                 connection = self._idle.pop() if self._idle else None
             if connection is None:
-                return self.connect()
+                return self.connect(until)
             if is_usable(connection):
                 return connection
             connection.close()
@@ -215,6 +231,14 @@ class Pool:
         self._close_idle.detach()
         _inherited.extend(self._idle)
         self._reset()
+
+
+def _connect_timeout(given: str, limit: float) -> str:
+    """Returns a timeout of libpq in seconds within a limit. 0 and less stand for none."""
+    if not given.removeprefix("-").isdecimal():
+        return given
+    most = max(1, math.ceil(limit))
+    return given if 0 < int(given) <= most else str(most)
 
 
 def is_usable(connection: Connection) -> bool:

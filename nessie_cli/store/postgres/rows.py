@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, LiteralString
 
-from nessie_cli.errors import DamagedObject
-from nessie_cli.store.codec import pack, unpack
+from nessie_cli.store.codec import pack
 from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.records import PackedObject, StoredObject
 from nessie_cli.store.rows import Row
@@ -69,18 +68,6 @@ def put_values(now: int, objects: Iterable[PackedObject]) -> tuple[Any, ...]:
 def columns(types: Types, rows: Sequence[Row]) -> list[Texts | Blobs | Numbers]:
     """Returns rows, of which there is at least one, as parameters: a list for each column."""
     return [type_(column) for type_, column in zip(types, zip(*rows, strict=True), strict=True)]
-
-
-def unpack_objects(url: str, rows: Iterable[tuple[bytes, int, bytes]]) -> dict[bytes, bytes]:
-    """Returns the bytes of objects; raises `DamagedObject`."""
-    found = {}
-    for id_, kind, blob in rows:
-        try:
-            found[id_] = unpack(id_, kind, blob)
-        except ValueError as error:
-            text = f"store {url}: object {id_.hex()} is damaged: {error}"
-            raise DamagedObject(text, id_.hex()) from None
-    return found
 
 
 def is_storable(*texts: str) -> bool:

@@ -22,7 +22,7 @@ from nessie_cli.store.postgres.location import Location, parse_location
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
 from nessie_cli.store.postgres.parameters import Blobs, Texts
 from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
-from nessie_cli.store.postgres.rows import PUT, is_storable, packed, put_values, unpack_objects
+from nessie_cli.store.postgres.rows import PUT, is_storable, packed, put_values
 from nessie_cli.store.postgres.schema import check_schema, create_schema
 from nessie_cli.store.prefixes import after_prefix, hex_range
 from nessie_cli.store.records import (
@@ -44,6 +44,8 @@ from nessie_cli.store.rows import (
     DamagedRow,
     Row,
     object_of,
+    objects_of,
+    read_ahead_of,
     reference_of,
     reflog_row_of,
     request_of,
@@ -60,6 +62,7 @@ _BATCH_BYTES = 16 << 20
 _LARGE = 16 << 20  # bytes of objects that one call of `commit` sends together with its writes
 _SCAN = 500  # rows per statement of a scan
 _LAST = 2**63 - 1
+_FIRST_SHARE = 2 / 3  # of the patience: how long a read waits on its first connection
 
 _GET = "SELECT id, kind, data FROM objects WHERE id = ANY (%s)"
 _BEFORE = """SELECT id, kind, data FROM objects
@@ -163,13 +166,11 @@ class PostgresStore:
         """See `View`."""
         if not ids:
             return {}
-        return unpack_objects(self._url, self._rows(_GET, (Blobs(ids),)))
+        return objects_of(self._url, self._rows(_GET, (Blobs(ids),)))
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
         """See `View`."""
-        # `get` raises the error if a damaged object is needed.
-        near = map(object_of, self._rows(_BEFORE, (kind, id_, limit + 1)))
-        return {one.id: one.data for one in near if isinstance(one, StoredObject)}
+        return read_ahead_of(self._rows(_BEFORE, (kind, id_, limit + 1)))
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """See `View`. Costs the objects of any kind with this prefix."""
@@ -344,10 +345,14 @@ class PostgresStore:
     # -- statements --
 
     def _rows(self, query: LiteralString, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Returns the rows of a reading statement, asked again if the connection breaks."""
-        again = True
+        """Returns the rows of a reading statement, asked again if the connection breaks.
+
+        A server may be silent on one connection only, so the first attempt leaves time for another.
+        """
+        begin, again = time.monotonic(), True
         while True:
-            with self._pool.connection() as connection:
+            until = begin + self._pool.patience * (_FIRST_SHARE if again else 1)
+            with self._pool.connection(until=until) as connection:
                 try:
                     return connection.execute(query, values, binary=True).fetchall()
                 except psycopg.Error as error:

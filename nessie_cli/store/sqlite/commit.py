@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import apsw
 
-from nessie_cli.errors import InvalidInput
 from nessie_cli.store.chain import chain_of_setting, log_rows
 from nessie_cli.store.codec import pack
 from nessie_cli.store.decision import Decision, Needs
@@ -27,9 +26,6 @@ REFRESH_AFTER = 3600
 
 So most writes of existing objects change no page. The grace period of a sweep must be longer.
 """
-
-LONGEST_OBJECT = 64 << 20
-"""The most bytes of a packed object."""
 
 ObjectRow = tuple[bytes, int, int, bytes]
 """Id, kind, time of the last write in seconds since 1970, packed bytes."""
@@ -76,12 +72,7 @@ def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
 
     Raises `InvalidInput` for an object that is too large for a store.
     """
-    rows = [(one.id, one.kind, now, pack(one.id, one.kind, one.data)) for one in objects]
-    if any(len(blob) > LONGEST_OBJECT for *_, blob in rows):
-        raise InvalidInput(
-            f"a content or commit takes more than {LONGEST_OBJECT >> 20} MiB, the limit of a store"
-        )
-    return rows
+    return [(one.id, one.kind, now, pack(one.id, one.kind, one.data)) for one in objects]
 
 
 def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[StoredObject]) -> None:

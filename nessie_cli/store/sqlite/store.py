@@ -23,7 +23,6 @@ import apsw
 
 from nessie_cli.errors import DamagedObject, NessieError, OutcomeUnknown, StoreUnavailable
 from nessie_cli.store.base import LEASE, Dump
-from nessie_cli.store.codec import unpack
 from nessie_cli.store.decision import DONE, Needs
 from nessie_cli.store.prefixes import after_prefix, hex_range
 from nessie_cli.store.records import (
@@ -48,6 +47,8 @@ from nessie_cli.store.rows import (
     check_order,
     index_row_of,
     object_of,
+    objects_of,
+    read_ahead_of,
     reference_of,
     reflog_row_of,
     request_of,
@@ -163,15 +164,7 @@ class SQLiteStore:
             rows = self._rows(_GET_MANY, (apsw.carray(tuple(ids)),))
         else:
             rows = [(id_, *row) for id_ in ids for row in self._rows(_GET, (id_,))]
-        found = {}
-        for id_, kind, blob in rows:
-            try:
-                found[id_] = unpack(id_, kind, blob)
-            except (ValueError, TypeError, OverflowError) as error:
-                raise DamagedObject(
-                    f"store {self._path}: object {id_.hex()} is damaged: {error}", id_.hex()
-                ) from None
-        return found
+        return objects_of(self._path, rows)
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
         """See `View`. Takes half the time of `get` if every fifth row is of this kind."""
@@ -180,7 +173,7 @@ class SQLiteStore:
         except (DamagedObject, StoreUnavailable):
             # This is a read-ahead: `get` raises the error if the objects are needed.
             return {}
-        return {one.id: one.data for one in map(object_of, rows) if isinstance(one, StoredObject)}
+        return read_ahead_of(rows)
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
         """See `View`. Reads the ids of all objects with this prefix."""
