@@ -7,7 +7,7 @@ and names the place. The command line adds hints that name commands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 
@@ -38,13 +38,22 @@ class Resolution(NamedTuple):
     effect: str = ""
 
 
-Resolutions = Callable[[Any], Sequence[Resolution]]
-"""Returns the command lines that resolve a `model.Conflict`."""
+class WaysOut:
+    """The command lines that resolve the conflicts of an error. The base class has none."""
 
+    source = ""
+    """The name of theirs; a revert and a batch have none."""
+    one_by_one = ""
+    """The command that asks about one conflict after the other."""
 
-def no_resolutions(_: Any) -> Sequence[Resolution]:
-    """Returns no command line."""
-    return ()
+    def of(self, conflict: Any) -> Sequence[Resolution]:
+        """Returns the command lines that resolve one `model.Conflict`."""
+        del conflict
+        return ()
+
+    def together(self) -> Sequence[Resolution]:
+        """Returns the command lines that resolve all conflicts in one way."""
+        return ()
 
 
 # -- correct the input -----------------------------------------------------------------------------
@@ -173,9 +182,8 @@ class ReferenceConflict(NessieError):
     the three states are base, ours and theirs, as in a merge, transplant or revert; otherwise they
     are expected, current and proposed.
 
-    The command line sets `resolutions`, `resolver` (the command that resolves one conflict after
-    the other), `source` (the name of their side), and `left` (the keys that the user was asked
-    about and did not decide).
+    The command line sets `ways_out`, and `left` (the keys that the user was asked about and did not
+    decide).
     """
 
     code = "REFERENCE_CONFLICT"
@@ -197,9 +205,7 @@ class ReferenceConflict(NessieError):
         self.reference = reference
         self.head = head
         self.expected_hash = expected_hash
-        self.resolutions: Resolutions = no_resolutions
-        self.resolver = ""
-        self.source = ""
+        self.ways_out = WaysOut()
         self.left: Sequence[Any] = ()
 
 

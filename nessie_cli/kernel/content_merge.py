@@ -143,6 +143,11 @@ class ContentMerge:
         self.unused.append(of_all)
         return of_commit
 
+    @property
+    def decided(self) -> Collection[ContentStates]:
+        """The contents about which the caller decided."""
+        return self._given.keys()
+
     def given(self, states: ContentStates) -> Choice | None:
         """Returns the decision about a content."""
         return self._given.get(states)

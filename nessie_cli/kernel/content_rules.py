@@ -93,6 +93,9 @@ class ContentRules:
             edits=merge.edits(),
             details=dict(sorted(dict(_details(merge, changes, conflicts, sides)).items())),
             if_source_wins=merge.edits_if_theirs_win(),
+            decided=frozenset(
+                position.key for states in merge.decided for position in states if position
+            ),
             used=frozenset(used),
         )
 

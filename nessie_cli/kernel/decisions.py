@@ -64,8 +64,9 @@ class Outcome(Struct):
 
     `removed` contains the records of the merge base for keys that the source deleted.
     `if_source_wins` are the edits if the source wins every conflict; None if they follow from the
-    details. `used` are the positions of those decisions of the caller that had a change to decide,
-    and `resolved` of those whose content is written.
+    details. `decided` are the keys, in all three states, of contents that the caller decided.
+    `used` are the positions of those decisions of the caller that had a change to decide, and
+    `resolved` of those whose content is written.
     """
 
     edits: dict[bytes, bytes | None] = {}
@@ -73,6 +74,7 @@ class Outcome(Struct):
     namespace_conflicts: list[KeyConflict] = []
     removed: dict[bytes, bytes] = {}
     if_source_wins: Mapping[bytes, bytes | None] | None = None
+    decided: frozenset[bytes] = frozenset()
     used: frozenset[int] = frozenset()
     resolved: frozenset[int] = frozenset()
 
@@ -88,7 +90,7 @@ class Outcome(Struct):
             key
             for key, detail in self.details.items()
             if detail.conflict or detail.behavior is not MergeBehavior.NORMAL or detail.is_resolved
-        }
+        } | self.decided
 
     def edits_if_source_wins(self) -> dict[bytes, bytes | None]:
         """Returns the edits if the source wins every conflict.

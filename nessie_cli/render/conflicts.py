@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from nessie_cli.errors import Resolution
+from nessie_cli.errors import Resolution, WaysOut
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, Rename
 from nessie_cli.render.fields import TYPE, Difference, differences
 from nessie_cli.render.spans import Line, Span, trimmed
@@ -73,28 +73,25 @@ def _no_figures(_: Conflict) -> Sequence[Mapping[str, str]]:
     return ()
 
 
-def _no_commands(_: Conflict) -> Sequence[Resolution]:
-    return ()
-
-
 class ConflictReport(NamedTuple):
-    """Conflicts, and the names of their sides.
-
-    `resolutions` returns the command lines that resolve one conflict. `resolver` is the command
-    that resolves one conflict after the other.
-    """
+    """Conflicts, the names of their sides, and the command lines that resolve them."""
 
     conflicts: Sequence[Conflict]
     sides: Sides
     figures: Figures = _no_figures
-    resolutions: Callable[[Conflict], Sequence[Resolution]] = _no_commands
-    resolver: str = ""
+    ways_out: WaysOut = WaysOut()
 
 
 def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
-    """Yields one block for each conflict, with an empty line between two blocks."""
+    """Yields one block for each conflict, with an empty line between two blocks.
+
+    Of several conflicts, a line each comes first, and command lines for all of them come last.
+    """
+    several, ways_out = len(report.conflicts) > 1, report.ways_out
+    if several:
+        yield from _list(report, terminal)
     for number, conflict in enumerate(report.conflicts):
-        if number:
+        if number or several:
             yield []
         yield from _headline(conflict, report.sides, terminal)
         yield from _comparison(conflict, report, terminal)
@@ -106,9 +103,24 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
             for line, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=room)):
                 label = "" if line else "changed by"
                 yield trimmed(_row(label, *spans))
-        yield from _resolve_lines(
-            report.resolutions(conflict), report.resolver if conflict.key else ""
-        )
+        alone = ways_out.one_by_one if conflict.key and not several else ""
+        yield from _resolve_lines(ways_out.of(conflict), alone)
+    if several and (lines := list(_resolve_lines(ways_out.together(), ways_out.one_by_one))):
+        yield []
+        yield [Span("all conflicts", "label")]
+        yield from lines
+
+
+def _list(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
+    """Yields a line for each conflict: its key, and what both sides did."""
+    keys = [visible(str(conflict.key)) if conflict.key else "" for conflict in report.conflicts]
+    widest = min(max(map(cells, keys)), terminal.width // 2)
+    for key, conflict in zip(keys, report.conflicts, strict=True):
+        sentence = _sentence(conflict, report.sides) or visible(conflict.message)
+        text = sentence.removeprefix(key).removeprefix(" was ").strip()
+        room = max(terminal.width - len(_INDENT) - max(widest, cells(key)) - _GAP, _LEAST)
+        head = Span(pad(key, widest + _GAP if text else 0), "key")
+        yield trimmed([Span(_INDENT), head, Span(shorten_end(text, room))])
 
 
 def _row(label: str, *spans: Span) -> Line:

@@ -205,6 +205,7 @@ class CommitReplay:
             if detail.conflict or not (earlier and earlier.conflict):
                 self.total.details[key] = detail if alone else _named_by_id(detail)
         self.total.namespace_conflicts = outcome.namespace_conflicts
+        self.total.decided |= outcome.decided
         self.total.used |= outcome.used
         self.total.resolved |= outcome.resolved
 

@@ -57,30 +57,34 @@ class _Part(Counts):
 
 
 def _audited(repository: Repository, part: KeyPart) -> Iterator[Audited]:
-    return (found for _, found in audits(repository, part))
+    return (content_audit for _, content_audit in audits(repository, part))
 
 
-def _summed(found: Iterable[Audited]) -> Iterator[_Part]:
+def _summed(content_audits: Iterable[Audited]) -> Iterator[_Part]:
     part = _Part()
-    for item in found:
-        part.add(item)
-        part.wrong += bool(item.findings)
-        part.uuids += item.uuid is not None
+    for content_audit in content_audits:
+        part.add(content_audit)
+        part.wrong += bool(content_audit.findings)
+        part.uuids += content_audit.uuid is not None
     yield part
 
 
-def _findings(found: Iterable[Audited]) -> list[Finding]:
-    return [finding for item in found for finding in item.findings]
+def _findings(content_audits: Iterable[Audited]) -> list[Finding]:
+    return [finding for content_audit in content_audits for finding in content_audit.findings]
 
 
 def _shared(checked: RDD[Audited]) -> Iterator[Finding]:
     holders = checked.flatMap(_held).groupByKey().mapValues(sorted).filter(_several)
-    for uuid, found in holders.collect():
-        yield from shared_uuid(uuid, found)
+    for uuid, users in holders.collect():
+        yield from shared_uuid(uuid, users)
 
 
-def _held(found: Audited) -> list[tuple[str, Holder]]:
-    return [] if found.uuid is None else [(found.uuid, (found.key, found.content_id))]
+def _held(content_audit: Audited) -> list[tuple[str, Holder]]:
+    return (
+        []
+        if content_audit.uuid is None
+        else [(content_audit.uuid, (content_audit.key, content_audit.content_id))]
+    )
 
 
 def _several(held: tuple[str, list[Holder]]) -> bool:

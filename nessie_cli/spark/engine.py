@@ -70,12 +70,12 @@ def _our_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        found = failure_of(error)
-        if found is None:
+        cause = failure_of(error)
+        if cause is None:
             raise NessieError(f"Spark failed: {_line_of(error)}") from error
         # The marker of our errors in Spark's text is not a part of the message.
-        found.message = found.message.removeprefix("nessie: ")
-        raise found from error
+        cause.message = cause.message.removeprefix("nessie: ")
+        raise cause from error
 
 
 def _line_of(error: BaseException) -> str:

@@ -21,7 +21,7 @@ _MOST_CONFLICTS = 5
 """How many conflicts a line names."""
 
 
-class Refused(Exception):
+class TaskError(Exception):
     """One of our errors inside a process of Spark. Its text is the whole line."""
 
     def __init__(self, where: str, error: NessieError) -> None:
@@ -64,20 +64,20 @@ def at(where: str) -> Iterator[None]:
     try:
         yield
     except NessieError as error:
-        raise Refused(where, error) from None
+        raise TaskError(where, error) from None
 
 
 def _by_code() -> Mapping[str, type[NessieError]]:
     """Returns the most general error class of each code that takes only a message."""
-    found: dict[str, type[NessieError]] = {}
-    for item in vars(errors).values():
+    classes: dict[str, type[NessieError]] = {}
+    for value in vars(errors).values():
         if (
-            isinstance(item, type)
-            and issubclass(item, NessieError)
-            and item.__init__ in (NessieError.__init__, errors.NotFound.__init__)
+            isinstance(value, type)
+            and issubclass(value, NessieError)
+            and value.__init__ in (NessieError.__init__, errors.NotFound.__init__)
         ):
-            found.setdefault(item.code, item)
-    return found
+            classes.setdefault(value.code, value)
+    return classes
 
 
 class SparkFailure(NessieError):
@@ -95,10 +95,10 @@ def failure_of(error: BaseException) -> NessieError | None:
     Attributes of the error, such as the conflicts of a commit, are lost. The table `conflicts` and
     a dry run in Python have them.
     """
-    found = re.findall(_LINE, str(error), re.MULTILINE)
-    if not found:
+    lines = re.findall(_LINE, str(error), re.MULTILINE)
+    if not lines:
         return None
-    message, code = found[-1]
+    message, code = lines[-1]
     kind = _by_code().get(code)
     return kind(f"nessie: {message}") if kind else SparkFailure(f"nessie: {message}", code)
 
@@ -113,14 +113,14 @@ def nessie_errors() -> Iterator[None]:
     try:
         yield
     except Exception as error:
-        found = failure_of(error)
-        if found is None:
+        cause = failure_of(error)
+        if cause is None:
             raise
-        raise found from error
+        raise cause from error
 
 
-def unknown(what: str, given: str, known: Any) -> errors.InvalidInput:
+def unknown(what: str, given: str, names: Any) -> errors.InvalidInput:
     """Returns the error for an unknown word."""
     return errors.InvalidInput(
-        f"{what} {given!r} is unknown", hint=f"there are {', '.join(sorted(known))}"
+        f"{what} {given!r} is unknown", hint=f"there are {', '.join(sorted(names))}"
     )

@@ -15,7 +15,7 @@ from nessie_cli.model import Entry, IcebergTable
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.columns import LONG, TEXT, column, key_values
 from nessie_cli.spark.keys import ENTRIES_SCHEMA, NARROWED, STATE, KeyPart, entries_of, plan_keys
-from nessie_cli.spark.table import Row, Table, pin_heads
+from nessie_cli.spark.table import Row, SourceTable, pin_heads
 from nessie_cli.workspace.environment import of_s3
 
 _FINDING = StructType(
@@ -89,12 +89,12 @@ def measured(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, Siz
 
 
 def _audit_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
-    for entry, found in audits(repository, part):
+    for entry, content_audit in audits(repository, part):
         findings = [
-            {"kind": item.kind.value, "where": item.where, "message": item.message}
-            for item in found.findings
+            {"kind": finding.kind.value, "where": finding.where, "message": finding.message}
+            for finding in content_audit.findings
         ]
-        yield (*_entry(part, entry), found.uuid, found.files, findings)
+        yield (*_entry(part, entry), content_audit.uuid, content_audit.files, findings)
 
 
 def _size_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
@@ -113,5 +113,5 @@ def _entry(part: KeyPart, entry: Entry) -> Row:
     )
 
 
-AUDIT = Table("audit", STATE, AUDIT_SCHEMA, NARROWED, pin_heads, plan_keys, _audit_rows)
-SIZES = Table("sizes", STATE, SIZES_SCHEMA, NARROWED, pin_heads, plan_keys, _size_rows)
+AUDIT = SourceTable("audit", STATE, AUDIT_SCHEMA, NARROWED, pin_heads, plan_keys, _audit_rows)
+SIZES = SourceTable("sizes", STATE, SIZES_SCHEMA, NARROWED, pin_heads, plan_keys, _size_rows)

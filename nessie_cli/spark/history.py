@@ -24,8 +24,8 @@ from nessie_cli.spark.columns import (
     key_values,
 )
 from nessie_cli.spark.options import ReadOptions
-from nessie_cli.spark.pushdown import EVERYTHING, Kind, PushedFilters
-from nessie_cli.spark.table import Pinned, Row, Table, in_prefix, pin_heads
+from nessie_cli.spark.pushdown import EVERYTHING, ColumnKind, PushedFilters
+from nessie_cli.spark.table import PinnedState, Row, SourceTable, in_prefix, pin_heads
 
 _REFERENCE = column(
     "reference",
@@ -83,10 +83,10 @@ class HistoryPart(Struct, frozen=True):
 
 
 def _plan_log(
-    repository: Repository, options: ReadOptions, pinned: Pinned, wanted: PushedFilters
+    repository: Repository, options: ReadOptions, pinned: PinnedState, filters: PushedFilters
 ) -> list[HistoryPart]:
-    found, hidden = _within(repository, pinned, wanted)
-    return plan_segments(repository, options, found, hidden, wanted)
+    heads, hidden = _within(repository, pinned, filters)
+    return plan_segments(repository, options, heads, hidden, filters)
 
 
 def plan_segments(
@@ -94,12 +94,12 @@ def plan_segments(
     options: ReadOptions,
     heads: Sequence[Reference],
     hidden: Sequence[str],
-    wanted: PushedFilters = EVERYTHING,
+    filters: PushedFilters = EVERYTHING,
 ) -> list[HistoryPart]:
     """Returns the segments of the heads without the commits of the hidden ones."""
     plan = []
     for chain in chains(repository, heads, hidden):
-        if wanted.wants(chain.reference or ""):
+        if filters.matches(chain.reference or ""):
             plan += [
                 HistoryPart(segment, options.key_prefix)
                 for segment in segments(repository, chain, options.rows)
@@ -108,15 +108,15 @@ def plan_segments(
 
 
 def _plan_operations(
-    repository: Repository, options: ReadOptions, pinned: Pinned, wanted: PushedFilters
+    repository: Repository, options: ReadOptions, pinned: PinnedState, filters: PushedFilters
 ) -> list[HistoryPart]:
-    found, hidden = _within(repository, pinned, wanted)
-    if wanted.keys is None:
-        return plan_segments(repository, options, found, hidden, wanted)
-    keys = tuple(sorted(key for key in wanted.keys if in_prefix(key, options.key_prefix)))
+    heads, hidden = _within(repository, pinned, filters)
+    if filters.keys is None:
+        return plan_segments(repository, options, heads, hidden, filters)
+    keys = tuple(sorted(key for key in filters.keys if in_prefix(key, options.key_prefix)))
     plan = []
-    for chain in chains(repository, found, hidden) if keys else ():
-        if wanted.wants(chain.reference or ""):
+    for chain in chains(repository, heads, hidden) if keys else ():
+        if filters.matches(chain.reference or ""):
             floor = (
                 None
                 if chain.floor == NO_ANCESTOR
@@ -131,19 +131,19 @@ def _plan_operations(
 
 
 def _within(
-    repository: Repository, pinned: Pinned, wanted: PushedFilters
+    repository: Repository, pinned: PinnedState, filters: PushedFilters
 ) -> tuple[list[Reference], list[str]]:
     """Returns the heads and hidden hashes within the bounds of the commit time.
 
     Commit times increase along first parents.
     """
-    found = list(pinned.heads)
-    if wanted.until is not None:
-        found = [_then(repository, head, wanted.until) for head in found]
+    heads = list(pinned.heads)
+    if filters.until is not None:
+        heads = [_then(repository, head, filters.until) for head in heads]
     hidden = [pinned.since] if pinned.since else []
-    if wanted.after is not None:
-        hidden += [_then(repository, head, wanted.after).hash for head in found]
-    return found, hidden
+    if filters.after is not None:
+        hidden += [_then(repository, head, filters.after).hash for head in heads]
+    return heads, hidden
 
 
 def _then(repository: Repository, head: Reference, time: datetime) -> Reference:
@@ -182,7 +182,11 @@ def _operation_rows(repository: Repository, part: HistoryPart) -> Iterator[Row]:
             yield from _rows_of(
                 part,
                 entry,
-                [found for found in entry.operations or () if in_prefix(found.key, part.prefix)],
+                [
+                    operation
+                    for operation in entry.operations or ()
+                    if in_prefix(operation.key, part.prefix)
+                ],
             )
         return
     for key in part.keys:
@@ -194,7 +198,9 @@ def _operation_rows(repository: Repository, part: HistoryPart) -> Iterator[Row]:
             ):
                 break
             yield from _rows_of(
-                part, entry, [found for found in entry.operations or () if found.key == key]
+                part,
+                entry,
+                [operation for operation in entry.operations or () if operation.key == key],
             )
 
 
@@ -213,14 +219,14 @@ def _rows_of(part: HistoryPart, entry: LogEntry, operations: Sequence[Operation]
 
 
 _RANGE = frozenset({"ref", "from", "to", "at", "maxcommitsperbatch"})
-_TIMES = {"reference": Kind.NAME, "commit_time": Kind.TIME}
+_TIMES = {"reference": ColumnKind.NAME, "commit_time": ColumnKind.TIME}
 
-LOG = Table("log", _RANGE, LOG_SCHEMA, _TIMES, pin_heads, _plan_log, _log_rows)
-OPERATIONS = Table(
+LOG = SourceTable("log", _RANGE, LOG_SCHEMA, _TIMES, pin_heads, _plan_log, _log_rows)
+OPERATIONS = SourceTable(
     "operations",
     _RANGE | {"prefix"},
     OPERATIONS_SCHEMA,
-    _TIMES | {"key": Kind.KEY},
+    _TIMES | {"key": ColumnKind.KEY},
     pin_heads,
     _plan_operations,
     _operation_rows,

@@ -14,8 +14,8 @@ from nessie_cli.model import ContentKey, DiffEntry, Entry, KeyRange
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.columns import CONTENT, KEY_COLUMNS, TEXT, column, content_row, key_values
 from nessie_cli.spark.options import ReadOptions
-from nessie_cli.spark.pushdown import Kind, PushedFilters
-from nessie_cli.spark.table import Pinned, Row, Table, in_prefix, pin_heads
+from nessie_cli.spark.pushdown import ColumnKind, PushedFilters
+from nessie_cli.spark.table import PinnedState, Row, SourceTable, in_prefix, pin_heads
 
 _PER_DIFFERENCE = 10
 """A diff skips equal subtrees, so its ranges have more keys than those of a listing."""
@@ -90,36 +90,36 @@ class KeyPart(Struct, frozen=True):
 T = TypeVar("T", Entry, DiffEntry)
 
 
-def _chosen(found: Iterable[T], part: KeyPart) -> Iterator[T]:
+def _chosen(items: Iterable[T], part: KeyPart) -> Iterator[T]:
     return (
         item
-        for item in takewhile(lambda item: in_prefix(item.key, part.prefix), found)
+        for item in takewhile(lambda item: in_prefix(item.key, part.prefix), items)
         if item.key != part.above
     )
 
 
 def plan_keys(
-    repository: Repository, options: ReadOptions, pinned: Pinned, wanted: PushedFilters
+    repository: Repository, options: ReadOptions, pinned: PinnedState, filters: PushedFilters
 ) -> list[KeyPart]:
     """Returns the key ranges of each commit."""
     plan = []
     for head in pinned.heads:
-        if wanted.wants(head.name):
+        if filters.matches(head.name):
             plan += _ranges(
                 repository,
                 options,
                 KeyPart(head.name or None, head.hash, prefix=options.key_prefix),
-                wanted,
+                filters,
             )
     return plan
 
 
 def _ranges(
-    repository: Repository, options: ReadOptions, whole: KeyPart, wanted: PushedFilters
+    repository: Repository, options: ReadOptions, whole: KeyPart, filters: PushedFilters
 ) -> list[KeyPart]:
     """Returns the given keys in parts of about equal size."""
-    if wanted.keys is not None:
-        keys = tuple(sorted(key for key in wanted.keys if in_prefix(key, whole.prefix)))
+    if filters.keys is not None:
+        keys = tuple(sorted(key for key in filters.keys if in_prefix(key, whole.prefix)))
         return [structs.replace(whole, keys=keys)] if keys else []
     most = options.rows * (_PER_DIFFERENCE if whole.since else 1)
     return whole.cut(repository.divisions(f"@{whole.hash}", most, prefix=whole.prefix) or [])
@@ -148,7 +148,7 @@ def _content_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
         yield (part.reference, part.hash, *key_values(entry.key), *values)
 
 
-def _pin_two(repository: Repository, options: ReadOptions) -> Pinned:
+def _pin_two(repository: Repository, options: ReadOptions) -> PinnedState:
     if options.since is None:
         raise InvalidInput("option 'from' is missing", hint="set it to the earlier revision")
     pinned = pin_heads(repository, options)
@@ -158,7 +158,7 @@ def _pin_two(repository: Repository, options: ReadOptions) -> Pinned:
 
 
 def _plan_diff(
-    repository: Repository, options: ReadOptions, pinned: Pinned, wanted: PushedFilters
+    repository: Repository, options: ReadOptions, pinned: PinnedState, filters: PushedFilters
 ) -> list[KeyPart]:
     (head,) = pinned.heads
     return (
@@ -168,7 +168,7 @@ def _plan_diff(
             repository,
             options,
             KeyPart(None, head.hash, pinned.since, prefix=options.key_prefix),
-            wanted,
+            filters,
         )
     )
 
@@ -189,15 +189,17 @@ def _diff_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
 
 
 STATE = frozenset({"ref", "at", "prefix"})
-NARROWED = {"reference": Kind.NAME, "key": Kind.KEY}
+NARROWED = {"reference": ColumnKind.NAME, "key": ColumnKind.KEY}
 
-ENTRIES = Table("entries", STATE, ENTRIES_SCHEMA, NARROWED, pin_heads, plan_keys, _entry_rows)
-CONTENTS = Table("contents", STATE, CONTENTS_SCHEMA, NARROWED, pin_heads, plan_keys, _content_rows)
-DIFF = Table(
+ENTRIES = SourceTable("entries", STATE, ENTRIES_SCHEMA, NARROWED, pin_heads, plan_keys, _entry_rows)
+CONTENTS = SourceTable(
+    "contents", STATE, CONTENTS_SCHEMA, NARROWED, pin_heads, plan_keys, _content_rows
+)
+DIFF = SourceTable(
     "diff",
     frozenset({"from", "to", "ref", "at", "prefix"}),
     DIFF_SCHEMA,
-    {"key": Kind.KEY},
+    {"key": ColumnKind.KEY},
     _pin_two,
     _plan_diff,
     _diff_rows,

@@ -62,7 +62,7 @@ _WHOLE = "_whole"
 """The file that marks a complete stage."""
 
 
-_FOUND = columns_of(
+_RESULTS = columns_of(
     "what",
     "path",
     "kind",
@@ -97,7 +97,7 @@ Values: TypeAlias = tuple[Any, ...]
 
 
 def _result(what: str, number: int = 0, **values: str | None) -> Values:
-    return what, *(values.get(name) for name in _FOUND.names[1:-1]), number
+    return what, *(values.get(name) for name in _RESULTS.names[1:-1]), number
 
 
 # -- mark -----------------------------------------------------------------------------------------
@@ -170,10 +170,10 @@ class _Following:
             .unionByName(manifests)
             .where(F.col("what").isin([_FILE, _LIST, _MANIFEST]))
         )
-        found = needed_files.groupBy("path").agg(
+        needed_paths = needed_files.groupBy("path").agg(
             F.min("kind").alias("kind"), F.min("content_id").alias("content_id")
         )
-        counts = {"live": write(found, found.count(), marks.live)}
+        counts = {"live": write(needed_paths, needed_paths.count(), marks.live)}
         places, findings = self._places(states.where(~F.col("live")).where(followed), tables)
         self._breakages(places, tables, lists, manifests)
         foreign_ones = [
@@ -185,7 +185,7 @@ class _Following:
 
     def _stage(
         self,
-        words: str,
+        file_kind: str,
         frame: DataFrame,
         work: Callable[[Iterable[Row]], Iterator[Values]],
         tables: DataFrame | None = None,
@@ -194,13 +194,13 @@ class _Following:
 
         `tables` are the results about the metadata files, None for the stage that reads them.
         """
-        folder = self._stages / words.replace(" ", "-")
+        folder = self._stages / file_kind.replace(" ", "-")
         if not (folder / _WHOLE).exists():
             count = frame.count()
-            self._progress(f"reading {words}", 0, count)
+            self._progress(f"reading {file_kind}", 0, count)
             tasks = max(1, min(_MOST_TASKS, -(-count // _FILES_PER_TASK)))
             done = self._spark.createDataFrame(
-                frame.repartition(tasks).rdd.mapPartitions(work), _FOUND, verifySchema=False
+                frame.repartition(tasks).rdd.mapPartitions(work), _RESULTS, verifySchema=False
             )
             done.persist(StorageLevel.MEMORY_AND_DISK)
             try:
@@ -211,8 +211,8 @@ class _Following:
                 done.unpersist()
             make_durable(folder)
             (folder / _WHOLE).touch()
-            self._progress(f"reading {words}", count, count)
-        return self._spark.read.schema(_FOUND).parquet(folder.as_uri())
+            self._progress(f"reading {file_kind}", count, count)
+        return self._spark.read.schema(_RESULTS).parquet(folder.as_uri())
 
     def _places(self, dead: DataFrame, tables: DataFrame) -> tuple[BaseLocations, list[Finding]]:
         """Returns the bases of contents, and findings about dead contents.
@@ -296,19 +296,22 @@ class _Following:
             .sort("first.number", "location")
             .collect()
         ):
-            found = row["first"]
+            first_use = row["first"]
             state = TableState(
                 row["content_id"],
-                found["key"],
+                first_use["key"],
                 "",
                 "",
                 None,
                 live=True,
-                reference=found["reference"],
+                reference=first_use["reference"],
                 commit="",
             )
             places.add_broken(
-                broken(state, BrokenFile(Fault(found["fault"]), row["location"], found["message"]))
+                broken(
+                    state,
+                    BrokenFile(Fault(first_use["fault"]), row["location"], first_use["message"]),
+                )
             )
 
 
@@ -352,17 +355,19 @@ def _state(row: Row) -> TableState:
 
 
 def _follow_state(
-    properties: Properties, wanted: Snapshots
+    properties: Properties, selection: Snapshots
 ) -> Callable[[Iterable[Row]], Iterator[Values]]:
     def work(rows: Iterable[Row]) -> Iterator[Values]:
         files = Files(properties)
         for row in rows:
-            yield from _of_state(files, _state(row), row["number"], wanted)
+            yield from _of_state(files, _state(row), row["number"], selection)
 
     return work
 
 
-def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -> Iterator[Values]:
+def _of_state(
+    files: Files, state: TableState, number: int, selection: Snapshots
+) -> Iterator[Values]:
     location = state.metadata_location
     common = {"content_id": state.content_id, "key": state.key, "reference": state.reference}
     try:
@@ -375,17 +380,17 @@ def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -
         )
         table = read_table(files, location)
         bases = bases_of(table, location)
-    except BrokenFile as found:
+    except BrokenFile as error:
         yield _result(_BASE, number, path=probable_location(location), **common)
-        yield _broken(found, number, **common)
+        yield _broken(error, number, **common)
         return
     for base in bases:
         yield _result(_BASE, number, path=base, **common)
     yield _result("SETTLED", number, path=folder_of(location), **common)
     if (missing := table.missing(state.snapshot_id, location)) is not None:
         yield _broken(missing, number, **common)
-    snapshots = table.chosen(state.snapshot_id, wanted)
-    for file in table.statistics_of(snapshots, wanted):
+    snapshots = table.chosen(state.snapshot_id, selection)
+    for file in table.statistics_of(snapshots, selection):
         yield _result(_FILE, number, path=file.path, kind=file.kind.value, **common)
     for snapshot in snapshots:
         try:
@@ -410,17 +415,17 @@ def _of_state(files: Files, state: TableState, number: int, wanted: Snapshots) -
                     location=file.location,
                     **common,
                 )
-        except BrokenFile as found:
-            yield _broken(found, number, **common)
+        except BrokenFile as error:
+            yield _broken(error, number, **common)
 
 
-def _broken(found: BrokenFile, number: int, **values: str | None) -> Values:
+def _broken(error: BrokenFile, number: int, **values: str | None) -> Values:
     return _result(
         _BROKEN,
         number,
-        location=found.location,
-        fault=found.fault.value,
-        message=found.message,
+        location=error.location,
+        fault=error.fault.value,
+        message=error.message,
         **values,
     )
 
@@ -440,8 +445,8 @@ def _follow_list(properties: Properties) -> Callable[[Iterable[Row]], Iterator[V
                         "key": row["path"],
                     }
                     yield _result(_MANIFEST, manifest.length, **values)
-            except BrokenFile as found:
-                yield _broken(found, 0, path=row["path"])
+            except BrokenFile as error:
+                yield _broken(error, 0, path=row["path"])
 
     return work
 
@@ -458,8 +463,8 @@ def _follow_manifest(properties: Properties) -> Callable[[Iterable[Row]], Iterat
                     yield _result(
                         _FILE, path=file.path, kind=file.kind.value, content_id=row["content_id"]
                     )
-            except BrokenFile as found:
-                yield _broken(found, 0, path=row["path"])
+            except BrokenFile as error:
+                yield _broken(error, 0, path=row["path"])
 
     return work
 
@@ -473,14 +478,14 @@ def _look_for(properties: Properties) -> Callable[[Iterable[Row]], Iterator[Valu
                 bases, findings = dead_places(files, [_state(state) for state in row["states"]])
             for base in bases:
                 yield _result(_BASE, number, path=base, content_id=first.content_id, key=first.key)
-            for one in findings:
+            for finding in findings:
                 values = {
-                    "content_id": one.content_id,
-                    "key": one.key,
-                    "reference": one.reference,
-                    "location": one.location,
-                    "message": one.message,
+                    "content_id": finding.content_id,
+                    "key": finding.key,
+                    "reference": finding.reference,
+                    "location": finding.location,
+                    "message": finding.message,
                 }
-                yield _result(one.kind, number, **values)
+                yield _result(finding.kind, number, **values)
 
     return work

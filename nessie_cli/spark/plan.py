@@ -72,19 +72,19 @@ def _list(
                     yield None, path, location, base, size, modified
 
     roots = spark.sparkContext.parallelize(scope.roots, max(1, len(scope.roots)))
-    found = spark.createDataFrame(roots.flatMap(below), _ROW, verifySchema=False).persist(
+    listing = spark.createDataFrame(roots.flatMap(below), _ROW, verifySchema=False).persist(
         StorageLevel.MEMORY_AND_DISK
     )
     try:
-        files = found.where("finding is null").select(*_LISTED.names)
+        files = listing.where("finding is null").select(*_LISTED.names)
         rows = write(files, files.count(), listed)
-        for row in found.where("finding is not null").sort("location").collect():
+        for row in listing.where("finding is not null").sort("location").collect():
             find(Finding(row["finding"], location=row["location"], message=row["path"]))
-        size = found.agg(F.coalesce(F.sum("size"), F.lit(0))).first()
+        size = listing.agg(F.coalesce(F.sum("size"), F.lit(0))).first()
         assert size is not None
         return {"listed": rows, "listedBytes": size[0]}
     finally:
-        found.unpersist()
+        listing.unpersist()
 
 
 def _differ(spark: SparkSession, run: Run, scope: Scope) -> dict[str, int]:
@@ -126,7 +126,7 @@ def _sum(condition: Column, what: Column | None = None) -> Column:
 
 
 def _any(conditions: list[Column]) -> Column:
-    found = F.lit(False)
+    any_of = F.lit(False)
     for condition in conditions:
-        found |= condition
-    return found
+        any_of |= condition
+    return any_of

@@ -43,12 +43,12 @@ def opened_by_worker(url: str, created: datetime | None) -> Iterator[Repository]
             yield repository
         return
     try:
-        found = reaching.opened(url, lambda _: None, str)
+        connection = reaching.opened(url, lambda _: None, str)
     except StoreNotFound:
         raise StoreNotFound(
             f"the worker {socket.gethostname()} has no such file; {_ADVICE}", url
         ) from None
-    with found as repository:
+    with connection as repository:
         if repository.config().created != created:
             raise StoreNotFound(
                 f"on the worker {socket.gethostname()} this file is another repository than the"

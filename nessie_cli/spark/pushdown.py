@@ -27,7 +27,7 @@ MICROSECOND = timedelta(microseconds=1)
 _EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
-class Kind(Enum):
+class ColumnKind(Enum):
     """The kind of a column with push-down."""
 
     KEY = "key"
@@ -43,7 +43,7 @@ class PushedFilters(Struct, frozen=True):
     after: datetime | None = None
     until: datetime | None = None
 
-    def wants(self, name: str) -> bool:
+    def matches(self, name: str) -> bool:
         """Whether rows of a reference match."""
         return self.names is None or name in self.names
 
@@ -61,35 +61,37 @@ EVERYTHING = PushedFilters()
 
 
 def push_down(
-    filters: Iterable[Filter], columns: Mapping[str, Kind]
+    filters: Iterable[Filter], columns: Mapping[str, ColumnKind]
 ) -> tuple[PushedFilters, list[Filter]]:
     """Returns the pushed filters, and the filters that Spark evaluates."""
-    found, left = EVERYTHING, []
+    pushed, left = EVERYTHING, []
     for filter_ in filters:
         column: tuple[str, ...] = getattr(filter_, "attribute", ())
         kind = columns.get(column[0]) if len(column) == 1 else None
-        narrowed = _with_filter(found, filter_, kind) if kind else None
+        narrowed = _with_filter(pushed, filter_, kind) if kind else None
         if narrowed is None:
             left.append(filter_)
         else:
-            found = narrowed
-    return found, left
+            pushed = narrowed
+    return pushed, left
 
 
-def _with_filter(found: PushedFilters, filter_: Filter, kind: Kind) -> PushedFilters | None:
+def _with_filter(pushed: PushedFilters, filter_: Filter, kind: ColumnKind) -> PushedFilters | None:
     if isinstance(filter_, IsNotNull):
         # None of these columns contains nulls, except the reference of a read by hash.
-        return None if kind is Kind.NAME else found
-    if kind is Kind.TIME:
-        return _in_time(found, filter_)
+        return None if kind is ColumnKind.NAME else pushed
+    if kind is ColumnKind.TIME:
+        return _in_time(pushed, filter_)
     values = _values(filter_)
     if values is None:
         return None
-    if kind is Kind.NAME:
+    if kind is ColumnKind.NAME:
         names = frozenset(values)
-        return structs.replace(found, names=names if found.names is None else found.names & names)
+        return structs.replace(
+            pushed, names=names if pushed.names is None else pushed.names & names
+        )
     keys = frozenset(key for key in map(_key, values) if key is not None)
-    return structs.replace(found, keys=keys if found.keys is None else found.keys & keys)
+    return structs.replace(pushed, keys=keys if pushed.keys is None else pushed.keys & keys)
 
 
 def _values(filter_: Filter) -> list[str] | None:
@@ -113,7 +115,7 @@ def _key(text: str) -> ContentKey | None:
     return key if str(key) == text else None
 
 
-def _in_time(found: PushedFilters, filter_: Filter) -> PushedFilters | None:
+def _in_time(pushed: PushedFilters, filter_: Filter) -> PushedFilters | None:
     value = getattr(filter_, "value", None)
     if not isinstance(value, datetime):
         return None
@@ -121,7 +123,7 @@ def _in_time(found: PushedFilters, filter_: Filter) -> PushedFilters | None:
     if when == _EARLIEST:
         # The earliest time has no microsecond before it.
         return None
-    after, until = found.after, found.until
+    after, until = pushed.after, pushed.until
     if isinstance(filter_, GreaterThan | GreaterThanOrEqual | EqualTo):
         bound = when if isinstance(filter_, GreaterThan) else when - MICROSECOND
         after = bound if after is None else max(after, bound)
@@ -132,4 +134,4 @@ def _in_time(found: PushedFilters, filter_: Filter) -> PushedFilters | None:
         filter_, GreaterThan | GreaterThanOrEqual | LessThan | LessThanOrEqual | EqualTo
     ):
         return None
-    return structs.replace(found, after=after, until=until)
+    return structs.replace(pushed, after=after, until=until)

@@ -24,8 +24,8 @@ from nessie_cli.spark.columns import (
     rename_row,
 )
 from nessie_cli.spark.options import ReadOptions
-from nessie_cli.spark.pushdown import Kind, PushedFilters
-from nessie_cli.spark.table import Pinned, Row, Table, created, pin_heads
+from nessie_cli.spark.pushdown import ColumnKind, PushedFilters
+from nessie_cli.spark.table import PinnedState, Row, SourceTable, created, pin_heads
 
 _REFERENCES_PER_PARTITION = 500
 
@@ -57,25 +57,28 @@ class ReferencePart(Struct, frozen=True):
     default: Reference
 
 
-def _pin_references(repository: Repository, options: ReadOptions) -> Pinned:
+def _pin_references(repository: Repository, options: ReadOptions) -> PinnedState:
     default = repository.config().default_branch
     listed = tuple(repository.references())
     # The default branch comes first, even if it is not selected: distances are relative to it.
-    first = [found for found in listed if found.name == default]
-    return Pinned(
+    first = [reference for reference in listed if reference.name == default]
+    return PinnedState(
         created(repository),
-        (*first, *(found for found in listed if found.name.startswith(options.prefix or ""))),
+        (
+            *first,
+            *(reference for reference in listed if reference.name.startswith(options.prefix or "")),
+        ),
     )
 
 
 def _plan_references(
     repository: Repository,  # noqa: ARG001
     options: ReadOptions,
-    pinned: Pinned,
-    wanted: PushedFilters,
+    pinned: PinnedState,
+    filters: PushedFilters,
 ) -> list[ReferencePart]:
     default, *listed = pinned.heads
-    chosen = tuple(found for found in listed if wanted.wants(found.name))
+    chosen = tuple(reference for reference in listed if filters.matches(reference.name))
     size = min(options.rows, _REFERENCES_PER_PARTITION)
     return [
         ReferencePart(chosen[first : first + size], default)
@@ -85,29 +88,29 @@ def _plan_references(
 
 def _reference_rows(repository: Repository, part: ReferencePart) -> Iterator[Row]:
     heads: dict[str, CommitMeta | None] = {NO_ANCESTOR: None}
-    for found in part.references:
-        if found.hash not in heads:
-            heads[found.hash] = next(iter(repository.log(f"@{found.hash}"))).meta
-        commits = repository.ahead_behind(f"@{found.hash}", f"@{NO_ANCESTOR}").ahead
+    for reference in part.references:
+        if reference.hash not in heads:
+            heads[reference.hash] = next(iter(repository.log(f"@{reference.hash}"))).meta
+        commits = repository.ahead_behind(f"@{reference.hash}", f"@{NO_ANCESTOR}").ahead
         apart: Row = (None, None, None)
-        if found.type is ReferenceType.BRANCH and found.name != part.default.name:
-            distance = repository.ahead_behind(f"@{found.hash}", f"@{part.default.hash}")
+        if reference.type is ReferenceType.BRANCH and reference.name != part.default.name:
+            distance = repository.ahead_behind(f"@{reference.hash}", f"@{part.default.hash}")
             apart = (distance.ahead, distance.behind, distance.common_ancestor)
         yield (
-            found.name,
-            found.type.value,
-            found.hash,
+            reference.name,
+            reference.type.value,
+            reference.hash,
             commits,
             *apart,
-            commit_row(heads[found.hash]),
+            commit_row(heads[reference.hash]),
         )
 
 
-REFERENCES = Table(
+REFERENCES = SourceTable(
     "references",
     frozenset({"prefix"}),
     REFERENCES_SCHEMA,
-    {"name": Kind.NAME},
+    {"name": ColumnKind.NAME},
     _pin_references,
     _plan_references,
     _reference_rows,
@@ -143,24 +146,24 @@ class ReflogPart(Struct, frozen=True):
     newest: int
 
 
-def _pin_reflog(repository: Repository, options: ReadOptions) -> Pinned:
+def _pin_reflog(repository: Repository, options: ReadOptions) -> PinnedState:
     if options.references and len(options.references) > 1:
         raise InvalidInput("option ref: the reflog is that of one reference, or of all")
     newest = next(iter(repository.reflog(limit=1)), None)
-    return Pinned(created(repository), newest=newest.number if newest else 0)
+    return PinnedState(created(repository), newest=newest.number if newest else 0)
 
 
 def _plan_reflog(
     repository: Repository,  # noqa: ARG001
     options: ReadOptions,
-    pinned: Pinned,
-    wanted: PushedFilters,
+    pinned: PinnedState,
+    filters: PushedFilters,
 ) -> list[ReflogPart]:
     only = None if options.references in (None, ("*",)) else options.references[0]
-    names = (
-        {only} if wanted.names is None else wanted.names if only is None else wanted.names & {only}
-    )
-    return [ReflogPart(name, pinned.newest) for name in sorted(names, key=str)]
+    if filters.names is None:
+        return [ReflogPart(only, pinned.newest)]
+    names = filters.names if only is None else filters.names & {only}
+    return [ReflogPart(name, pinned.newest) for name in sorted(names)]
 
 
 def _reflog_rows(repository: Repository, part: ReflogPart) -> Iterator[Row]:
@@ -178,11 +181,11 @@ def _reflog_rows(repository: Repository, part: ReflogPart) -> Iterator[Row]:
             yield (entry.number, entry.reference, entry.type.value, *moved)
 
 
-REFLOG = Table(
+REFLOG = SourceTable(
     "reflog",
     frozenset({"ref"}),
     REFLOG_SCHEMA,
-    {"reference": Kind.NAME},
+    {"reference": ColumnKind.NAME},
     _pin_reflog,
     _plan_reflog,
     _reflog_rows,
@@ -212,14 +215,14 @@ CONFLICTS_SCHEMA = StructType(
 )
 
 
-class Merge(Struct, frozen=True):
+class PendingMerge(Struct, frozen=True):
     """A merge that is not committed."""
 
     branch: str
     source: str
 
 
-def _pin_merge(repository: Repository, options: ReadOptions) -> Pinned:
+def _pin_merge(repository: Repository, options: ReadOptions) -> PinnedState:
     if options.since is None:
         raise InvalidInput("option 'from' is missing", hint="set it to the revision to merge")
     pinned = pin_heads(repository, options)
@@ -231,34 +234,34 @@ def _pin_merge(repository: Repository, options: ReadOptions) -> Pinned:
 def _plan_merge(
     repository: Repository,  # noqa: ARG001
     options: ReadOptions,  # noqa: ARG001
-    pinned: Pinned,
-    wanted: PushedFilters,  # noqa: ARG001
-) -> list[Merge]:
+    pinned: PinnedState,
+    filters: PushedFilters,  # noqa: ARG001
+) -> list[PendingMerge]:
     assert pinned.since is not None
-    return [Merge(pinned.heads[0].name, pinned.since)]
+    return [PendingMerge(pinned.heads[0].name, pinned.since)]
 
 
-def _conflict_rows(repository: Repository, part: Merge) -> Iterator[Row]:
+def _conflict_rows(repository: Repository, part: PendingMerge) -> Iterator[Row]:
     try:
         repository.merge(part.branch, f"@{part.source}", MergeOptions(dry_run=True))
     except MergeConflict as refused:
-        for found in refused.conflicts:
-            contents = map(content_row, (found.expected, found.actual, found.proposed))
-            renames = map(rename_row, (found.source_rename, found.target_rename))
-            key = str(found.key) if found.key else None
+        for conflict in refused.conflicts:
+            contents = map(content_row, (conflict.expected, conflict.actual, conflict.proposed))
+            renames = map(rename_row, (conflict.source_rename, conflict.target_rename))
+            key = str(conflict.key) if conflict.key else None
             yield (
                 part.branch,
                 part.source,
                 key,
-                found.type.value,
-                found.message,
+                conflict.type.value,
+                conflict.message,
                 *contents,
-                commit_row(found.changed_by),
+                commit_row(conflict.changed_by),
                 *renames,
             )
 
 
-CONFLICTS = Table(
+CONFLICTS = SourceTable(
     "conflicts",
     frozenset({"from", "to", "ref"}),
     CONFLICTS_SCHEMA,

@@ -15,7 +15,7 @@ from nessie_cli.spark.errors import at
 from nessie_cli.spark.options import ReadOptions, read_options, write_options
 from nessie_cli.spark.process import at_driver, opened
 from nessie_cli.spark.reader import Reader
-from nessie_cli.spark.table import Pinned
+from nessie_cli.spark.table import PinnedState
 from nessie_cli.spark.tables import OPTIONS, TABLES
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def _active(spark: SparkSession) -> Iterator[None]:
 class NessieDataSource(DataSource):
     """A repository as tables. References are resolved when a frame is created."""
 
-    _seen: tuple[ReadOptions, Pinned] | None = None
+    _seen: tuple[ReadOptions, PinnedState] | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -87,17 +87,17 @@ class NessieDataSource(DataSource):
         from nessie_cli.spark.writer import CommitWriter
 
         with at("df.write"):
-            found = write_options(self.options)
+            options = write_options(self.options)
         return CommitWriter(
-            structs.replace(found, url=at_driver(found.url)), schema, overwrite=overwrite
+            structs.replace(options, url=at_driver(options.url)), schema, overwrite=overwrite
         )
 
-    def _look(self) -> tuple[ReadOptions, Pinned]:
+    def _look(self) -> tuple[ReadOptions, PinnedState]:
         """Returns the options and the pinned state, resolved once for the frame."""
         if self._seen is None:
             with at("spark.read"):
-                found = read_options(self.options, OPTIONS)
-            found = structs.replace(found, url=at_driver(found.url))
-            with at(found.place), opened(found.url) as repository:
-                self._seen = found, TABLES[found.table].pin(repository, found)
+                options = read_options(self.options, OPTIONS)
+            options = structs.replace(options, url=at_driver(options.url))
+            with at(options.place), opened(options.url) as repository:
+                self._seen = options, TABLES[options.table].pin(repository, options)
         return self._seen

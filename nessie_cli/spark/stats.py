@@ -79,18 +79,18 @@ def history_of(
     tasks = spark.sparkContext.defaultParallelism
 
     def plan(repository: Repository) -> list[_Slice]:
-        found: list[Segment | KeyPart] = []
+        sections: list[Segment | KeyPart] = []
         for chain in chains(
             repository, [Reference(ReferenceType.BRANCH, "", at)], [since] if since else []
         ):
-            found += segments(
+            sections += segments(
                 repository,
                 chain,
                 rows or min(max(_FEW_COMMITS, -(-chain.count // tasks)), ROWS_PER_PARTITION),
             )
         if since is not None:
-            found += ranges(repository, KeyPart(None, since), rows or ROWS_PER_PARTITION)
-        return [_Slice(number, what) for number, what in enumerate(found)]
+            sections += ranges(repository, KeyPart(None, since), rows or ROWS_PER_PARTITION)
+        return [_Slice(number, what) for number, what in enumerate(sections)]
 
     steps = spread(spark, url, "stats", plan, _steps)
     reducers = min(steps.getNumPartitions(), 2 * tasks)
@@ -112,17 +112,17 @@ def _steps(repository: Repository, slice_: _Slice) -> Iterator[tuple[_Turn, _Ste
     number, whole = slice_.number, (_ALL, slice_.number, 0)
     if isinstance(slice_.what, KeyPart):
         start = Changes()
-        for found in entries_of(repository, slice_.what, content=False):
-            start += there_is(found.type)
-            yield (found.key.elements, number, 0), found.type
+        for entry in entries_of(repository, slice_.what, content=False):
+            start += there_is(entry.type)
+            yield (entry.key.elements, number, 0), entry.type
         yield whole, start
         return
     count, places = CommitCount(), counter()
-    for entry in islice(
+    for log_entry in islice(
         repository.log(f"@{slice_.what.start}", operations=True), slice_.what.count
     ):
-        count.add(entry.meta)
-        for key, step in steps_of(entry):
+        count.add(log_entry.meta)
+        for key, step in steps_of(log_entry):
             yield (key.elements, number, next(places)), step
     yield whole, count
 
@@ -152,17 +152,17 @@ class _Summing:
 
 def _changes(steps: Iterable[tuple[_Turn, _StepValue]], part: _Part) -> Iterator[KeyChanges]:
     """Yields the changes of each key, and adds them to the part."""
-    for elements, found in groupby(steps, key=lambda item: item[0][0]):
+    for elements, key_steps in groupby(steps, key=lambda step: step[0][0]):
         churn, before = Churn(), dict[ContentKey, str]()
-        for _, item in found:
-            if isinstance(item, CommitCount):
-                part.count.add_all(item)
-            elif isinstance(item, Changes):
-                part.start += item
-            elif isinstance(item, str):
-                before[ContentKey(elements)] = item
+        for _, step in key_steps:
+            if isinstance(step, CommitCount):
+                part.count.add_all(step)
+            elif isinstance(step, Changes):
+                part.start += step
+            elif isinstance(step, str):
+                before[ContentKey(elements)] = step
             else:
-                churn.add(ContentKey(elements), item)
+                churn.add(ContentKey(elements), step)
         ended = churn.end(before)
         part.keys += len(ended)
         _add(part.days, churn.days)

@@ -17,7 +17,7 @@ from nessie_cli.spark.history import plan_segments
 from nessie_cli.spark.options import ALL_REFERENCES, ReadOptions
 from nessie_cli.spark.process import opened
 from nessie_cli.spark.reader import read_part
-from nessie_cli.spark.table import Part, Pinned
+from nessie_cli.spark.table import Part, PinnedState
 
 STREAMED = ("log", "operations")
 
@@ -27,7 +27,7 @@ Offset = dict[str, Any]
 class LogStream(DataSourceStreamReader):
     """New first parents of one reference, after the revision `from` (default: all)."""
 
-    def __init__(self, options: ReadOptions, pinned: Pinned, schema: StructType) -> None:
+    def __init__(self, options: ReadOptions, pinned: PinnedState, schema: StructType) -> None:
         with at(options.place):
             if options.table not in STREAMED:
                 raise InvalidInput(

@@ -13,12 +13,12 @@ from pyspark.sql.types import StructType
 from nessie_cli.model import ContentKey, Reference
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.options import ALL_REFERENCES, ReadOptions
-from nessie_cli.spark.pushdown import Kind, PushedFilters
+from nessie_cli.spark.pushdown import ColumnKind, PushedFilters
 
 Row = tuple[Any, ...]
 
 
-class Pinned(Struct, frozen=True):
+class PinnedState(Struct, frozen=True):
     """The pinned state of a read: all processes read by these hashes, even if references move.
 
     `created` is the creation time of the repository, which distinguishes it from another one at the
@@ -47,15 +47,15 @@ class Part(InputPartition):
         return f"Part({self.value!r})"
 
 
-class Table(NamedTuple):
+class SourceTable(NamedTuple):
     """A table: `pin` resolves references when a frame is created, `plan` splits, `rows` reads."""
 
     name: str
     options: frozenset[str]
     schema: StructType
-    pushed: Mapping[str, Kind]
-    pin: Callable[[Repository, ReadOptions], Pinned]
-    plan: Callable[[Repository, ReadOptions, Pinned, PushedFilters], list[Any]]
+    pushed: Mapping[str, ColumnKind]
+    pin: Callable[[Repository, ReadOptions], PinnedState]
+    plan: Callable[[Repository, ReadOptions, PinnedState, PushedFilters], list[Any]]
     rows: Callable[[Repository, Any], Iterator[Row]]
 
 
@@ -73,16 +73,16 @@ def heads(repository: Repository, options: ReadOptions) -> tuple[Reference, ...]
         if options.at is None:
             return tuple(listed)
         names = tuple(reference.name for reference in listed)
-    found = [
+    resolved = [
         repository.resolve(name if options.at is None else f"{name}*{options.at}") for name in names
     ]
-    return tuple(dict.fromkeys(found))
+    return tuple(dict.fromkeys(resolved))
 
 
-def pin_heads(repository: Repository, options: ReadOptions) -> Pinned:
+def pin_heads(repository: Repository, options: ReadOptions) -> PinnedState:
     """Pins the options `ref` and `from`."""
     since = repository.resolve(options.since).hash if options.since else None
-    return Pinned(created(repository), heads(repository, options), since)
+    return PinnedState(created(repository), heads(repository, options), since)
 
 
 def in_prefix(key: ContentKey, prefix: ContentKey | None) -> bool:

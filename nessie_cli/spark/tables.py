@@ -8,9 +8,9 @@ from nessie_cli.spark.file_checks import AUDIT, SIZES
 from nessie_cli.spark.history import LOG, OPERATIONS
 from nessie_cli.spark.keys import CONTENTS, DIFF, ENTRIES
 from nessie_cli.spark.references import CONFLICTS, REFERENCES, REFLOG
-from nessie_cli.spark.table import Table
+from nessie_cli.spark.table import SourceTable
 
-TABLES: Mapping[str, Table] = {
+TABLES: Mapping[str, SourceTable] = {
     table.name: table
     for table in (
         REFERENCES,

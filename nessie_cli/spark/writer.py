@@ -47,12 +47,12 @@ class CommitWriter(DataSourceArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskOperations:
         """Reads the operations of one task. An error names the invalid row by its key."""
         with at(self._options.place):
-            found = [
+            operations = [
                 encode_operation(operation_of(row))
                 for batch in iterator
                 for row in batch.to_pylist()
             ]
-        return TaskOperations(json.dumps(found).encode())
+        return TaskOperations(json.dumps(operations).encode())
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         """Makes the commit, or does a dry run."""

@@ -146,7 +146,7 @@ class ConflictDetails(_Details, tag="REFERENCE_CONFLICTS"):
         """Returns the details of an error about conflicts."""
         conflict = Conflict.of_merge if error.is_merge else Conflict.of
         return cls(
-            [conflict(one, error.resolutions(one)) for one in error.conflicts],
+            [conflict(one, error.ways_out.of(one)) for one in error.conflicts],
             error.reference,
             error.head,
             error.expected_hash,

@@ -235,12 +235,79 @@ def test_all_conflicts_are_reported_at_once(nessie, conflict) -> None:
     conflict.update("feature", "db.items", 5)
     ran = nessie("merge", "feature")
     assert ran.err.count("\nconflict: ") == 2
-    assert (
-        ran.err.count(
-            "\n  resolve            nessie resolve merge feature   # one by one\n  or                 "
-        )
-        == 2
+    source = f"feature@{conflict.head('feature')[:12]}"
+    expected = f"--expected-hash {conflict.head('main')[:12]}"
+    both = [f"{side} db.items {side} db.orders" for side in ("--theirs", "--ours")]
+    assert ran.err.endswith(
+        "\nall conflicts\n"
+        "  resolve            nessie resolve merge feature   # one by one\n"
+        f"  or                 nessie merge {source} {both[0]} {expected}\n"
+        f"  or                 nessie merge {source} {both[1]} {expected}\n"
     )
+    line = ran.err.splitlines()[-2].split()[2:]
+    assert nessie(*line).code == 0
+    assert conflict.snapshot("main", "db.items") == 5
+
+
+def test_a_line_for_all_conflicts_is_not_printed_if_one_has_other_effects(nessie, conflict) -> None:
+    conflict.update("feature", "db.items", 5)
+    conflict.rename("feature", "db.items", "db.moved")
+    conflict.create("main", "db.moved", 9)
+    err = nessie("merge", "feature").err
+    assert err.count("--theirs") == 2
+    assert "nessie resolve merge feature   # one by one\n" in err
+
+
+# -- globs ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "words", [["merge", "feature"], ["transplant", "v1..feature"], ["resolve", "merge", "feature"]]
+)
+def test_a_glob_decides_the_conflicts_that_match(nessie, conflict, words) -> None:
+    conflict.update("feature", "db.items", 5)
+    ran = nessie(*words, "--theirs", "db.i*", "--json")
+    if words[0] == "resolve":
+        assert (ran.code, "not decided: db.orders" in ran.err) == (2, True), ran
+    else:
+        (left,) = ran.error["errorDetails"]["conflicts"]
+        assert left["key"] == {"elements": ["db", "orders"]}
+    assert nessie(*words, "--theirs", "db.i*", "--ours", "*").code == 0
+    assert conflict.snapshot("main", "db.items") == 5
+    assert conflict.snapshot("main", "db.orders") == 3
+
+
+def test_a_glob_without_conflicts_is_no_error(nessie, catalog) -> None:
+    catalog.branch("feature")
+    catalog.update("feature", "db.items", 5)
+    assert nessie("merge", "feature", "--theirs", "raw.*").code == 0
+    assert catalog.snapshot("main", "db.items") == 5
+
+
+def test_a_glob_deletes_no_content_that_it_does_not_match(nessie, catalog) -> None:
+    catalog.branch("x")
+    catalog.rename("x", "db.orders", "other")
+    catalog.update("x", "other", 2)
+    catalog.update("main", "db.orders", 3)
+    catalog.create("main", "other", 60)
+    ran = nessie("merge", "x", "--theirs", "db.*", "--json")
+    assert ran.code == 3
+    assert catalog.snapshot("main", "other") == 60
+    ran = nessie("merge", "x", "--theirs", "*")
+    assert ran.code == 0
+    assert "other: the iceberg-table snapshot 60 of main is deleted" in ran.err
+
+
+def test_a_glob_decides_a_revert(nessie, conflict) -> None:
+    before = conflict.snapshot("main", "db.items")
+    changed = conflict.update("main", "db.items", 5)
+    conflict.update("main", "db.items", 6)
+    assert nessie("revert", changed).code == 3
+    assert nessie("revert", changed, "--theirs", "db.*", "--dry-run").code == 0
+    assert nessie("revert", changed, "--theirs", "db.*", "-n").code == 0
+    assert nessie("reset", "--all").code == 0
+    assert nessie("revert", changed, "--theirs", "db.*").code == 0
+    assert conflict.snapshot("main", "db.items") == before
 
 
 @pytest.mark.parametrize("renamed", ["main", "feature"])

@@ -148,6 +148,19 @@ def test_a_conflict_of_the_shown_state_itself_is_not_called_a_change(nessie, cat
     assert (ran.code, "has changed" in ran.err, "amespace" in ran.err) == (3, False, True), ran
 
 
+@pytest.mark.parametrize("words", [["merge", "x"], ["transplant", "main..x"]])
+def test_a_claim_that_is_lost_for_ours_is_that_of_the_shown_content(nessie, catalog, words) -> None:
+    catalog.branch("x")
+    catalog.rename("x", "db.orders", "db.m")
+    catalog.create("main", "db.m", 5)
+    line = printed(nessie(*words, "--json"), 1)
+    assert "--ours" in line
+    catalog.rename("main", "db.m", "db.keep")
+    assert nessie(*line).code == 5
+    assert nessie(*words).code == 0
+    assert catalog.snapshot("main", "db.m") == 1
+
+
 @pytest.mark.parametrize(("back", "code"), [("db.orders", 0), ("db.kept", 2)])
 def test_a_revert_sees_a_table_that_came_back_meanwhile(nessie, catalog, back, code) -> None:
     before = catalog.repository.content("main", key("db.orders"))

@@ -1,6 +1,9 @@
-import pytest
+from collections.abc import Sequence
 
-from nessie_cli.errors import Resolution
+import pytest
+from msgspec import structs
+
+from nessie_cli.errors import Resolution, WaysOut
 from nessie_cli.model import (
     Conflict,
     ConflictType,
@@ -22,16 +25,28 @@ from nessie_cli.render.text import cells
 ORDERS = ContentKey(("db", "sales", "orders"))
 
 
-def resolutions(conflict: Conflict) -> list[Resolution]:
-    return [
-        Resolution(f"nessie content put {conflict.key}"),
-        Resolution(f"nessie reset {conflict.key}"),
-    ]
+class Lines(WaysOut):
+    """Given command lines for each conflict, and for all of them."""
+
+    def __init__(self, *lines: Resolution, one_by_one: str = "", all_: Sequence[str] = ()) -> None:
+        self.lines, self.one_by_one, self.all = lines, one_by_one, all_
+
+    def of(self, conflict: Conflict) -> list[Resolution]:
+        return [
+            Resolution(line.command.replace("KEY", str(conflict.key)), line.effect)
+            for line in self.lines
+        ]
+
+    def together(self) -> list[Resolution]:
+        return [Resolution(line) for line in self.all]
+
+
+STAGED = Lines(Resolution("nessie content put KEY"), Resolution("nessie reset KEY"))
 
 
 def report(*conflicts: Conflict, **more) -> ConflictReport:
     return ConflictReport(
-        conflicts, **({"sides": sides_of_batch("main"), "resolutions": resolutions} | more)
+        conflicts, **({"sides": sides_of_batch("main"), "ways_out": STAGED} | more)
     )
 
 
@@ -71,11 +86,10 @@ def test_a_conflict_of_a_merge_shows_what_differs_who_changed_it_and_the_way_out
         orders,
         sides=sides_of_merge("main", "nightly"),
         figures=figures,
-        resolutions=lambda _: [
-            Resolution(f"nessie merge nightly {side} db.sales.orders")
-            for side in ("--theirs", "--ours")
-        ],
-        resolver="nessie resolve merge nightly",
+        ways_out=Lines(
+            *(Resolution(f"nessie merge nightly {side} KEY") for side in ("--theirs", "--ours")),
+            one_by_one="nessie resolve merge nightly",
+        ),
     )
     assert shown(screen(80), found) == [
         "conflict: db.sales.orders was changed on main and on nightly   VALUE_DIFFERS",
@@ -124,9 +138,7 @@ def test_on_a_narrow_terminal_who_changed_it_takes_two_lines(screen, orders) -> 
 def test_values_too_wide_for_a_table_are_listed_one_per_line(screen, table) -> None:
     states = [table(f"{n:05}-a.json", 2**62 + n) for n in range(3)]
     conflict = Conflict(ConflictType.VALUE_DIFFERS, ORDERS, "values", *states)
-    found = report(
-        conflict, sides=sides_of_merge("main", "load-2026-05-01"), resolutions=lambda _: ()
-    )
+    found = report(conflict, sides=sides_of_merge("main", "load-2026-05-01"), ways_out=WaysOut())
     assert shown(screen(80), found) == [
         "conflict: db.sales.orders was changed on main and on load-2026-05-01",
         "  VALUE_DIFFERS",
@@ -247,7 +259,7 @@ def test_a_reference_that_moved_has_no_key(screen) -> None:
     text = "named-reference 'main' is not at expected hash '51b0aa17', but at '8f31c0de'"
     lines = shown(
         screen(),
-        report(Conflict(ConflictType.UNEXPECTED_HASH, None, text), resolutions=lambda _: ()),
+        report(Conflict(ConflictType.UNEXPECTED_HASH, None, text), ways_out=WaysOut()),
     )
     assert lines == [
         "conflict: named-reference 'main' is not at expected hash '51b0aa17', but at",
@@ -368,8 +380,33 @@ def test_each_conflict_has_its_block(screen, orders) -> None:
         ConflictType.KEY_EXISTS, Delete(ContentKey(("x",))).key, "key 'x' already exists"
     )
     lines = shown(screen(), report(orders, other))
-    assert lines.count("") == 1
+    assert lines[:3] == [
+        "  db.sales.orders  changed on main and in the batch",
+        "  x                key 'x' already exists",
+        "",
+    ]
+    assert lines.count("") == 2
     assert [line.split()[-1] for line in lines if line.startswith("conflict: ")] == [
         "VALUE_DIFFERS",
         "KEY_EXISTS",
     ]
+
+
+def test_command_lines_for_all_conflicts_are_last_and_once(screen, orders) -> None:
+    other = structs.replace(orders, key=ContentKey(("x",)))
+    lines = Lines(
+        Resolution("nessie merge n --theirs KEY"),
+        one_by_one="nessie resolve merge n",
+        all_=["nessie merge n --theirs db.sales.orders --theirs x"],
+    )
+    shown_lines = shown(screen(), report(orders, other, ways_out=lines))
+    assert shown_lines[-4:] == [
+        "",
+        "all conflicts",
+        "  resolve            nessie resolve merge n   # one by one",
+        "  or                 nessie merge n --theirs db.sales.orders --theirs x",
+    ]
+    assert sum("one by one" in line for line in shown_lines) == 1
+    alone = shown(screen(), report(orders, ways_out=lines))
+    assert "all conflicts" not in alone
+    assert sum("one by one" in line for line in alone) == 1

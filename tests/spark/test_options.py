@@ -12,7 +12,7 @@ from pyspark.errors import PySparkException
 from nessie_cli import NessieError, connect, create
 from nessie_cli.errors import NotFound, StoreUnavailable
 from nessie_cli.spark import failure_of, nessie_errors
-from nessie_cli.spark.errors import Refused, SparkFailure
+from nessie_cli.spark.errors import SparkFailure, TaskError
 from nessie_cli.spark.source import NessieDataSource
 from tests.repository.servers import Servers
 from tests.repository.vocabulary import NS, Catalog
@@ -94,7 +94,7 @@ ASKED = [
 def test_an_invalid_option_is_an_error_of_one_line(
     store: str, options: dict[str, str], message: str
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(TaskError) as refused:
         rows(
             options.get("url", store),
             **{name: value for name, value in options.items() if name != "url"},
@@ -111,7 +111,7 @@ def test_a_write_needs_a_message_and_has_no_other_options(store: str) -> None:
         ({}, "option 'message' is missing"),
         ({"message": "x", "table": "log"}, "option table: a write has no such option"),
     ]:
-        with pytest.raises(Refused, match=f"^nessie: df.write: {message}"):
+        with pytest.raises(TaskError, match=f"^nessie: df.write: {message}"):
             NessieDataSource({"url": store, **options}).writer(
                 Frame(store, table="log").schema, overwrite=False
             )
@@ -135,13 +135,13 @@ def test_a_worker_without_the_file_is_an_error(store: str, tmp_path: Path) -> No
     for file in path.parent.glob("catalog.sqlite*"):
         file.rename(tmp_path / f"away-{file.name}")
     with pytest.raises(
-        Refused,
+        TaskError,
         match=r"^nessie: sqlite:.*, table log: the worker \S+ has no such file; .*nessie serve",
     ):
         list(reader.read(parts[0]))
     with create(store) as another:
         Catalog(another).write("main", {"db": NS})
-    with pytest.raises(Refused, match="this file is another repository than the driver's"):
+    with pytest.raises(TaskError, match="this file is another repository than the driver's"):
         list(reader.read(parts[0]))
 
 
@@ -156,7 +156,7 @@ def test_a_server_that_stops_meanwhile_is_one_error(store: str, servers: Servers
         batches = reader.read(reader.partitions()[0])
         assert next(batches).num_rows > 0
     with pytest.raises(
-        Refused,
+        TaskError,
         match=rf"^nessie: {address}, table entries: server {address}: .*\[SERVICE_UNAVAILABLE\]$",
     ):
         list(batches)
@@ -173,7 +173,7 @@ def test_a_store_whose_objects_are_damaged_names_them(store: str, tmp_path: Path
     for beside in Path(path).parent.glob("catalog.sqlite-*"):
         beside.unlink()
     reader = frame.source.reader(frame.schema)
-    with pytest.raises(Refused, match=r"^nessie: sqlite:.*, table log: "):
+    with pytest.raises(TaskError, match=r"^nessie: sqlite:.*, table log: "):
         reader.partitions()
 
 
@@ -181,7 +181,7 @@ def test_a_store_whose_objects_are_damaged_names_them(store: str, tmp_path: Path
 
 TRACEBACK = """[PYTHON_DATA_SOURCE_ERROR] Failed to create Python data source instance: Traceback (most recent call last):
   File "source.py", line 1, in schema
-nessie_cli.spark.errors.Refused: nessie: http://h/api/v2, table log: Named reference 'gone' not found [REFERENCE_NOT_FOUND]
+nessie_cli.spark.errors.TaskError: nessie: http://h/api/v2, table log: Named reference 'gone' not found [REFERENCE_NOT_FOUND]
  SQLSTATE: 38000"""
 
 
@@ -208,7 +208,7 @@ def test_every_error_code_is_restored() -> None:
         if isinstance(kind, type) and issubclass(kind, NessieError)
     ]
     for code in {kind.code for kind in kinds}:
-        found = failure_of(RuntimeError(f"x\nRefused: nessie: here: this [{code}]"))
+        found = failure_of(RuntimeError(f"x\nTaskError: nessie: here: this [{code}]"))
         assert found is not None
         assert (found.code, found.message) == (code, "nessie: here: this")
     assert type(failure_of(RuntimeError("nessie: x [REFERENCE_CONFLICT]"))) is SparkFailure
@@ -216,7 +216,7 @@ def test_every_error_code_is_restored() -> None:
 
 
 def test_an_error_can_be_pickled() -> None:
-    error = Refused("here", StoreUnavailable("two\nlines"))
+    error = TaskError("here", StoreUnavailable("two\nlines"))
     assert str(pickle.loads(pickle.dumps(error))) == "nessie: here: two lines [SERVICE_UNAVAILABLE]"
 
 

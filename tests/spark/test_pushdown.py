@@ -25,7 +25,7 @@ from pyspark.sql.datasource import (
 )
 
 from nessie_cli import create
-from nessie_cli.spark.pushdown import Kind, push_down
+from nessie_cli.spark.pushdown import ColumnKind, push_down
 from tests.repository.vocabulary import Catalog
 from tests.spark.conftest import fill
 from tests.spark.reading import Frame, Rows
@@ -135,7 +135,7 @@ def test_filters_that_match_nothing_read_nothing(catalog: str) -> None:
 
 
 def test_filters_on_other_columns_are_evaluated_by_spark() -> None:
-    columns = {"key": Kind.KEY, "commit_time": Kind.TIME}
+    columns = {"key": ColumnKind.KEY, "commit_time": ColumnKind.TIME}
     others = [
         EqualTo(("content", "id"), "x"),
         EqualTo(("message",), "x"),
@@ -147,7 +147,7 @@ def test_filters_on_other_columns_are_evaluated_by_spark() -> None:
 
 def test_a_time_without_a_zone_is_utc() -> None:
     found, left = push_down(
-        [GreaterThan(("commit_time",), datetime(2026, 1, 1))], {"commit_time": Kind.TIME}
+        [GreaterThan(("commit_time",), datetime(2026, 1, 1))], {"commit_time": ColumnKind.TIME}
     )
     assert (found.after, left) == (datetime(2026, 1, 1, tzinfo=UTC), [])
 

@@ -6,7 +6,7 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.model import NO_ANCESTOR
-from nessie_cli.spark.errors import Refused
+from nessie_cli.spark.errors import TaskError
 from nessie_cli.spark.source import NessieDataSource
 from nessie_cli.spark.streaming import LogStream
 from tests.repository.vocabulary import Catalog
@@ -123,13 +123,13 @@ def test_a_branch_that_no_longer_contains_the_last_commit_is_an_error(store: str
         common = repository.resolve("main~2").hash
         repository.assign_reference("main", common, expected_hash=offset["hash"])
         with pytest.raises(
-            Refused,
+            TaskError,
             match=rf"commit {offset['hash']} was read before, .* the reference has been moved\. .*from={common}",
         ):
             reader.partitions(offset, reader.latestOffset())
         limited = stream(store, table="log", maxCommitsPerBatch="1")
         assert limited.partitions(offset, offset) == []
-        with pytest.raises(Refused, match="the reference has been moved"):
+        with pytest.raises(TaskError, match="the reference has been moved"):
             limited.latestOffset()
 
 
@@ -138,7 +138,7 @@ def test_a_deleted_branch_is_an_error(store: str) -> None:
         reader = stream(store, table="log", ref="late")
         repository.delete_reference("late", expected_hash=repository.reference("late").hash)
         with pytest.raises(
-            Refused,
+            TaskError,
             match=r"^nessie: sqlite:.*, table log: Named reference 'late' not found; the stream has read up to commit [0-9a-f]{64} ",
         ):
             reader.latestOffset()
@@ -156,6 +156,6 @@ def test_a_deleted_branch_is_an_error(store: str) -> None:
     ],
 )
 def test_reads_that_are_not_streams(store: str, options: dict[str, str], message: str) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(TaskError) as refused:
         stream(store, **options)
     assert message in str(refused.value)

@@ -10,7 +10,7 @@ import pytest
 
 from nessie_cli import IcebergTable, connect, create
 from nessie_cli.repository.base import Repository
-from nessie_cli.spark.errors import Refused
+from nessie_cli.spark.errors import TaskError
 from nessie_cli.spark.source import NessieDataSource
 from nessie_cli.spark.tables import TABLES
 from tests.repository.servers import Servers
@@ -230,11 +230,11 @@ def test_a_frame_of_some_columns(url: str) -> None:
     (batch,) = reader.read(part)
     assert batch.schema.names == ["message", "hash"]
     with pytest.raises(
-        Refused,
+        TaskError,
         match=r"^nessie: .*, table log: column type: table log has no such column\. Hint: it has reference, ",
     ):
         source.reader(type(whole)().add("type", "string"))
-    with pytest.raises(Refused, match="column hash is string, not bigint"):
+    with pytest.raises(TaskError, match="column hash is string, not bigint"):
         source.reader(type(whole)().add("hash", "long"))
 
 

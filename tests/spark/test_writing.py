@@ -21,7 +21,7 @@ from nessie_cli import (
 )
 from nessie_cli.model import UDF, Content, Delete, Put, Unchanged
 from nessie_cli.spark.columns import CONTENT, content_of, content_row
-from nessie_cli.spark.errors import Refused
+from nessie_cli.spark.errors import TaskError
 from nessie_cli.spark.source import NessieDataSource
 from nessie_cli.spark.writer import operation_of
 from nessie_cli.wire.contents import content_json
@@ -217,16 +217,16 @@ def test_a_frame_is_one_commit(store: str) -> None:
             {"operation": "DELETE", "key": "db.lost"},
         ]
         with pytest.raises(
-            Refused,
+            TaskError,
             match=r"2 of its keys in conflict: KEY_DOES_NOT_EXIST db.lost.*KEY_DOES_NOT_EXIST db.gone",
         ):
             write(store, [*gone, put("db.fine", 1)], dryrun="true")
         with pytest.raises(
-            Refused,
+            TaskError,
             match=r"^nessie: sqlite:.*, commit on the default branch: 2 of its keys in conflict: ",
         ):
             write(store, [put("db.fine", 1), *gone])
-        with pytest.raises(Refused, match=r"existing key 'db.t3' has no content ID"):
+        with pytest.raises(TaskError, match=r"existing key 'db.t3' has no content ID"):
             write(store, [put("db.t3", 1), put("db.fine", 1)])
         assert catalog.head() == head
 
@@ -242,7 +242,7 @@ def test_the_state_that_a_frame_was_computed_from(store: str) -> None:
         catalog = Catalog(repository)
         seen = catalog.head()
         catalog.write("main", {"db.t1": 4711})
-        with pytest.raises(Refused, match=r"db\.t1"):
+        with pytest.raises(TaskError, match=r"db\.t1"):
             write(store, [{"operation": "DELETE", "key": "db.t1"}], expectedhash=seen)
         write(store, [{"operation": "DELETE", "key": "db.t3"}], expectedhash=seen, ref="main")
         assert key("db.t3") not in repository.contents("main", [key("db.t3")])
@@ -302,20 +302,20 @@ def test_rows_that_were_read_can_be_written(store: str) -> None:
 def test_an_unknown_column_is_refused_before_the_job(
     store: str, columns: str, message: str
 ) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(TaskError) as refused:
         write(store, [], columns)
     assert message in str(refused.value)
 
 
 def test_an_empty_frame_is_refused(store: str) -> None:
-    with pytest.raises(Refused, match="the frame has no rows"):
+    with pytest.raises(TaskError, match="the frame has no rows"):
         write(store, [])
 
 
 def test_a_commit_replaces_nothing(store: str) -> None:
     source = NessieDataSource({"url": store, "message": "x"})
     with pytest.raises(
-        Refused,
+        TaskError,
         match=r'mode overwrite: commits are only appended\. Hint: use \.mode\("append"\)',
     ):
         source.writer(StructType().add("operation", "string").add("key", "string"), overwrite=True)

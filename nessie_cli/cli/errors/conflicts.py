@@ -19,12 +19,11 @@ def conflict_report(error: ReferenceConflict) -> ConflictReport:
     """Returns the report of an error."""
     return ConflictReport(
         error.conflicts,
-        sides_of_merge(error.reference, error.source)
+        sides_of_merge(error.reference, error.ways_out.source)
         if error.is_merge
         else sides_of_batch(error.reference),
         figures,
-        error.resolutions,
-        error.resolver,
+        error.ways_out,
     )
 
 

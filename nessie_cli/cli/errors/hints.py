@@ -37,7 +37,7 @@ def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
     if isinstance(error, errors.StoreUnavailable):
         return _of_store(error, app)
     if isinstance(error, errors.ReferenceMoved):
-        lines = [line for conflict in error.conflicts for line in error.resolutions(conflict)]
+        lines = [line for conflict in error.conflicts for line in error.ways_out.of(conflict)]
         return [f"`{line.command}` repeats it at the current commit" for line in lines]
     return []
 

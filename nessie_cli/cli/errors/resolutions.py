@@ -3,45 +3,47 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import ReferenceConflict, Resolution, Resolutions
+from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.render.text import short_hash
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
 
-@contextmanager
-def resolving(find: Callable[[ReferenceConflict], Resolutions]) -> Iterator[None]:
-    """Sets the resolutions of a conflict raised by the block. `find` returns those of the error.
+class CurrentHash(WaysOut):
+    """Repeats a command with the current hash as the expected one, if it has an expected hash."""
 
-    An outer block overrides the resolutions of an inner one.
+    def __init__(self, app: Invocation, error: ReferenceConflict) -> None:
+        self._words, self._head = list(app.argv), error.head
+
+    def of(self, conflict: object) -> Sequence[Resolution]:
+        """Returns the command line, or nothing."""
+        del conflict
+        words = self._words.copy()
+        for option in ("--expected-hash", "-c"):
+            if self._head and option in words[:-1]:
+                words[words.index(option) + 1] = short_hash(self._head)
+                return [Resolution(command_line(*words))]
+        return []
+
+
+@contextmanager
+def repeating(app: Invocation) -> Iterator[None]:
+    """Gives a conflict that the block raises the command with the current hash as the way out.
+
+    An outer block overrides an inner one.
     """
     try:
         yield
     except ReferenceConflict as error:
-        error.resolutions = find(error)
-        error.resolver = ""
+        error.ways_out = CurrentHash(app, error)
         raise
 
 
 def command_line(*words: str) -> str:
     """Returns a command line with each word quoted for a shell."""
     return "nessie " + " ".join(map(shlex.quote, words))
-
-
-def with_current_hash(app: Invocation, error: ReferenceConflict) -> Resolutions:
-    """Returns the command with the current hash as the expected one, if it has an expected hash."""
-
-    def resolutions(_: object) -> list[Resolution]:
-        words = list(app.argv)
-        for option in ("--expected-hash", "-c"):
-            if error.head and option in words[:-1]:
-                words[words.index(option) + 1] = short_hash(error.head)
-                return [Resolution(command_line(*words))]
-        return []
-
-    return resolutions

@@ -12,7 +12,7 @@ from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import effect_of, options_of
 from nessie_cli.cli.merge.names import ContentName, key_and_file
-from nessie_cli.errors import ReferenceConflict, Resolution
+from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, Namespace
 from nessie_cli.render.text import short_hash, visible
 from nessie_cli.repository.protection import MERGE_ONLY, protecting
@@ -48,12 +48,7 @@ def conflicts_of_merge(
         yield
     except ReferenceConflict as error:
         error.is_merge = True
-        error.source = source
-        error.resolutions = resolutions = MergeResolutions(
-            app, branch, error, source, commits, pinned=pinned
-        )
-        if not all(conflict.type in BY_COMMIT for conflict in error.conflicts):
-            error.resolver = resolutions.resolver or ""
+        error.ways_out = MergeResolutions(app, branch, error, source, commits, pinned=pinned)
         raise
 
 
@@ -69,7 +64,7 @@ class _Part(NamedTuple):
     is_argument: bool = False
 
 
-class MergeResolutions:
+class MergeResolutions(WaysOut):
     """Resolves a conflict by repeating the command with a decision.
 
     Decisions about `conflicts` are not repeated.
@@ -88,6 +83,8 @@ class MergeResolutions:
         self._app = app
         self._branch = branch
         self._commits = commits
+        self._conflicts = error.conflicts
+        self.source = source
         words = [word for word in app.argv if word not in _NOT_REPEATED]
         parts = list(_parts(words, error.conflicts))
         self._again = _joined(parts)
@@ -99,21 +96,44 @@ class MergeResolutions:
         # A given hash may be the name of a branch. What counts is the state that is shown.
         given = _joined(part for part in parts if part.is_expected)
         self._expected = ["--expected-hash", short_hash(error.head)] if error.head else given
+        self.one_by_one = self._resolver()
 
-    def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
+    def of(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
         if conflict.type is ConflictType.UNEXPECTED_HASH:
             return [Resolution(command_line(*self._anew), _STARTS_OVER)]
         return () if conflict.key is None else list(self._decide(conflict, conflict.key))
 
-    @property
-    def resolver(self) -> str | None:
-        """Returns the command line that asks about each conflict, or None if this command does."""
+    def together(self) -> Sequence[Resolution]:
+        """Returns a command line for each side that decides all conflicts.
+
+        It changes only the keys in conflict, otherwise there is none. So it needs no effect.
+        """
+        sides = (MergeBehavior.FORCE, MergeBehavior.DROP)
+        return [Resolution(line) for side in sides if (line := self._all(side))]
+
+    def _all(self, side: MergeBehavior) -> str:
+        """Returns the command line that takes a side of all conflicts; "" if there is none."""
+        words: list[str] = []
+        for conflict in self._conflicts:
+            name = ContentName.of(conflict)
+            effects = [
+                effect_of(option, conflict, self._branch)
+                for option in options_of(conflict)
+                if option.behavior is side
+            ]
+            if name is None or effects != [""]:
+                return ""
+            words += [_OPTIONS[side], str(name)]
+        return command_line(*self._pinned, *words, *self._expected)
+
+    def _resolver(self) -> str:
+        """Returns the command line that asks about each conflict; "" if this command does."""
         words = list(self._again)
         position = command_position(words)
         assert position is not None
-        if words[position] == "resolve":
-            return None
+        if words[position] == "resolve" or all(c.type in BY_COMMIT for c in self._conflicts):
+            return ""
         return command_line(*words[:position], "resolve", *words[position:])
 
     def _decide(self, conflict: Conflict, key: ContentKey) -> Iterator[Resolution]:

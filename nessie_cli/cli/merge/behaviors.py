@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_bytes
+from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs
@@ -137,11 +138,11 @@ def states_of_transplant(
 
 
 def _named(options: DecisionOptions) -> Iterator[tuple[ContentName, str]]:
-    """Yields the names in the options of decisions, each with its option."""
-    for text in options.ours or ():
-        yield ContentName.parse(text), "--ours"
-    for text in options.theirs or ():
-        yield ContentName.parse(text), "--theirs"
+    """Yields the names in the options of decisions, each with its option. Globs are no names."""
+    for texts, option in ((options.ours, "--ours"), (options.theirs, "--theirs")):
+        for text in texts or ():
+            if KeyPattern.parse(text) is None:
+                yield ContentName.parse(text), option
     for text in options.resolve or ():
         yield ContentName(key_and_file(text)[0]), "--resolve"
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import filterfalse
 from typing import TYPE_CHECKING, NamedTuple
 
+from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.expected import refuse_changed
 from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.reverted import RevertResult
@@ -99,7 +101,7 @@ def _short(revision: str) -> str:
 
 
 def decisions_of(options: SideOptions) -> list[KeyBehavior]:
-    """Returns the decisions of --ours and --theirs.
+    """Returns the decisions of --ours and --theirs, without those of globs.
 
     Raises `InvalidInput` if a content is named twice.
     """
@@ -108,7 +110,7 @@ def decisions_of(options: SideOptions) -> list[KeyBehavior]:
         (options.ours, MergeBehavior.DROP),
         (options.theirs, MergeBehavior.FORCE),
     ):
-        for name in map(ContentName.parse, texts or ()):
+        for name in map(ContentName.parse, filterfalse(KeyPattern.parse, texts or ())):
             if name in behaviors:
                 raise InvalidInput(f"{name}: the key is named twice")
             if name.commit:

@@ -20,7 +20,10 @@ from nessie_cli.cli.merge.behaviors import (
 from nessie_cli.cli.merge.commits import pinned_source, pinned_word
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import Merged, print_outcome, refuse_deep_write, with_differences
+from nessie_cli.cli.merge.patterns import deciding, patterns_of
 from nessie_cli.cli.staging.once import once
+from nessie_cli.model import MergeResult
+from nessie_cli.repository.changes import MergeOptions
 
 EXAMPLES = (
     "nessie merge feature",
@@ -82,19 +85,22 @@ def run(options: Options, app: Invocation) -> Merged:
     hash_, pinned = commit.hash, pinned_source(source, commit)
     refuse_unknown(repository, options, states_of_merge(repository, branch, hash_))
     meta = meta_of_merge(app, options.message, options.source, branch)
-    wanted = replace(
+    merging = replace(
         merge_options(app, branch, options, meta),
         unrelated=options.unrelated or is_empty(repository, branch),
         dry_run=options.dry_run,
     )
-    conflicts = conflicts_of_merge(
-        app, branch, options.source, pinned={options.source: pinned_word(pinned)}
-    )
-    with (
-        conflicts,
-        once(app, "merge", branch, hash_, wanted, dry_run=options.dry_run) as request_id,
-    ):
-        outcome = repository.merge(branch, source, wanted, request_id=request_id)
+    patterns = patterns_of(options)
+    # The decisions of globs are about the state of the source that they have seen.
+    source = pinned if patterns else source
+
+    def merge_with(decided: MergeOptions) -> MergeResult:
+        with once(app, "merge", branch, hash_, decided, dry_run=options.dry_run) as request_id:
+            return repository.merge(branch, source, decided, request_id=request_id)
+
+    word = pinned_word(pinned)
+    with conflicts_of_merge(app, branch, options.source, pinned={options.source: word}):
+        outcome = deciding(merge_with, merging, patterns)
     merge = Merged(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
     return with_differences(merge, app) if options.deep else merge
 

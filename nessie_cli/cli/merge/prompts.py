@@ -16,7 +16,7 @@ from nessie_cli.cli.merge.conflict_file import conflict_text, edited_content
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.sides import OF_BATCH, Sides
 from nessie_cli.cli.staging.editor import edit
-from nessie_cli.errors import Interrupted, InvalidInput, NessieError, ReferenceConflict
+from nessie_cli.errors import Interrupted, InvalidInput, NessieError, ReferenceConflict, WaysOut
 from nessie_cli.model import Conflict, Content, DiffEntry
 from nessie_cli.render.conflicts import conflict_lines
 from nessie_cli.render.diffs import change_lines
@@ -90,8 +90,8 @@ class _Resolver:
         self._app = app
         self._err = app.output.err
         # The answers resolve the conflict, so no command lines are shown.
-        self._report = report._replace(resolutions=lambda _: (), resolver="")
-        self._resolutions = report.resolutions
+        self._report = report._replace(ways_out=WaysOut())
+        self._ways_out = report.ways_out
         self._sides = sides
         self._branch = branch
 
@@ -104,7 +104,7 @@ class _Resolver:
         report = self._report._replace(conflicts=[conflict])
         by_commit = self._sides is not OF_BATCH and conflict.type in BY_COMMIT
         if by_commit:
-            report = report._replace(resolutions=self._resolutions)
+            report = report._replace(ways_out=self._ways_out)
         self._err.print_lines(conflict_lines(report, self._err))
         if by_commit:
             return Decision(Choice.SKIP)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
+from nessie_cli.cli.merge.patterns import MOST_ROUNDS, ConflictId, SidePattern, deciding, id_of
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
 from nessie_cli.cli.merge.staged import OF_NAMESPACES, BatchResolution
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-MOST_ROUNDS = 10_000
-"""The most rounds: each commit of a transplant can have conflicts, a decision can cause one."""
-
 
 def resolve_merge(
     app: Invocation,
@@ -43,18 +41,21 @@ def resolve_merge(
     options: MergeOptions,
     contents: Mapping[ContentKey, Content],
     sides: Sides = OF_MERGE,
+    *,
+    patterns: Sequence[SidePattern] = (),
 ) -> T:
     """Resolves the conflicts of a merge, transplant or revert by dry runs, then performs it.
 
-    `options` contain the decisions for a side, `contents` are those of `--resolve`, by key. Raises
-    `ReferenceConflict` with the conflicts that were skipped, or that no decision resolves.
+    `options` contain the decisions for a side, `contents` are those of `--resolve`, by key, and
+    `patterns` those of globs. Raises `ReferenceConflict` with the conflicts that were skipped, or
+    that no decision resolves.
     """
-    answers: dict[_Identity, KeyBehavior] = {}
-    asked: Sequence[_Identity] = ()
+    answers: dict[ConflictId, KeyBehavior] = {}
+    asked: Sequence[ConflictId] = ()
     decided = options
     for _ in range(MOST_ROUNDS):
         try:
-            do(replace(decided, dry_run=True))
+            deciding(do, replace(decided, dry_run=True), patterns)
         except ReferenceConflict as error:
             # The answers are about this state of the branch.
             options = replace(options, expected_hash=options.expected_hash or error.head)
@@ -75,18 +76,18 @@ def resolve_merge(
     unused = contents.keys() - {key for _, _, key in answers}
     if unused:
         raise InvalidInput(f"{min(unused)} is not in conflict")
-    return do(decided)
+    return deciding(do, decided, patterns)
 
 
 def _answer(
     app: Invocation,
     error: ReferenceConflict,
-    answers: dict[_Identity, KeyBehavior],
+    answers: dict[ConflictId, KeyBehavior],
     options: MergeOptions,
     contents: Mapping[ContentKey, Content],
     *,
     sides: Sides,
-) -> Sequence[_Identity]:
+) -> Sequence[ConflictId]:
     """Adds an answer for each conflict of an error, except those that the user skipped.
 
     Returns the conflicts that the user was asked about. Raises the error if a conflict was decided,
@@ -94,24 +95,16 @@ def _answer(
     """
     conflicts = [conflict for conflict in error.conflicts if conflict.key is not None]
     named = {behavior.key for behavior in options.behaviors}
-    if not conflicts or any(c.key in named or _identity(c) in answers for c in conflicts):
+    if not conflicts or any(c.key in named or id_of(c) in answers for c in conflicts):
         raise error
     for conflict in conflicts:
         if conflict.key in contents:
-            answers[_identity(conflict)] = _resolved_by(conflict, contents[conflict.key])
-    asked = [conflict for conflict in conflicts if _identity(conflict) not in answers]
+            answers[id_of(conflict)] = _resolved_by(conflict, contents[conflict.key])
+    asked = [conflict for conflict in conflicts if id_of(conflict) not in answers]
     for conflict, decision in zip(asked, ask_all(app, error, asked, sides), strict=True):
         if decision.choice is not Choice.SKIP:
-            answers[_identity(conflict)] = _behavior(conflict, decision)
-    return list(map(_identity, asked))
-
-
-_Identity = tuple[str | None, str | None, ContentKey | None]
-"""Identifies a conflict: the transplanted commit, the content id, and the key."""
-
-
-def _identity(conflict: Conflict) -> _Identity:
-    return conflict.commit, conflict.content_id, conflict.key
+            answers[id_of(conflict)] = _behavior(conflict, decision)
+    return list(map(id_of, asked))
 
 
 def _behavior(conflict: Conflict, decision: Decision) -> KeyBehavior:
@@ -210,7 +203,7 @@ def _refuse_deletions(error: ReferenceConflict, decisions: Decisions) -> None:
         decision = decisions.of.get(conflict.key) if conflict.key else None
         is_kept = decision is not None and decision.choice is Choice.THEIRS
         if is_kept and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
-            lines = [resolution.command for resolution in error.resolutions(conflict)]
+            lines = [resolution.command for resolution in error.ways_out.of(conflict)]
             commands = ", or ".join(f"`{line}`" for line in lines)
             raise InvalidInput(
                 f"--{decisions.sides.theirs} {conflict.key} would delete contents that it does"

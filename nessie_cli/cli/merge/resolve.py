@@ -31,6 +31,7 @@ from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
 from nessie_cli.cli.merge.outcome import Merged, print_outcome
+from nessie_cli.cli.merge.patterns import patterns_of
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.reverted import RevertResult, print_revert
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT
@@ -201,7 +202,8 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merged:
         merge_options(app, branch, _for_sides(options), meta),
         unrelated=options.unrelated or is_empty(repository, branch),
     )
-    outcome = resolve_merge(app, merge, merging, contents_of_files(options.resolve))
+    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    outcome = resolve_merge(app, merge, merging, contents, patterns=patterns)
     return Merged(outcome=outcome, verb="merged", source=source, source_hash=hash_)
 
 
@@ -217,7 +219,8 @@ def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> 
 
     meta = meta_of_transplant(app, options.message, commits)
     merging = replace(merge_options(app, branch, _for_sides(options), meta), any_order=True)
-    outcome = resolve_merge(app, transplant, merging, contents_of_files(options.resolve))
+    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    outcome = resolve_merge(app, transplant, merging, contents, patterns=patterns)
     return Merged(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
 
 
@@ -233,7 +236,8 @@ def _resolve_revert(options: Options, app: Invocation, words: str) -> RevertResu
     meta = meta_of(app, _message(options) or what.message)
     expected = expected_commit(app, options.expected_hash)
     decided = MergeOptions(meta, decisions_of(options), expected_hash=expected)
-    return resolve_merge(app, commit, decided, contents_of_files(options.resolve), OF_REVERT)
+    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    return resolve_merge(app, commit, decided, contents, OF_REVERT, patterns=patterns)
 
 
 def _resolve_batch(options: Options, app: Invocation) -> BatchResult | CommittedResult:

@@ -12,6 +12,7 @@ from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.inverse import decisions_of, operations_of, revert, reverted
 from nessie_cli.cli.merge.options import SideOptions
+from nessie_cli.cli.merge.patterns import deciding, patterns_of
 from nessie_cli.cli.merge.reverted import RevertResult, print_revert
 from nessie_cli.cli.staging.batch import BatchResult, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
@@ -93,19 +94,23 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
         raise InvalidInput(f"-n and {other} cannot be used together: -n makes no commit")
     repository, branch = app.repository(), app.reference_name()
     expected = expected_commit(app, options.expected_hash)
-    head = head_of_branch(repository, branch)
+    head_of_branch(repository, branch)
     what, behaviors = reverted(app, options.revision), decisions_of(options)
     _refuse_parent(app, options.message, what.commits.last)
+    message = message_of_paragraphs(options.message) if options.message else what.message
+    merging = MergeOptions(
+        meta_of(app, message), behaviors, expected_hash=expected, dry_run=options.dry_run
+    )
+
+    def revert_with(decided: MergeOptions) -> BatchResult | RevertResult:
+        if not options.no_commit:
+            return revert(app, branch, what, decided)
+        now = Reference(ReferenceType.BRANCH, branch, head_of_branch(repository, branch))
+        staged = operations_of(repository, now, what, decided.behaviors, decided.expected_hash)
+        return _stage(app, workspace.Batch(now.hash, staged), branch)
+
     with conflicts_of_merge(app, branch, pinned={options.revision: what.revision}):
-        if options.no_commit:
-            now = Reference(ReferenceType.BRANCH, branch, head)
-            staged = operations_of(repository, now, what, behaviors, expected)
-            return _stage(app, workspace.Batch(head, staged), branch)
-        message = message_of_paragraphs(options.message) if options.message else what.message
-        decided = MergeOptions(
-            meta_of(app, message), behaviors, expected_hash=expected, dry_run=options.dry_run
-        )
-        return revert(app, branch, what, decided)
+        return deciding(revert_with, merging, patterns_of(options))
 
 
 def show(result: BatchResult | RevertResult, output: Output) -> None:

@@ -24,8 +24,11 @@ from nessie_cli.cli.merge.outcome import (
     refuse_deep_write,
     with_differences,
 )
+from nessie_cli.cli.merge.patterns import deciding, patterns_of
 from nessie_cli.cli.staging.once import once
+from nessie_cli.model import MergeResult
 from nessie_cli.render.text import counted
+from nessie_cli.repository.changes import MergeOptions
 
 EXAMPLES = (
     "nessie transplant 8f31c0de",
@@ -82,16 +85,18 @@ def run(options: Options, app: Invocation) -> Merged:
 
     refuse_unknown(repository, options, states_of_transplant(repository, branch, commits))
     meta = meta_of_transplant(app, options.message, commits)
-    wanted = replace(
+    merging = replace(
         merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run
     )
     pinned = pinned_commits(app, options.words)
-    conflicts = conflicts_of_merge(app, branch, " ".join(options.words), commits, pinned)
-    with (
-        conflicts,
-        once(app, "transplant", branch, commits, wanted, dry_run=options.dry_run) as request_id,
-    ):
-        outcome = repository.transplant(branch, commits, wanted, request_id=request_id)
+
+    def transplant_with(decided: MergeOptions) -> MergeResult:
+        what = (branch, commits, decided)
+        with once(app, "transplant", *what, dry_run=options.dry_run) as request_id:
+            return repository.transplant(branch, commits, decided, request_id=request_id)
+
+    with conflicts_of_merge(app, branch, " ".join(options.words), commits, pinned):
+        outcome = deciding(transplant_with, merging, patterns_of(options))
     source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")
     merge = Merged(outcome=outcome, verb="transplanted", source=source)
     return with_differences(merge, app) if options.deep else merge

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.arguments import refuse_empty
-from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
+from nessie_cli.cli.errors.resolutions import repeating
 from nessie_cli.cli.references.creation import create
 from nessie_cli.cli.references.deletion import delete
 from nessie_cli.cli.references.listing import list_references
@@ -33,7 +33,7 @@ def work(
 
     Raises `InvalidInput` if the options contradict each other.
     """
-    with resolving(lambda error: with_current_hash(app, error)):
+    with repeating(app):
         return _perform(options, app, type_, message)
 
 

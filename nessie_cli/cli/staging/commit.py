@@ -9,7 +9,7 @@ from msgspec import Struct
 from nessie_cli.cli.app.input import read_bytes
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.errors.resolutions import resolving, with_current_hash
+from nessie_cli.cli.errors.resolutions import repeating
 from nessie_cli.cli.staging.commit_meta import message_of, meta_of
 from nessie_cli.cli.staging.committed import CommittedResult, print_committed
 from nessie_cli.cli.staging.editor import message_from_editor
@@ -194,9 +194,8 @@ def _over(written: CommitMeta, given: CommitMeta) -> CommitMeta:
 def _submit(app: Invocation, submission: Submission, operations: list[Operation]) -> Submitted:
     repository = app.repository()
     head_of_branch(repository, submission.branch)
-    again = resolving(lambda error: with_current_hash(app, error))
     with (
-        again,
+        repeating(app),
         once(app, "commit", submission, operations, dry_run=submission.dry_run) as request_id,
     ):
         _refuse_changed(repository, submission, operations)

@@ -7,9 +7,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.app.global_options import carried
-from nessie_cli.cli.errors.resolutions import command_line, with_current_hash
+from nessie_cli.cli.errors.resolutions import CurrentHash, command_line
 from nessie_cli.cli.staging.batch import changes_of
-from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution
+from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution, WaysOut
 from nessie_cli.model import (
     CONTENT_TYPES,
     Conflict,
@@ -31,11 +31,6 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.repository.changes import AnyRevision
     from nessie_cli.workspace.batch import Staged
-
-
-def batch_resolver(app: Invocation) -> str:
-    """Returns the command line that asks about each conflict, or nothing without a workspace."""
-    return command_line(*carried(app.options), "resolve") if app.store.workspace else ""
 
 
 MOST_CHILDREN = 20
@@ -64,7 +59,7 @@ FIELD_OPTION: Mapping[str, str] = {
 """The option of `nessie content put` that sets each attribute of a content."""
 
 
-class BatchResolutions:
+class BatchResolutions(WaysOut):
     """Resolves a conflict: stage the change again on the current state, or drop it.
 
     A line never drops another staged change. It says which contents of the branch it deletes.
@@ -73,6 +68,7 @@ class BatchResolutions:
 
     def __init__(self, app: Invocation, staged: StagedList, error: ReferenceConflict) -> None:
         self._app, self._staged, self._error = app, staged, error
+        self.one_by_one = command_line(*carried(app.options), "resolve") if app.workspace else ""
         self._edits = components(content_edits(staged))
         self._staged_keys = [item.key for item in staged]
         self._items: dict[ContentKey, list[Staged]] = {}
@@ -80,11 +76,11 @@ class BatchResolutions:
             self._items.setdefault(item.key, []).append(item)
         self._keys_in_conflict = {conflict.key for conflict in error.conflicts}
 
-    def __call__(self, conflict: Conflict) -> Sequence[Resolution]:
+    def of(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
         key = conflict.key
         if key is None:
-            return with_current_hash(self._app, self._error)(conflict)
+            return CurrentHash(self._app, self._error).of(conflict)
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
                 return [self._namespace("put", key), *self._reset(self._staged_below(key))]
@@ -133,7 +129,8 @@ class BatchResolutions:
             return []
         if (now := _new_key(conflict)) is not None:
             effect = f"{_text(key)} is {_text(now)} now"
-            return [self._staging(verb, [now, *arguments], options)._replace(effect=effect)]
+            renamed = self._staging(verb, [now, *arguments], (*options, *self._expected_hash()))
+            return [renamed._replace(effect=effect)]
         line = self._staging(verb, [key, *arguments], (*options, *self._expected_hash()))
         return [line._replace(effect=effect)]
 

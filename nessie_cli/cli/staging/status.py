@@ -100,7 +100,7 @@ def run(options: Options, app: Invocation) -> StatusResult:
         behind,
         staged.document,
         [
-            documents.Conflict.of(conflict, report.resolutions(conflict))
+            documents.Conflict.of(conflict, report.ways_out.of(conflict))
             for conflict in report.conflicts
         ]
         if report

@@ -19,7 +19,6 @@ from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import old_keys_of, places_of
 from nessie_cli.cli.staging.resolutions import (
     BatchResolutions,
-    batch_resolver,
     contents_below,
     first_below,
 )
@@ -171,8 +170,7 @@ def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResu
         return _submit(call.repository(), batch, submission)
     except ReferenceConflict as error:
         error.conflicts = tuple(_with_contents(call, batch, found) for found in error.conflicts)
-        error.resolutions = BatchResolutions(call, batch.staged, error)
-        error.resolver = batch_resolver(call)
+        error.ways_out = BatchResolutions(call, batch.staged, error)
         raise
 
 
