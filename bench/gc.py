@@ -19,7 +19,7 @@ from bench import corpus
 from bench.report import Line, interleaved, ratio_of_medians
 from nessie_cli.gc.mark import contents_of
 from nessie_cli.gc.plan import differ, scope_of
-from nessie_cli.gc.run import Run, Runs, Settings
+from nessie_cli.gc.run import Run, Runs, RunSettings
 from nessie_cli.gc.schemas import BASES, FINDINGS, LISTED, LIVE
 from nessie_cli.model import ContentKey, IcebergTable, Put, ReferenceType
 from nessie_cli.repository.local import LocalRepository
@@ -68,7 +68,7 @@ def _marking(scratch: Path) -> Line:
 
 
 def _mark(repository: LocalRepository, runs: Runs) -> None:
-    settings = Settings(store=repository.url, reference_time=_TIME)
+    settings = RunSettings(store=repository.url, reference_time=_TIME)
     contents_of(repository, settings, runs.new(settings, _TIME).marks(), _silent)
 
 
@@ -112,7 +112,7 @@ def _update(
 # -- plan ----------------------------------------------------------------------------------------
 def _planning(scratch: Path) -> Line:
     run = Runs(scratch / "plans").new(
-        Settings(store="memory:", reference_time=_TIME, warehouse=("/lake",)),
+        RunSettings(store="memory:", reference_time=_TIME, warehouse=("/lake",)),
         _TIME + timedelta(days=9),
     )
     _lake(run)

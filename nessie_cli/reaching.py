@@ -14,8 +14,8 @@ from nessie_cli.repository.access import (
     Basic,
     Bearer,
     Credentials,
-    Grant,
     OAuth2,
+    OAuth2Grant,
     checked_url,
 )
 from nessie_cli.repository.base import Repository
@@ -105,9 +105,9 @@ def _oauth2(settings: AccessSettings, print_line: Callable[[str], None] | None) 
         raise needed("oauth2", "client-id")
     if issuer is None and endpoint is None:
         raise needed("oauth2", "issuer-url")
-    grant = Grant(settings.text("grant-type") or Grant.CLIENT_CREDENTIALS)
+    grant = OAuth2Grant(settings.text("grant-type") or OAuth2Grant.CLIENT_CREDENTIALS)
     secret = settings.secret("client-secret")
-    if secret is None and grant is Grant.CLIENT_CREDENTIALS:
+    if secret is None and grant is OAuth2Grant.CLIENT_CREDENTIALS:
         raise needed("oauth2", "client-secret")
     scopes = (settings.text("client-scopes") or "").split()
     return OAuth2(

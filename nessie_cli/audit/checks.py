@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from nessie_cli.audit.findings import Audited, Finding, FindingKind, Holder
+from nessie_cli.audit.findings import AuditFinding, ContentAudit, FindingKind, Holder
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import Files, MissingFile, MissingPackage, shown
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, content_of, parse_document
@@ -22,7 +22,7 @@ _MOST_HOLDERS = 5
 """How many keys a message names."""
 
 
-def audit_content(key: ContentKey, content: Content, files: Files) -> Audited:
+def audit_content(key: ContentKey, content: Content, files: Files) -> ContentAudit:
     """Checks one content.
 
     Cost: reads the metadata file and the manifest list, and one request for the size of each
@@ -37,10 +37,10 @@ def audit_content(key: ContentKey, content: Content, files: Files) -> Audited:
         )
     elif isinstance(content, UDF) and content.metadata_location:
         check.files_are_there((content.metadata_location,))
-    return Audited(key, check.content_id, tuple(check.findings), check.uuid, check.looked_at)
+    return ContentAudit(key, check.content_id, tuple(check.findings), check.uuid, check.looked_at)
 
 
-def shared_uuid(uuid: str, holders: Sequence[Holder]) -> Iterator[Finding]:
+def shared_uuid(uuid: str, holders: Sequence[Holder]) -> Iterator[AuditFinding]:
     """Returns the findings about contents of one state that share a UUID. `holders` are sorted."""
     for holder in holders if len(holders) > 1 else ():
         key, content_id = holder
@@ -52,7 +52,7 @@ def shared_uuid(uuid: str, holders: Sequence[Holder]) -> Iterator[Finding]:
             f"its UUID {shown(uuid)} is also that of {named}: they share files, "
             "so deleting files of one breaks the other"
         )
-        yield Finding(FindingKind.UUID_SHARED, key, content_id, "", message)
+        yield AuditFinding(FindingKind.UUID_SHARED, key, content_id, "", message)
 
 
 class _Manifest(NamedTuple):
@@ -68,13 +68,13 @@ class _Check:
     def __init__(self, key: ContentKey, content_id: str, files: Files) -> None:
         self.key = key
         self.content_id = content_id
-        self.findings: list[Finding] = []
+        self.findings: list[AuditFinding] = []
         self.uuid: str | None = None
         self.looked_at = 0
         self._files = files
 
     def found(self, kind: FindingKind, where: str, message: str) -> None:
-        self.findings.append(Finding(kind, self.key, self.content_id, shown(where), message))
+        self.findings.append(AuditFinding(kind, self.key, self.content_id, shown(where), message))
 
     def failed(
         self,
@@ -205,15 +205,15 @@ class _Check:
                         f" {shown(named_by)}"
                     )
                     bad.setdefault(FindingKind.MANIFEST_DAMAGED, []).append((manifest.where, why))
-        for kind, found in bad.items():
-            where, why = found[0]
+        for kind, problems in bad.items():
+            where, why = problems[0]
             self.found(
                 kind,
                 where,
                 why
                 + (
-                    f"; the same holds for {len(found)} of its {len(manifests)} manifests"
-                    if len(found) > 1
+                    f"; the same holds for {len(problems)} of its {len(manifests)} manifests"
+                    if len(problems) > 1
                     else ""
                 ),
             )

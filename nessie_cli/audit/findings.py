@@ -26,7 +26,7 @@ class FindingKind(StrEnum):
     UNREACHABLE = "UNREACHABLE"
 
 
-class Finding(Struct, frozen=True):
+class AuditFinding(Struct, frozen=True):
     """A problem with a content. `where` is the file, `message` one line."""
 
     kind: FindingKind
@@ -36,7 +36,7 @@ class Finding(Struct, frozen=True):
     message: str
 
 
-class Audited(Struct, frozen=True):
+class ContentAudit(Struct, frozen=True):
     """The result for one content.
 
     `files` is the number of checked files. `uuid` is the UUID of the table or view, None if it is
@@ -45,7 +45,7 @@ class Audited(Struct, frozen=True):
 
     key: ContentKey
     content_id: str
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[AuditFinding, ...] = ()
     uuid: str | None = None
     files: int = 0
 
@@ -54,20 +54,20 @@ Holder = tuple[ContentKey, str]
 """A key and its content id."""
 
 
-class Counts(Struct):
+class AuditCounts(Struct):
     """How much an audit has checked: contents, contents with files, and files."""
 
     contents: int = 0
     with_files: int = 0
     files: int = 0
 
-    def add(self, audited: Audited) -> None:
+    def add(self, audited: ContentAudit) -> None:
         """Adds one content."""
         self.contents += 1
         self.with_files += audited.files > 0
         self.files += audited.files
 
-    def add_all(self, other: Counts) -> None:
+    def add_all(self, other: AuditCounts) -> None:
         """Adds the counts of another object."""
         self.contents += other.contents
         self.with_files += other.with_files

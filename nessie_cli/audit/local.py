@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
 from nessie_cli.audit.checks import audit_content, shared_uuid
-from nessie_cli.audit.findings import Audited, Counts, Finding, Holder
+from nessie_cli.audit.findings import AuditCounts, AuditFinding, ContentAudit, Holder
 from nessie_cli.iceberg.files import Files
 from nessie_cli.model import Entry
 from nessie_cli.model.progress import Progress
@@ -23,10 +23,10 @@ _AHEAD = 4 * THREADS
 
 def findings(
     entries: Iterable[Entry],
-    counts: Counts,
+    counts: AuditCounts,
     progress: Progress | None = None,
     files: Files | None = None,
-) -> Generator[Finding]:
+) -> Generator[AuditFinding]:
     """Yields the findings about contents in their order, then about several of them together.
 
     `counts` grows meanwhile. Entries have their contents; errors of reading them are passed on.
@@ -35,11 +35,11 @@ def findings(
     holders: dict[str, list[Holder]] = {}
     files = files or Files()
 
-    def audit(entry: Entry) -> Audited:
+    def audit(entry: Entry) -> ContentAudit:
         return (
             audit_content(entry.key, entry.content, files)
             if entry.content
-            else Audited(entry.key, entry.content_id)
+            else ContentAudit(entry.key, entry.content_id)
         )
 
     for audited in each(entries, audit, progress):
@@ -47,7 +47,11 @@ def findings(
         yield from audited.findings
         if audited.uuid is not None:
             holders.setdefault(audited.uuid, []).append((audited.key, audited.content_id))
-    shared = (finding for uuid, found in holders.items() for finding in shared_uuid(uuid, found))
+    shared = (
+        finding
+        for uuid, holders_of_it in holders.items()
+        for finding in shared_uuid(uuid, holders_of_it)
+    )
     yield from sorted(shared, key=lambda finding: finding.key)
 
 
@@ -60,11 +64,11 @@ def each(
 
     def next_one() -> T:
         nonlocal done
-        found = waiting.popleft().result()
+        result = waiting.popleft().result()
         done += 1
         if progress:
             progress(done, None)
-        return found
+        return result
 
     with ThreadPoolExecutor(THREADS, thread_name_prefix="audit") as pool:
         try:

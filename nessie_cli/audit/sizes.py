@@ -19,7 +19,7 @@ from nessie_cli.model import ContentKey, IcebergTable
 _TOLD = ("total-records", "total-data-files", "total-files-size")
 
 
-class Size(Struct, frozen=True):
+class MeasuredTable(Struct, frozen=True):
     """The size of a table, None for parts that are missing in the summary of its snapshot.
 
     `problem` is the reason why its metadata file cannot be read, in one line.
@@ -45,19 +45,19 @@ class Sizes(Struct, frozen=True):
     rows: int = 0
     files: int = 0
     bytes: int = 0
-    largest: tuple[Size, ...] = ()
+    largest: tuple[MeasuredTable, ...] = ()
 
 
-def size_of_table(key: ContentKey, content: IcebergTable, files: Files) -> Size:
+def size_of_table(key: ContentKey, content: IcebergTable, files: Files) -> MeasuredTable:
     """Returns the size of a table. Cost: one read of its metadata file."""
     try:
         document = parse_document(files.read(content.metadata_location), content.metadata_location)
         rows, data_files, size = _told(document, content.snapshot_id)
-        return Size(key, rows, data_files, size)
+        return MeasuredTable(key, rows, data_files, size)
     except (InvalidInput, StoreUnavailable) as error:
-        return Size(key, problem=error.message)
+        return MeasuredTable(key, problem=error.message)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
-        return Size(
+        return MeasuredTable(
             key, problem=f"{shown(content.metadata_location)} is not valid Iceberg metadata"
         )
 
@@ -77,9 +77,9 @@ def _told(document: Any, snapshot_id: int) -> tuple[int | None, int | None, int 
     return rows, files, size
 
 
-def sizes(found: Iterable[Size], most: int) -> Sizes:
+def sizes(table_sizes: Iterable[MeasuredTable], most: int) -> Sizes:
     """Returns the sums and the largest tables. Memory: about 100 bytes for each table."""
-    every = list(found)
+    every = list(table_sizes)
     readable = [size for size in every if size.problem is None]
     rows, files, total = (
         sum(getattr(size, name) or 0 for size in readable) for name in ("rows", "files", "bytes")

@@ -37,14 +37,16 @@ class Commits(Struct, frozen=True):
 
     def __add__(self, other: Commits) -> Commits:
         """Returns the sum."""
-        firsts = [time for time in (self.first, other.first) if time]
-        lasts = [time for time in (self.last, other.last) if time]
+        first_times = [time for time in (self.first, other.first) if time]
+        last_times = [time for time in (self.last, other.last) if time]
         return Commits(
-            self.commits + other.commits, min(firsts, default=None), max(lasts, default=None)
+            self.commits + other.commits,
+            min(first_times, default=None),
+            max(last_times, default=None),
         )
 
 
-class Changes(Struct, frozen=True):
+class ChangeCounts(Struct, frozen=True):
     """Changes of keys. `tables` and `contents` are the increases; namespaces do not count."""
 
     created: int = 0
@@ -53,9 +55,9 @@ class Changes(Struct, frozen=True):
     tables: int = 0
     contents: int = 0
 
-    def __add__(self, other: Changes) -> Changes:
+    def __add__(self, other: ChangeCounts) -> ChangeCounts:
         """Returns the sum."""
-        return Changes(
+        return ChangeCounts(
             *(
                 mine + theirs
                 for mine, theirs in zip(structs.astuple(self), structs.astuple(other), strict=True)
@@ -80,7 +82,7 @@ class KeyChanges(Struct, frozen=True):
         return -self.commits, self.key
 
 
-class Step(NamedTuple):
+class KeyStep(NamedTuple):
     """One operation on a key: commit, time, and type of the content (None: deleted)."""
 
     commit: str
@@ -93,7 +95,7 @@ def day_of(time: datetime) -> str:
     return time.astimezone(UTC).date().isoformat()
 
 
-class CommitCount:
+class CommitCounts:
     """Counts commits by author and by day. The committer is the author if there is none."""
 
     def __init__(self) -> None:
@@ -106,7 +108,7 @@ class CommitCount:
         self._add(self.authors, author_of(meta), Commits(1, time, time))
         self._add(self.days, day_of(time), Commits(1, time, time))
 
-    def add_all(self, other: CommitCount) -> None:
+    def add_all(self, other: CommitCounts) -> None:
         """Adds the counts of another object."""
         for author, commits in other.authors.items():
             self._add(self.authors, author, commits)
@@ -119,7 +121,7 @@ class CommitCount:
 
 
 _NO_COMMITS = Commits()
-_NO_CHANGES = Changes()
+_NO_CHANGES = ChangeCounts()
 
 
 class Churn:
@@ -129,17 +131,17 @@ class Churn:
     """
 
     def __init__(self) -> None:
-        self.days: dict[str, Changes] = {}
-        self._keys: dict[ContentKey, _Key] = {}
+        self.days: dict[str, ChangeCounts] = {}
+        self._keys: dict[ContentKey, _KeyHistory] = {}
 
-    def add(self, key: ContentKey, step: Step) -> None:
+    def add(self, key: ContentKey, step: KeyStep) -> None:
         """Adds an operation that is older than all others on its key so far."""
-        known = self._keys.get(key)
-        if known is None:
-            self._keys[key] = _Key(step)
+        key_history = self._keys.get(key)
+        if key_history is None:
+            self._keys[key] = _KeyHistory(step)
         else:
-            self._happened(known, step.type)
-            known.older(step)
+            self._happened(key_history, step.type)
+            key_history.older(step)
 
     def __contains__(self, key: ContentKey) -> bool:
         return key in self._keys
@@ -149,18 +151,20 @@ class Churn:
 
         `before` has the types of the contents before all operations.
         """
-        for key, known in self._keys.items():
-            self._happened(known, before.get(key))
-        return [known.changes(key, before.get(key, "")) for key, known in self._keys.items()]
+        for key, key_history in self._keys.items():
+            self._happened(key_history, before.get(key))
+        return [
+            key_history.changes(key, before.get(key, "")) for key, key_history in self._keys.items()
+        ]
 
-    def _happened(self, known: _Key, before: str | None) -> None:
+    def _happened(self, key_history: _KeyHistory, before: str | None) -> None:
         """Counts the oldest operation on a key, now that the content before it is known."""
-        change = known.happened(before)
-        day = day_of(known.step.time)
+        change = key_history.happened(before)
+        day = day_of(key_history.step.time)
         self.days[day] = self.days.get(day, _NO_CHANGES) + change
 
 
-class _Key:
+class _KeyHistory:
     """A key whose history is read backwards. `step`, the oldest operation, is not counted yet.
 
     Its kind depends on the content before it.
@@ -168,19 +172,19 @@ class _Key:
 
     __slots__ = ("commits", "created", "deleted", "last", "step", "type", "updated")
 
-    def __init__(self, step: Step) -> None:
+    def __init__(self, step: KeyStep) -> None:
         self.step = step
         self.last = step.time
         self.type = step.type
         self.commits = 1
         self.created = self.updated = self.deleted = 0
 
-    def older(self, step: Step) -> None:
+    def older(self, step: KeyStep) -> None:
         self.commits += step.commit != self.step.commit
         self.type = self.type or step.type
         self.step = step
 
-    def happened(self, before: str | None) -> Changes:
+    def happened(self, before: str | None) -> ChangeCounts:
         after = self.step.type
         created, updated, deleted = (
             int(after is not None and before is None),
@@ -193,7 +197,7 @@ class _Key:
         tables, contents = (
             _counts(after, kinds) - _counts(before, kinds) for kinds in (_is_table, _is_content)
         )
-        return Changes(created, updated, deleted, tables, contents)
+        return ChangeCounts(created, updated, deleted, tables, contents)
 
     def changes(self, key: ContentKey, before: str) -> KeyChanges:
         return KeyChanges(
@@ -238,7 +242,7 @@ class Author(Struct, frozen=True):
     commits: Commits
 
 
-class History(Struct, frozen=True):
+class HistoryStatistics(Struct, frozen=True):
     """The statistics of a history.
 
     Authors with the most commits come first, days are in order, and `most_changed` has some of the
@@ -246,40 +250,40 @@ class History(Struct, frozen=True):
     """
 
     commits: Commits
-    changes: Changes
+    changes: ChangeCounts
     authors: tuple[Author, ...]
     days: tuple[Day, ...]
     keys: int
     most_changed: tuple[KeyChanges, ...]
 
 
-def history(log: Iterable[LogEntry], before: Iterable[Entry], most: int) -> History:
+def history(log: Iterable[LogEntry], before: Iterable[Entry], most: int) -> HistoryStatistics:
     """Returns the statistics of commits, which come newest first with their operations.
 
     `before` is the state below the oldest of them. Memory: some hundred bytes for each changed key.
     """
-    count, churn = CommitCount(), Churn()
+    count, churn = CommitCounts(), Churn()
     for entry in log:
         count.add(entry.meta)
         for key, step in steps_of(entry):
             churn.add(key, step)
     start, types = _NO_CHANGES, {}
-    for found in before:
-        start += there_is(found.type)
-        if found.key in churn:
-            types[found.key] = found.type
+    for entry_before in before:
+        start += there_is(entry_before.type)
+        if entry_before.key in churn:
+            types[entry_before.key] = entry_before.type
     keys = churn.end(types)
     return assembled(count, churn.days, start, KeyList(len(keys), keys), most)
 
 
-def steps_of(entry: LogEntry) -> Iterator[tuple[ContentKey, Step]]:
+def steps_of(entry: LogEntry) -> Iterator[tuple[ContentKey, KeyStep]]:
     """Yields the operations of a commit, newest first."""
     time = time_of(entry.meta)
     # Deletions come first in a commit: a key that is created again was deleted before.
     for operation in reversed(entry.operations or ()):
         yield (
             operation.key,
-            Step(
+            KeyStep(
                 entry.hash,
                 time,
                 operation.content.type_name if isinstance(operation, Put) else None,
@@ -295,42 +299,46 @@ class KeyList(NamedTuple):
 
 
 def assembled(
-    count: CommitCount, days: Mapping[str, Changes], start: Changes, keys: KeyList, most: int
-) -> History:
+    count: CommitCounts,
+    days: Mapping[str, ChangeCounts],
+    start: ChangeCounts,
+    keys: KeyList,
+    most: int,
+) -> HistoryStatistics:
     """Returns the statistics of counts. `start` has the numbers of tables and contents before."""
-    found, there = [], start
+    day_rows, running_total = [], start
     for day in sorted({*count.days, *days}):
         change = days.get(day, _NO_CHANGES)
-        there += change
+        running_total += change
         commits = count.days.get(day, _NO_COMMITS).commits
-        found.append(
+        day_rows.append(
             Day(
                 day,
                 commits,
                 change.created,
                 change.updated,
                 change.deleted,
-                there.tables,
-                there.contents,
+                running_total.tables,
+                running_total.contents,
             )
         )
     authors = sorted(
         (Author(name, commits) for name, commits in count.authors.items()),
         key=lambda author: (-author.commits.commits, author.author),
     )
-    return History(
+    return HistoryStatistics(
         commits=sum(count.days.values(), _NO_COMMITS),
         changes=sum(days.values(), _NO_CHANGES),
         authors=tuple(authors),
-        days=tuple(found),
+        days=tuple(day_rows),
         keys=keys.number,
         most_changed=tuple(nsmallest(most, keys.changes, key=lambda change: change.rank)),
     )
 
 
-def there_is(type_: str) -> Changes:
+def there_is(type_: str) -> ChangeCounts:
     """Returns what a content of a type adds to the numbers of a state."""
-    return Changes(tables=_is_table(type_), contents=_is_content(type_))
+    return ChangeCounts(tables=_is_table(type_), contents=_is_content(type_))
 
 
 def author_of(meta: CommitMeta) -> str:

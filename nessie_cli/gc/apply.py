@@ -16,22 +16,22 @@ from typing import Any, NamedTuple, Protocol
 from nessie_cli.errors import InvalidInput, NotAllowed, ReferenceMoved, StoreUnavailable
 from nessie_cli.gc.audit_trail import Trail
 from nessie_cli.gc.datasets import Dataset
-from nessie_cli.gc.removal import Candidate, Outcome, Removed, Remover, Scope
-from nessie_cli.gc.run import Approval, Marks, Pinned, Run, State
+from nessie_cli.gc.removal import RemovalCandidate, RemovalOutcome, RemovalScope, Removed, Remover
+from nessie_cli.gc.run import Approval, MarkDatasets, PinnedReference, Run, RunState
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.model.progress import Progress
 
 FILES_PER_BATCH = 500
 """Files between two lines of the audit trail."""
-APPLICABLE = frozenset({State.APPROVED, State.APPLYING, State.PARTLY, State.FAILED})
+APPLICABLE = frozenset({RunState.APPROVED, RunState.APPLYING, RunState.PARTLY, RunState.FAILED})
 BROKEN = "BROKEN"
 
 
-class Marked(Protocol):
+class MarkResult(Protocol):
     """The result of a mark."""
 
     @property
-    def references(self) -> tuple[Pinned, ...]:
+    def references(self) -> tuple[PinnedReference, ...]:
         """The references and their commits."""
 
     @property
@@ -39,7 +39,7 @@ class Marked(Protocol):
         """Counts by name."""
 
 
-Mark = Callable[[Marks], Marked]
+Mark = Callable[[MarkDatasets], MarkResult]
 """Marks the files that are live now, by the settings of a run."""
 
 
@@ -64,7 +64,7 @@ class Marker(Protocol):
         Returns None if this repository cannot be verified from here. Raises `DamagedObject`.
         """
 
-    def mark(self, marks: Marks) -> Marked:
+    def mark(self, marks: MarkDatasets) -> MarkResult:
         """Marks the files that are live now."""
 
     def revived(self) -> Iterator[Revived]:
@@ -80,21 +80,21 @@ def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Appr
     `digest` is the beginning of the digest of the reviewed candidates. Raises `InvalidInput` if the
     run has no plan, and `NotAllowed` if the digest does not match.
     """
-    if run.info.state not in (State.PLANNED, State.APPROVED):
+    if run.info.state not in (RunState.PLANNED, RunState.APPROVED):
         raise InvalidInput(
             f"run {run.id} is {run.info.state}; only a run that is PLANNED can be approved. "
             f"Hint: `nessie gc show {run.id}` shows the next step"
         )
-    found = run.digest()
-    if digest is not None and not (digest and found.startswith(digest)):
+    current_digest = run.digest()
+    if digest is not None and not (digest and current_digest.startswith(digest)):
         raise NotAllowed(
-            f"run {run.id}: the candidates have the digest {found[:12]}, not {digest[:12]!r}. "
-            "Hint: review them again"
+            f"run {run.id}: the candidates have the digest {current_digest[:12]}, "
+            f"not {digest[:12]!r}. Hint: review them again"
         )
     approval = Approval(
         by=by,
         time=now,
-        digest=found,
+        digest=current_digest,
         candidates=run.info.counts.get("candidates", 0),
         bytes=run.info.counts.get("candidateBytes", 0),
     )
@@ -118,20 +118,22 @@ def require_approval(run: Run) -> Approval:
     return approval
 
 
-_COUNTS = {outcome: outcome.value.lower() for outcome in Outcome} | {Outcome.LIVE: "becameLive"}
+_COUNTS = {outcome: outcome.value.lower() for outcome in RemovalOutcome} | {
+    RemovalOutcome.LIVE: "becameLive"
+}
 """The name of each count. The mark has a count `live` of its own."""
 
 
 class Applied(NamedTuple):
     """Numbers of candidates by outcome and the deleted bytes, real or those of a dry run."""
 
-    outcomes: Mapping[Outcome, int]
+    outcomes: Mapping[RemovalOutcome, int]
     deleted_bytes: int
 
     @property
     def counts(self) -> dict[str, int]:
         """The counts as in `run.json`."""
-        return {_COUNTS[outcome]: self.outcomes.get(outcome, 0) for outcome in Outcome} | {
+        return {_COUNTS[outcome]: self.outcomes.get(outcome, 0) for outcome in RemovalOutcome} | {
             "deletedBytes": self.deleted_bytes
         }
 
@@ -157,16 +159,16 @@ def apply(
     if dry_run:
         return _rehearsed(run, _filter(run, marker), progress)
     with run.failing():
-        run.reach(State.APPLYING, clock())
+        run.reach(RunState.APPLYING, clock())
         removing = _Removing(
             run,
             marker,
             _filter(run, marker),
-            Remover(Scope(run.info.settings.warehouse), properties),
+            Remover(RemovalScope(run.info.settings.warehouse), properties),
         )
         applied = removing.remove(clock, progress)
-        partly = applied.outcomes.get(Outcome.FAILED, 0) > 0
-        run.reach(State.PARTLY if partly else State.APPLIED, clock(), applied.counts)
+        partly = applied.outcomes.get(RemovalOutcome.FAILED, 0) > 0
+        run.reach(RunState.PARTLY if partly else RunState.APPLIED, clock(), applied.counts)
     return applied
 
 
@@ -186,43 +188,45 @@ class _Filter:
         self._revived: list[Revived] = []
         """Base locations of contents that became live and cannot be read."""
 
-    def is_settled(self, candidate: Candidate) -> bool:
+    def is_settled(self, candidate: RemovalCandidate) -> bool:
         """Whether a candidate was removed before."""
         return _digest(candidate.location) in self._settled
 
-    def reason_to_keep(self, candidate: Candidate, path: str) -> Removed | None:
+    def reason_to_keep(self, candidate: RemovalCandidate, path: str) -> Removed | None:
         """Returns the reason to keep a candidate, None if it can be deleted."""
         if _digest(path) in self._live:
-            return Removed(candidate.location, Outcome.LIVE, "has become live since the plan")
+            return Removed(
+                candidate.location, RemovalOutcome.LIVE, "has become live since the plan"
+            )
         if path.startswith(self._protected):
             return Removed(
                 candidate.location,
-                Outcome.PROTECTED,
+                RemovalOutcome.PROTECTED,
                 "belongs to a content that cannot be read now",
             )
         return None
 
     def check_still_dead(
-        self, revived: Iterable[Revived], going: Iterable[tuple[Candidate, str]]
+        self, revived: Iterable[Revived], going: Iterable[tuple[RemovalCandidate, str]]
     ) -> None:
         """Raises `ReferenceMoved` if a candidate has become live.
 
         A candidate that is about to be deleted must not be in a base of `revived` contents either.
         """
-        for one in revived:
-            if one.is_base:
-                self._revived.append(one)
-            elif _digest(one.path) in self._candidates:
-                raise _became_live(one, one.path)
+        for use in revived:
+            if use.is_base:
+                self._revived.append(use)
+            elif _digest(use.path) in self._candidates:
+                raise _became_live(use, use.path)
         for _, path in going:
-            for one in self._revived:
-                if path.startswith(f"{one.path.rstrip('/')}/"):
-                    raise _became_live(one, path)
+            for use in self._revived:
+                if path.startswith(f"{use.path.rstrip('/')}/"):
+                    raise _became_live(use, path)
 
 
-def _became_live(one: Revived, path: str) -> ReferenceMoved:
+def _became_live(use: Revived, path: str) -> ReferenceMoved:
     return ReferenceMoved(
-        f"{one.key} on {one.reference} has become live since the run was marked, and it needs the "
+        f"{use.key} on {use.reference} has become live since the run was marked, and it needs the "
         f"candidate {path}; nothing more is deleted. "
         "Hint: apply the run again to keep the files that are live now"
     )
@@ -233,20 +237,20 @@ def _filter(run: Run, marker: Marker) -> _Filter:
     marks = run.marks(again=True)
     run.forget(*marks)
     marker.mark(marks)
-    wanted = {
+    candidate_digests = {
         _digest(path)
         for batch in run.dataset("candidates").batches(["path"])
         for path in batch.column("path").to_pylist()
     }
     live = {
-        found
+        digest
         for batch in marks.live.batches(["path"])
-        for found in map(_digest, batch.column("path").to_pylist())
-        if found in wanted
+        for digest in map(_digest, batch.column("path").to_pylist())
+        if digest in candidate_digests
     }
     return _Filter(
         {_digest(location) for location in Trail(run.audit_path).settled()},
-        wanted,
+        candidate_digests,
         live,
         _protected(marks.findings),
     )
@@ -272,10 +276,13 @@ def _digest(text: str) -> int:
 # -- deletion -------------------------------------------------------------------------------------
 
 
-def candidates(run: Run) -> Iterator[tuple[Candidate, str]]:
+def candidates(run: Run) -> Iterator[tuple[RemovalCandidate, str]]:
     """Yields the candidates of a run in order, each with its normal path."""
     for row in run.dataset("candidates").records(["path", "location", "size", "modified", "base"]):
-        yield Candidate(row["location"], row["size"], row["modified"], row["base"]), row["path"]
+        yield (
+            RemovalCandidate(row["location"], row["size"], row["modified"], row["base"]),
+            row["path"],
+        )
 
 
 class _Removing:
@@ -292,23 +299,27 @@ class _Removing:
 
     def remove(self, clock: Callable[[], datetime], progress: Progress) -> Applied:
         total, done = self._run.info.counts.get("candidates"), 0
-        outcomes: Counter[Outcome] = Counter()
+        outcomes: Counter[RemovalOutcome] = Counter()
         with self._run.dataset("kept").writing(_kept_schema()) as keep:
             for batch in _batches(candidates(self._run)):
                 results = list(self._batch(batch, clock))
-                outcomes.update(one.outcome for one in results)
+                outcomes.update(result.outcome for result in results)
                 keep(
                     _kept_rows(
-                        one for one in results if one.outcome not in (Outcome.DELETED, Outcome.GONE)
+                        result
+                        for result in results
+                        if result.outcome not in (RemovalOutcome.DELETED, RemovalOutcome.GONE)
                     )
                 )
                 done += len(batch)
                 progress(done, total)
         deleted, gone, deleted_bytes = self._trail.totals()
-        return Applied({**outcomes, Outcome.DELETED: deleted, Outcome.GONE: gone}, deleted_bytes)
+        return Applied(
+            {**outcomes, RemovalOutcome.DELETED: deleted, RemovalOutcome.GONE: gone}, deleted_bytes
+        )
 
     def _batch(
-        self, batch: Sequence[tuple[Candidate, str]], clock: Callable[[], datetime]
+        self, batch: Sequence[tuple[RemovalCandidate, str]], clock: Callable[[], datetime]
     ) -> Iterator[Removed]:
         going = []
         for candidate, path in batch:
@@ -325,8 +336,8 @@ class _Removing:
         self._number += 1
         self._trail.begin(self._number, clock(), [candidate for candidate, _ in going])
         removed = [
-            _of_before(one, self._interrupted)
-            for one in self._remover.remove([candidate for candidate, _ in going])
+            _of_before(removal, self._interrupted)
+            for removal in self._remover.remove([candidate for candidate, _ in going])
         ]
         self._trail.end(self._number, clock(), removed)
         _need_answer(removed)
@@ -335,41 +346,43 @@ class _Removing:
 
 def _need_answer(removed: Iterable[Removed]) -> None:
     """Raises `StoreUnavailable` if a file system does not answer, because all others would fail."""
-    for one in removed:
-        if one.silent:
-            raise StoreUnavailable(f"{one.location} cannot be deleted: {one.message}")
+    for removal in removed:
+        if removal.silent:
+            raise StoreUnavailable(f"{removal.location} cannot be deleted: {removal.message}")
 
 
-def _of_before(one: Removed, interrupted: set[str]) -> Removed:
+def _of_before(removal: Removed, interrupted: set[str]) -> Removed:
     """Counts a missing file of an interrupted batch as deleted by that batch."""
     return (
-        one._replace(outcome=Outcome.DELETED)
-        if one.outcome is Outcome.GONE and one.location in interrupted
-        else one
+        removal._replace(outcome=RemovalOutcome.DELETED)
+        if removal.outcome is RemovalOutcome.GONE and removal.location in interrupted
+        else removal
     )
 
 
 def _rehearsed(run: Run, filter_: _Filter, progress: Progress) -> Applied:
-    outcomes: Counter[Outcome] = Counter()
+    outcomes: Counter[RemovalOutcome] = Counter()
     size = 0
-    scope = Scope(run.info.settings.warehouse)
+    scope = RemovalScope(run.info.settings.warehouse)
     for done, (candidate, path) in enumerate(candidates(run), 1):
         why = filter_.reason_to_keep(candidate, path)
         if not filter_.is_settled(candidate):
             outcome = (
                 why.outcome
                 if why
-                else Outcome.DELETED
+                else RemovalOutcome.DELETED
                 if scope.holds(candidate.location)
-                else Outcome.OUTSIDE
+                else RemovalOutcome.OUTSIDE
             )
             outcomes[outcome] += 1
-            size += candidate.size if outcome is Outcome.DELETED else 0
+            size += candidate.size if outcome is RemovalOutcome.DELETED else 0
         progress(done, run.info.counts.get("candidates"))
     return Applied(outcomes, size)
 
 
-def _batches(items: Iterator[tuple[Candidate, str]]) -> Iterator[list[tuple[Candidate, str]]]:
+def _batches(
+    items: Iterator[tuple[RemovalCandidate, str]],
+) -> Iterator[list[tuple[RemovalCandidate, str]]]:
     while batch := list(islice(items, FILES_PER_BATCH)):
         yield batch
 
@@ -382,9 +395,10 @@ def _kept_schema() -> Any:
     )
 
 
-def _kept_rows(kept: Iterable[Removed]) -> Any:
+def _kept_rows(removals: Iterable[Removed]) -> Any:
     import pyarrow as pa
 
     return pa.Table.from_pylist(
-        [one._asdict() | {"outcome": one.outcome.value} for one in kept], schema=_kept_schema()
+        [removal._asdict() | {"outcome": removal.outcome.value} for removal in removals],
+        schema=_kept_schema(),
     )

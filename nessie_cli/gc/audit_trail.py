@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import msgspec
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.gc.removal import Candidate, Outcome, Removed
+from nessie_cli.gc.removal import RemovalCandidate, RemovalOutcome, Removed
 
 
 class Trail:
@@ -49,7 +49,7 @@ class Trail:
                 yield from (
                     file["location"]
                     for file in entry["files"]
-                    if file["outcome"] in (Outcome.DELETED, Outcome.GONE)
+                    if file["outcome"] in (RemovalOutcome.DELETED, RemovalOutcome.GONE)
                 )
 
     def begun(self) -> set[str]:
@@ -72,25 +72,25 @@ class Trail:
                 sizes = {file["location"]: file["size"] for file in entry["files"]}
                 continue
             for file in entry["files"]:
-                deleted += file["outcome"] == Outcome.DELETED
-                gone += file["outcome"] == Outcome.GONE
-                size += sizes[file["location"]] if file["outcome"] == Outcome.DELETED else 0
+                deleted += file["outcome"] == RemovalOutcome.DELETED
+                gone += file["outcome"] == RemovalOutcome.GONE
+                size += sizes[file["location"]] if file["outcome"] == RemovalOutcome.DELETED else 0
         return deleted, gone, size
 
-    def begin(self, batch: int, time: datetime, candidates: Sequence[Candidate]) -> None:
+    def begin(self, batch: int, time: datetime, candidates: Sequence[RemovalCandidate]) -> None:
         """Records the files that are about to be deleted."""
         files = [
-            {"location": one.location, "size": one.size, "modified": one.modified}
-            for one in candidates
+            {"location": candidate.location, "size": candidate.size, "modified": candidate.modified}
+            for candidate in candidates
         ]
         self._append({"event": "begin", "time": time, "batch": batch, "files": files})
 
     def end(self, batch: int, time: datetime, removed: Sequence[Removed]) -> None:
         """Records the outcomes of a batch."""
         files = [
-            {"location": one.location, "outcome": one.outcome}
-            | ({"message": one.message} if one.message else {})
-            for one in removed
+            {"location": removal.location, "outcome": removal.outcome}
+            | ({"message": removal.message} if removal.message else {})
+            for removal in removed
         ]
         self._append({"event": "end", "time": time, "batch": batch, "files": files})
 
@@ -114,12 +114,12 @@ def _drop_cut_line(file: BinaryIO) -> None:
     """
     end = file.seek(0, os.SEEK_END)
     while end:
-        begin = max(0, end - 2**16)
-        file.seek(begin)
-        found = file.read(end - begin).rfind(b"\n")
-        if found >= 0:
-            end = begin + found + 1
+        start = max(0, end - 2**16)
+        file.seek(start)
+        newline = file.read(end - start).rfind(b"\n")
+        if newline >= 0:
+            end = start + newline + 1
             break
-        end = begin
+        end = start
     file.seek(end)
     file.truncate()

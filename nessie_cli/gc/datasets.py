@@ -76,13 +76,13 @@ class Dataset:
 
     def digest(self) -> str:
         """Returns a SHA-256 over all rows, so that an approval covers exactly these."""
-        found = hashlib.sha256()
+        sha256 = hashlib.sha256()
         for path in self.files:
-            found.update(f"{path.relative_to(self.folder)}:{path.stat().st_size}:".encode())
+            sha256.update(f"{path.relative_to(self.folder)}:{path.stat().st_size}:".encode())
             with path.open("rb") as file:
                 while chunk := file.read(2**20):
-                    found.update(chunk)
-        return found.hexdigest()
+                    sha256.update(chunk)
+        return sha256.hexdigest()
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Yields its rows as `pyarrow.RecordBatch`es. Memory: one batch. Raises `InvalidInput`."""

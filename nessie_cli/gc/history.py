@@ -14,7 +14,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from nessie_cli.errors import DamagedObject, NotFound
-from nessie_cli.gc.policies import Policies, Policy
+from nessie_cli.gc.policies import Policies, RetentionPolicy
 from nessie_cli.gc.roots import EVER, Root, Roots
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -45,11 +45,11 @@ class TableState(Struct, frozen=True):
 
 
 def no_staged() -> Iterable[TableState]:
-    """The default of `History`: there is no workspace."""
+    """The default of `HistoryWalk`: there is no workspace."""
     return ()
 
 
-class History:
+class HistoryWalk:
     """One walk over the history of a repository."""
 
     def __init__(
@@ -110,7 +110,7 @@ class History:
     # -- live -------------------------------------------------------------------------------------
 
     def _live_states(self, roots: Sequence[Root]) -> Iterator[TableState]:
-        by_policy: dict[Policy, dict[bytes, Root]] = {}
+        by_policy: dict[RetentionPolicy, dict[bytes, Root]] = {}
         for root in roots:
             by_policy.setdefault(self._policies.of(root.name), {}).setdefault(root.id, root)
         for policy, waiting in sorted(by_policy.items(), key=lambda item: _reach(item[0])):
@@ -241,7 +241,7 @@ class History:
 class _Segment:
     """One root with its live commits, and the roots of the same policy on the way."""
 
-    def __init__(self, root: Root, policy: Policy, waiting: dict[bytes, Root]) -> None:
+    def __init__(self, root: Root, policy: RetentionPolicy, waiting: dict[bytes, Root]) -> None:
         self.root = root
         self.policy = policy
         self.commits: list[bytes] = []
@@ -256,19 +256,19 @@ class _Segment:
         return True
 
 
-def _reach(policy: Policy) -> tuple[int, datetime, int]:
+def _reach(policy: RetentionPolicy) -> tuple[int, datetime, int]:
     """Sort key of policies: those that keep everything, then times, then numbers of commits."""
     if policy.commits is not None:
         return 2, EVER, -policy.commits
     return (0, EVER, 0) if policy.since is None else (1, policy.since, 0)
 
 
-def _is_full(policy: Policy, count: int) -> bool:
+def _is_full(policy: RetentionPolicy, count: int) -> bool:
     """Whether a policy that counts commits has reached its number."""
     return policy.commits is not None and count >= policy.commits
 
 
-def _is_dead(policy: Policy, entry: LogEntry, count: int) -> bool:
+def _is_dead(policy: RetentionPolicy, entry: LogEntry, count: int) -> bool:
     """Whether a commit after `count` live ones is dead."""
     if policy.commits is not None:
         return _is_full(policy, count)

@@ -57,8 +57,8 @@ def files_below(base: str, properties: Mapping[str, str]) -> Iterator[Found]:
         if is_local(base):
             yield from _local(base)
         else:
-            found, path = filesystem(base, properties)
-            yield from _remote(found, path.rstrip("/"), base.rstrip("/"))
+            file_system, path = filesystem(base, properties)
+            yield from _remote(file_system, path.rstrip("/"), base.rstrip("/"))
     except NessieError as error:
         yield Unlisted(base, error.message, isinstance(error, NoAnswer))
 
@@ -95,13 +95,13 @@ def local_names(base: str) -> tuple[str, str]:
 
 def _listed(entry: os.DirEntry[str], location: str) -> Iterator[Found]:
     try:
-        found = entry.stat(follow_symlinks=False)
+        status = entry.stat(follow_symlinks=False)
     except FileNotFoundError:
         return
     except OSError as error:
         yield Unlisted(location, first_line(error))
         return
-    yield Listed(location, found.st_size, moment(found.st_mtime_ns))
+    yield Listed(location, status.st_size, moment(status.st_mtime_ns))
 
 
 def moment(nanoseconds: int) -> datetime:
@@ -113,7 +113,7 @@ def moment(nanoseconds: int) -> datetime:
 # -- remote ---------------------------------------------------------------------------------------
 
 
-def _remote(found: Any, root: str, stem: str) -> Iterator[Found]:
+def _remote(file_system: Any, root: str, stem: str) -> Iterator[Found]:
     from pyarrow import fs
 
     # Some file systems put a slash in front of every name.
@@ -123,7 +123,7 @@ def _remote(found: Any, root: str, stem: str) -> Iterator[Found]:
         folder = folders.pop()
         location = f"{stem}{folder.lstrip('/')[above:]}"
         try:
-            entries = found.get_file_info(fs.FileSelector(folder, allow_not_found=True))
+            entries = file_system.get_file_info(fs.FileSelector(folder, allow_not_found=True))
         except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
             yield Unlisted(location, first_line(error), is_no_answer(error))
             continue
@@ -141,5 +141,5 @@ def _remote(found: Any, root: str, stem: str) -> Iterator[Found]:
 
 def _modified(entry: Any) -> datetime:
     """Returns the modification time of a file. An unknown one counts as new."""
-    found: datetime | None = entry.mtime
-    return datetime.now(UTC) if found is None else found.astimezone(UTC)
+    modified: datetime | None = entry.mtime
+    return datetime.now(UTC) if modified is None else modified.astimezone(UTC)

@@ -9,16 +9,16 @@ from typing import TypeAlias
 from msgspec import Struct, json, structs
 
 from nessie_cli.gc.datasets import parquet_writer
-from nessie_cli.gc.history import History, TableState, no_staged
+from nessie_cli.gc.history import HistoryWalk, TableState, no_staged
 from nessie_cli.gc.policies import policies
 from nessie_cli.gc.roots import moves_since
-from nessie_cli.gc.run import Marks, Pinned, Settings
+from nessie_cli.gc.run import MarkDatasets, PinnedReference, RunSettings
 from nessie_cli.gc.schemas import CONTENTS
 from nessie_cli.gc.table_files import STATES_PER_PIECE, Rows, follow
 from nessie_cli.iceberg.reachable import Snapshots
 from nessie_cli.repository.base import Repository
 
-_FOUND = "_found.json"
+_HISTORY_RESULT = "_found.json"
 """A file next to the dataset `contents` with the references and the counts."""
 PhaseProgress: TypeAlias = Callable[[str, int, int | None], None]
 """A callback with the name of a phase, the amount done, and the total (None: unknown)."""
@@ -27,14 +27,14 @@ PhaseProgress: TypeAlias = Callable[[str, int, int | None], None]
 class Marked(Struct, frozen=True):
     """The result of a mark: all references with their commits, and counts."""
 
-    references: tuple[Pinned, ...]
+    references: tuple[PinnedReference, ...]
     counts: Mapping[str, int]
 
 
 def mark(
     repository: Repository,
-    settings: Settings,
-    marks: Marks,
+    settings: RunSettings,
+    marks: MarkDatasets,
     properties: Mapping[str, str],
     progress: PhaseProgress,
     *,
@@ -62,12 +62,12 @@ def mark(
 
 def history_of(
     repository: Repository,
-    settings: Settings,
+    settings: RunSettings,
     progress: PhaseProgress,
     staged: Callable[[], Iterable[TableState]] = no_staged,
-) -> History:
+) -> HistoryWalk:
     """Returns the walk over the history of a repository, by the settings of a run."""
-    return History(
+    return HistoryWalk(
         repository,
         policies(settings.default_cutoff, settings.cutoffs, settings.reference_time),
         lambda count: progress("commits", count, None),
@@ -78,15 +78,17 @@ def history_of(
 
 def contents_of(
     repository: Repository,
-    settings: Settings,
-    marks: Marks,
+    settings: RunSettings,
+    marks: MarkDatasets,
     progress: PhaseProgress,
-    history: History | None = None,
+    history: HistoryWalk | None = None,
 ) -> Marked:
     """Writes the dataset `contents`, unless it exists: by this history or one by the settings."""
-    if marks.contents.exists and (marks.contents.folder / _FOUND).exists():
-        found: Marked = json.decode((marks.contents.folder / _FOUND).read_bytes(), type=Marked)
-        return found
+    if marks.contents.exists and (marks.contents.folder / _HISTORY_RESULT).exists():
+        earlier: Marked = json.decode(
+            (marks.contents.folder / _HISTORY_RESULT).read_bytes(), type=Marked
+        )
+        return earlier
     if history is None:
         history = history_of(repository, settings, progress)
     live, dead = Counter[str](), Counter[str]()
@@ -110,5 +112,5 @@ def contents_of(
         if history.roots.has_reflog:
             counts["positions"] = history.roots.positions
         marked = Marked(references, counts)
-        (folder / _FOUND).write_bytes(json.encode(marked))
+        (folder / _HISTORY_RESULT).write_bytes(json.encode(marked))
     return marked

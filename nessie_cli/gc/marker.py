@@ -8,17 +8,17 @@ from typing import TypeAlias
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.apply import Revived
-from nessie_cli.gc.history import History, TableState, no_staged
+from nessie_cli.gc.history import HistoryWalk, TableState, no_staged
 from nessie_cli.gc.mark import Marked, PhaseProgress, contents_of, history_of, mark
-from nessie_cli.gc.parts import Finding, Notes
+from nessie_cli.gc.parts import GcFinding, Notes
 from nessie_cli.gc.roots import Roots, moves_since
-from nessie_cli.gc.run import Marks, Settings
+from nessie_cli.gc.run import MarkDatasets, RunSettings
 from nessie_cli.gc.table_files import BROKEN, FileFinder
-from nessie_cli.iceberg.reachable import Kind, Snapshots
+from nessie_cli.iceberg.reachable import FileKind, Snapshots
 from nessie_cli.repository.base import Repository
 
 Engine: TypeAlias = Callable[
-    [Repository, Settings, Marks, Mapping[str, str], PhaseProgress], Marked
+    [Repository, RunSettings, MarkDatasets, Mapping[str, str], PhaseProgress], Marked
 ]
 """`gc.mark.mark`, or another implementation of it."""
 
@@ -33,7 +33,7 @@ class RepositoryMarker:
     def __init__(
         self,
         repository: Repository,
-        settings: Settings,
+        settings: RunSettings,
         properties: Mapping[str, str],
         progress: PhaseProgress,
         *,
@@ -46,18 +46,18 @@ class RepositoryMarker:
         self._progress = progress
         self._staged = staged
         self._engine = engine
-        self._history: History | None = None
-        self._marks: Marks | None = None
+        self._history: HistoryWalk | None = None
+        self._marks: MarkDatasets | None = None
 
     def verify(self) -> int | None:
-        """See `Marker`."""
+        """Verifies the objects of all roots. Returns None if the store is that of a server."""
         self._progress("verifying the store", 0, None)
         since = moves_since(self._repository, self._settings.reference_time)
         roots = Roots(self._repository, since)
         return self._repository.verify({root.hash for root in roots.new()})
 
-    def mark(self, marks: Marks) -> Marked:
-        """See `Marker`. Resumes an interrupted mark, see `gc.mark.mark`."""
+    def mark(self, marks: MarkDatasets) -> Marked:
+        """Marks the files that are live now. Resumes an interrupted mark."""
         history = history_of(self._repository, self._settings, self._progress, self._staged)
         self._history, self._marks = history, marks
         vars(self).pop("_finder", None)
@@ -67,7 +67,10 @@ class RepositoryMarker:
         )
 
     def revived(self) -> Iterator[Revived]:
-        """See `Marker`. Cost if nothing has changed: that of `History.became_live`."""
+        """Yields files that have become live since the mark or the last call.
+
+        Cost if nothing has changed: that of `HistoryWalk.became_live`.
+        """
         if self._history is None:
             raise InvalidInput("nothing has been marked yet")
         for state in self._history.became_live():
@@ -89,9 +92,11 @@ class RepositoryMarker:
         """Returns a walk that skips the manifests of the mark, whose files are live already."""
         assert self._marks is not None
         finder = FileFinder(self._properties, Snapshots(self._settings.snapshots))
-        broken = [Finding(**row) for row in self._marks.findings.records() if row["kind"] == BROKEN]
+        broken = [
+            GcFinding(**row) for row in self._marks.findings.records() if row["kind"] == BROKEN
+        ]
         live = self._marks.live.records(["path", "kind"])
-        manifests = (row["path"] for row in live if row["kind"] == Kind.MANIFEST.value)
+        manifests = (row["path"] for row in live if row["kind"] == FileKind.MANIFEST.value)
         finder.remember(Notes(broken=broken), manifests)
         return finder
 

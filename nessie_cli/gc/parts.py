@@ -21,7 +21,7 @@ from nessie_cli.gc.schemas import LIVE
 from nessie_cli.workspace.files import replace_text
 
 
-class Finding(Struct, frozen=True):
+class GcFinding(Struct, frozen=True):
     """A problem: the fields of the dataset `findings`."""
 
     kind: str
@@ -42,11 +42,11 @@ class Notes(Struct):
 
     bases: list[tuple[str, str, str]] = []
     settled: list[tuple[str, str]] = []
-    broken: list[Finding] = []
-    findings: list[Finding] = []
+    broken: list[GcFinding] = []
+    findings: list[GcFinding] = []
 
 
-class Parts:
+class MarkParts:
     """The parts in a folder, by number."""
 
     def __init__(self, folder: Path) -> None:

@@ -7,9 +7,9 @@ from datetime import datetime
 
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.gc.apply import Mark
-from nessie_cli.gc.run import Run, Settings, State
+from nessie_cli.gc.run import Run, RunSettings, RunState
 
-MARKED = State.MARKED.value.lower()
+MARKED = RunState.MARKED.value.lower()
 """The name of the time of the mark in `RunInfo.times`."""
 INCOMPLETE = frozenset({"BROKEN", "LISTING"})
 """Kinds of findings that make a run incomplete."""
@@ -26,15 +26,15 @@ def mark(run: Run, work: Mark, clock: Callable[[], datetime]) -> None:
             f"Hint: `nessie gc show {run.id}` shows the next step"
         )
     with run.failing():
-        run.update(state=State.MARKING, error=None)
-        found = work(run.marks())
-        run.reach(State.MARKED, clock(), found.counts, references=found.references)
+        run.update(state=RunState.MARKING, error=None)
+        marked = work(run.marks())
+        run.reach(RunState.MARKED, clock(), marked.counts, references=marked.references)
 
 
 def plan(
     run: Run,
     work: Callable[[], Mapping[str, int]],
-    settings: Settings,
+    settings: RunSettings,
     clock: Callable[[], datetime],
 ) -> None:
     """Finds the candidates by these settings and revokes an approval.
@@ -54,9 +54,9 @@ def plan(
         )
     run.disapprove()
     with run.failing():
-        run.update(state=State.MARKED, settings=settings, error=None)
+        run.update(state=RunState.MARKED, settings=settings, error=None)
         counts = work()
-        run.reach(State.PLANNED, clock(), counts)
+        run.reach(RunState.PLANNED, clock(), counts)
 
 
 def is_incomplete(run: Run) -> bool:

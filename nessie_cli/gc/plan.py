@@ -19,9 +19,9 @@ from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.listing import Unlisted, files_below
 from nessie_cli.gc.mark import PhaseProgress
-from nessie_cli.gc.parts import Finding
+from nessie_cli.gc.parts import GcFinding
 from nessie_cli.gc.removal import METADATA
-from nessie_cli.gc.run import Marks, Run, Settings
+from nessie_cli.gc.run import MarkDatasets, Run, RunSettings
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LISTED
 from nessie_cli.gc.table_files import Rows
 from nessie_cli.iceberg.locations import LocationSet, is_inside, normalised
@@ -38,7 +38,7 @@ CHECKSUM = r"/\.([^/]+)\.crc$"
 Properties = Mapping[str, str]
 
 
-class Scope(Struct, frozen=True):
+class CandidateScope(Struct, frozen=True):
     """The locations of possible candidates.
 
     `roots` are listed; none is inside another. `owners` has the content ids of each location in or
@@ -73,7 +73,7 @@ class Scope(Struct, frozen=True):
 
 def plan(
     run: Run,
-    settings: Settings,
+    settings: RunSettings,
     properties: Properties,
     progress: PhaseProgress,
     *,
@@ -90,21 +90,21 @@ def plan(
         scope = scope_of(run, settings, finding_into(findings))
         counts = _list(run, scope, properties, finding_into(findings), progress)
         findings.flush()
-    found = differ(run, scope, progress, paths_at_once)
-    return {"bases": len(scope.roots), **counts, **found}
+    candidate_counts = differ(run, scope, progress, paths_at_once)
+    return {"bases": len(scope.roots), **counts, **candidate_counts}
 
 
 # -- where ----------------------------------------------------------------------------------------
 
 
-def finding_into(rows: Rows) -> Callable[[Finding], None]:
+def finding_into(rows: Rows) -> Callable[[GcFinding], None]:
     """Returns a function that adds findings to rows of `FINDINGS`."""
     return lambda finding: rows.add(
-        *(getattr(finding, field) for field in Finding.__struct_fields__)
+        *(getattr(finding, field) for field in GcFinding.__struct_fields__)
     )
 
 
-def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> Scope:
+def scope_of(run: Run, settings: RunSettings, find: Callable[[GcFinding], None]) -> CandidateScope:
     """Returns the locations of possible candidates. Tables elsewhere are findings."""
     allowed = LocationSet(_warehouses(settings.warehouse))
     marks = run.marks()
@@ -117,7 +117,7 @@ def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> S
         else:
             content_id, key = contents[0]
             find(
-                Finding(
+                GcFinding(
                     OUTSIDE,
                     content_id,
                     key,
@@ -127,7 +127,9 @@ def scope_of(run: Run, settings: Settings, find: Callable[[Finding], None]) -> S
             )
     untouched = LocationSet([*_untouched(marks), *_own_files(run, settings)])
     roots = tuple(root for root in LocationSet(inside).outermost if untouched.around(root) is None)
-    return Scope(roots, inside, untouched, run.info.created - timedelta(seconds=settings.grace))
+    return CandidateScope(
+        roots, inside, untouched, run.info.created - timedelta(seconds=settings.grace)
+    )
 
 
 def _warehouses(given: Sequence[str]) -> list[str]:
@@ -136,13 +138,13 @@ def _warehouses(given: Sequence[str]) -> list[str]:
             "there is no warehouse, and files are deleted only below warehouses. "
             "Hint: set --warehouse s3://bucket/path"
         )
-    found = []
+    locations = []
     for location in given:
         try:
-            found.append(normalised(location))
+            locations.append(normalised(location))
         except InvalidInput as error:
             raise InvalidInput(f"warehouse {error.message}") from None
-    return found
+    return locations
 
 
 def _owners(bases: Dataset) -> dict[str, list[tuple[str, str]]]:
@@ -151,12 +153,12 @@ def _owners(bases: Dataset) -> dict[str, list[tuple[str, str]]]:
     A content without an id is only staged. Its table may belong to another catalog, so a location
     of its own is not searched.
     """
-    found: dict[str, list[tuple[str, str]]] = {}
+    owners: dict[str, list[tuple[str, str]]] = {}
     for record in bases.records():
         if not record["content_id"]:
             continue
-        found.setdefault(record["base"], []).append((record["content_id"], record["key"]))
-    return found
+        owners.setdefault(record["base"], []).append((record["content_id"], record["key"]))
+    return owners
 
 
 def _why_not(base: str, allowed: LocationSet) -> str | None:
@@ -168,13 +170,13 @@ def _why_not(base: str, allowed: LocationSet) -> str | None:
     return None
 
 
-def _untouched(marks: Marks) -> Iterator[str]:
+def _untouched(marks: MarkDatasets) -> Iterator[str]:
     for record in marks.findings.records(["kind", "base"]):
         if record["base"]:
             yield record["base"]
 
 
-def _own_files(run: Run, settings: Settings) -> Iterator[str]:
+def _own_files(run: Run, settings: RunSettings) -> Iterator[str]:
     """Yields this program's own folders, which may be below the location of a table."""
     yield normalised(str(run.folder.parent))
     if settings.store.startswith("sqlite:///"):
@@ -186,32 +188,32 @@ def _own_files(run: Run, settings: Settings) -> Iterator[str]:
 
 
 def rows_below(
-    root: str, scope: Scope, properties: Properties
-) -> Iterator[tuple[Any, ...] | Finding]:
+    root: str, scope: CandidateScope, properties: Properties
+) -> Iterator[tuple[Any, ...] | GcFinding]:
     """Yields the files below a location as rows of `LISTED`. A failed listing is a finding.
 
     Raises `StoreUnavailable` if a file system does not answer.
     """
-    for found in files_below(root, properties):
-        if isinstance(found, Unlisted):
-            message = f"{found.location} cannot be listed: {found.message}"
-            if found.silent:
+    for file in files_below(root, properties):
+        if isinstance(file, Unlisted):
+            message = f"{file.location} cannot be listed: {file.message}"
+            if file.silent:
                 raise StoreUnavailable(message)
-            yield Finding(LISTING, location=found.location, message=message)
+            yield GcFinding(LISTING, location=file.location, message=message)
             continue
         try:
-            path = normalised(found.location)
+            path = normalised(file.location)
         except InvalidInput as error:
-            yield Finding(UNCLEAR, location=found.location, message=f"{error.message}; it is kept")
+            yield GcFinding(UNCLEAR, location=file.location, message=f"{error.message}; it is kept")
         else:
-            yield path, found.location, found.size, found.modified, scope.base_of(path)
+            yield path, file.location, file.size, file.modified, scope.base_of(path)
 
 
 def _list(
     run: Run,
-    scope: Scope,
+    scope: CandidateScope,
     properties: Properties,
-    find: Callable[[Finding], None],
+    find: Callable[[GcFinding], None],
     progress: PhaseProgress,
 ) -> dict[str, int]:
     size = 0
@@ -219,7 +221,7 @@ def _list(
         rows = Rows(LISTED, write)
         for root in scope.roots:
             for row in rows_below(root, scope, properties):
-                if isinstance(row, Finding):
+                if isinstance(row, GcFinding):
                     find(row)
                     continue
                 rows.add(*row)
@@ -238,7 +240,7 @@ def is_metadata(path: str) -> bool:
 
 
 def differ(
-    run: Run, scope: Scope, progress: PhaseProgress, paths_at_once: int = PATHS_AT_ONCE
+    run: Run, scope: CandidateScope, progress: PhaseProgress, paths_at_once: int = PATHS_AT_ONCE
 ) -> dict[str, int]:
     """Writes the candidates. Reads the listed files once for each chunk of live paths."""
     listed = run.dataset("listed")
@@ -273,11 +275,11 @@ def _needed(
             whose = pc.replace_substring_regex(
                 batch.column("path"), pattern=CHECKSUM, replacement=r"/\1"
             )
-            found = pc.is_in(whose, value_set=lot)
+            is_live = pc.is_in(whose, value_set=lot)
             if number == len(needed):
-                needed.append(found)
+                needed.append(is_live)
             else:
-                needed[number] = pc.or_(needed[number], found)
+                needed[number] = pc.or_(needed[number], is_live)
         compared += len(lot)
         progress("live files compared", compared, total)
     return needed

@@ -23,7 +23,7 @@ _SETTING = f"repository-config.{GARBAGE_COLLECTOR}"
 """The setting of the repository with the defaults of its garbage collection."""
 
 
-class Policy(Struct, frozen=True):
+class RetentionPolicy(Struct, frozen=True):
     """The live first parents of a reference: the newest ones, those since a time, or all.
 
     The newest commit is always live. So are all contents of the oldest live commit.
@@ -37,10 +37,10 @@ class Policy(Struct, frozen=True):
 class Policies(Struct, frozen=True):
     """Policies by name. The first pattern that matches the whole name decides, then the default."""
 
-    default: Policy
-    rules: tuple[tuple[Pattern[str], Policy], ...] = ()
+    default: RetentionPolicy
+    rules: tuple[tuple[Pattern[str], RetentionPolicy], ...] = ()
 
-    def of(self, name: str) -> Policy:
+    def of(self, name: str) -> RetentionPolicy:
         """Returns the policy of a branch or tag."""
         return next(
             (policy for pattern, policy in self.rules if pattern.fullmatch(name)), self.default
@@ -60,18 +60,18 @@ def policies(
     )
 
 
-def policy(text: str, reference_time: datetime) -> Policy:
+def policy(text: str, reference_time: datetime) -> RetentionPolicy:
     """Parses a policy. Raises `InvalidInput`."""
     given = text.strip()
     if given.upper() == "NONE":
-        return Policy("NONE")
+        return RetentionPolicy("NONE")
     if given.isascii() and given.isdigit():
         if not given.strip("0") or len(given) > _MOST_DIGITS:
             raise InvalidInput(
                 f"retention policy {text!r}: the number of commits must be between 1 and 999999999."
                 " The newest commit is always live"
             )
-        return Policy(given, commits=int(given))
+        return RetentionPolicy(given, commits=int(given))
     back = find_duration(given)
     if back is not None:
         if not timedelta(0) <= back <= LONGEST:
@@ -79,11 +79,11 @@ def policy(text: str, reference_time: datetime) -> Policy:
                 f"retention policy {text!r}: a duration must not be negative or longer than"
                 f" {LONGEST.days} days"
             )
-        return Policy(
+        return RetentionPolicy(
             given,
             since=reference_time - min(back, reference_time - datetime.min.replace(tzinfo=UTC)),
         )
-    return Policy(given, since=_instant(text, given))
+    return RetentionPolicy(given, since=_instant(text, given))
 
 
 def _instant(text: str, given: str) -> datetime:

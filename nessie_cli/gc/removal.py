@@ -27,7 +27,7 @@ METADATA = (".metadata.json", ".metadata.json.gz")
 """The ends of the names of metadata files."""
 
 
-class Outcome(StrEnum):
+class RemovalOutcome(StrEnum):
     """The outcome for one candidate: deleted, already missing, failed (can be retried), or kept."""
 
     DELETED = "DELETED"
@@ -39,7 +39,7 @@ class Outcome(StrEnum):
     PROTECTED = "PROTECTED"
 
 
-class Candidate(NamedTuple):
+class RemovalCandidate(NamedTuple):
     """A reviewed file: its location, size, modification time, and the base it was found below."""
 
     location: str
@@ -52,12 +52,12 @@ class Removed(NamedTuple):
     """The outcome for a file, with a reason. `silent` if its file system does not answer."""
 
     location: str
-    outcome: Outcome
+    outcome: RemovalOutcome
     message: str = ""
     silent: bool = False
 
 
-class Scope:
+class RemovalScope:
     """The locations below which files may be removed."""
 
     def __init__(self, warehouse: Sequence[str]) -> None:
@@ -71,26 +71,26 @@ class Scope:
 class Remover:
     """Removes files; `properties` are those of PyIceberg's FileIO."""
 
-    def __init__(self, scope: Scope, properties: Mapping[str, str]) -> None:
+    def __init__(self, scope: RemovalScope, properties: Mapping[str, str]) -> None:
         self._scope = scope
         self._properties = properties
 
-    def remove(self, candidates: Sequence[Candidate]) -> list[Removed]:
+    def remove(self, candidates: Sequence[RemovalCandidate]) -> list[Removed]:
         """Removes files, metadata files last. Returns the outcomes in the order of the candidates.
 
         After an interruption, a repeated call returns `GONE` for the files that were removed.
         """
-        found: dict[str, Removed] = {}
+        removals: dict[str, Removed] = {}
         for metadata in (False, True):
-            found |= {
-                one.location: one
-                for one in self._removed(
+            removals |= {
+                removal.location: removal
+                for removal in self._removed(
                     [c for c in candidates if c.location.endswith(METADATA) == metadata]
                 )
             }
-        return [found[candidate.location] for candidate in candidates]
+        return [removals[candidate.location] for candidate in candidates]
 
-    def _removed(self, candidates: Sequence[Candidate]) -> Iterator[Removed]:
+    def _removed(self, candidates: Sequence[RemovalCandidate]) -> Iterator[Removed]:
         remote = [candidate for candidate in candidates if not is_local(candidate.location)]
         yield from map(
             self._one, (candidate for candidate in candidates if is_local(candidate.location))
@@ -99,10 +99,10 @@ class Remover:
             with ThreadPoolExecutor(min(AT_A_TIME, len(remote))) as pool:
                 yield from pool.map(self._one, remote)
 
-    def _one(self, candidate: Candidate) -> Removed:
+    def _one(self, candidate: RemovalCandidate) -> Removed:
         if not self._scope.holds(candidate.location):
             return Removed(
-                candidate.location, Outcome.OUTSIDE, "is outside of the allowed locations"
+                candidate.location, RemovalOutcome.OUTSIDE, "is outside of the allowed locations"
             )
         try:
             return (
@@ -112,38 +112,41 @@ class Remover:
             )
         except NessieError as error:
             return Removed(
-                candidate.location, Outcome.FAILED, error.message, isinstance(error, NoAnswer)
+                candidate.location,
+                RemovalOutcome.FAILED,
+                error.message,
+                isinstance(error, NoAnswer),
             )
 
-    def _remove_remote(self, candidate: Candidate) -> Removed:
-        found, path = filesystem(candidate.location, self._properties)
+    def _remove_remote(self, candidate: RemovalCandidate) -> Removed:
+        file_system, path = filesystem(candidate.location, self._properties)
         try:
-            outcome = _state(found, path, candidate)
+            outcome = _state(file_system, path, candidate)
             if outcome is None:
-                found.delete_file(path)
-            return Removed(candidate.location, outcome or Outcome.DELETED)
+                file_system.delete_file(path)
+            return Removed(candidate.location, outcome or RemovalOutcome.DELETED)
         except Exception as error:  # noqa: BLE001 - each file system has its own errors, and none shares a base with another
             # Some file systems then recreate the folder, and fail if that is forbidden.
-            if _is_gone(found, path):
-                return Removed(candidate.location, Outcome.DELETED)
+            if _is_gone(file_system, path):
+                return Removed(candidate.location, RemovalOutcome.DELETED)
             return Removed(
-                candidate.location, Outcome.FAILED, first_line(error), is_no_answer(error)
+                candidate.location, RemovalOutcome.FAILED, first_line(error), is_no_answer(error)
             )
 
 
-def _remove_local(candidate: Candidate) -> Removed:
+def _remove_local(candidate: RemovalCandidate) -> Removed:
     root, stem = local_names(candidate.base)
     if not candidate.location.startswith(f"{stem}/"):
-        return Removed(candidate.location, Outcome.OUTSIDE, f"is not below {candidate.base}")
+        return Removed(candidate.location, RemovalOutcome.OUTSIDE, f"is not below {candidate.base}")
     try:
         return _remove_below(root, candidate.location[len(stem) :], candidate)
     except (FileNotFoundError, NotADirectoryError):
-        return Removed(candidate.location, Outcome.GONE)
+        return Removed(candidate.location, RemovalOutcome.GONE)
     except OSError as error:
-        return Removed(candidate.location, Outcome.FAILED, first_line(error))
+        return Removed(candidate.location, RemovalOutcome.FAILED, first_line(error))
 
 
-def _remove_below(root: str, name: str, candidate: Candidate) -> Removed:
+def _remove_below(root: str, name: str, candidate: RemovalCandidate) -> Removed:
     below, _, name = name.rpartition("/")
     # All steps use the open folder, so that it cannot be replaced by a link meanwhile.
     descriptor = os.open(f"{root}{below}", os.O_RDONLY | os.O_DIRECTORY)
@@ -154,7 +157,7 @@ def _remove_below(root: str, name: str, candidate: Candidate) -> Removed:
         ):
             return Removed(
                 candidate.location,
-                Outcome.CHANGED,
+                RemovalOutcome.CHANGED,
                 "a folder in its path has become a symbolic link",
             )
         return _remove_in(descriptor, name, candidate)
@@ -162,36 +165,36 @@ def _remove_below(root: str, name: str, candidate: Candidate) -> Removed:
         os.close(descriptor)
 
 
-def _remove_in(descriptor: int, name: str, candidate: Candidate) -> Removed:
+def _remove_in(descriptor: int, name: str, candidate: RemovalCandidate) -> Removed:
     """Removes a file of an open folder."""
     there = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
     if not stat.S_ISREG(there.st_mode):
-        return Removed(candidate.location, Outcome.CHANGED, "is no longer a regular file")
+        return Removed(candidate.location, RemovalOutcome.CHANGED, "is no longer a regular file")
     if there.st_size != candidate.size or moment(there.st_mtime_ns) != candidate.modified:
-        return Removed(candidate.location, Outcome.CHANGED, "was modified after the plan")
+        return Removed(candidate.location, RemovalOutcome.CHANGED, "was modified after the plan")
     os.unlink(name, dir_fd=descriptor)
-    return Removed(candidate.location, Outcome.DELETED)
+    return Removed(candidate.location, RemovalOutcome.DELETED)
 
 
-def _state(found: Any, path: str, candidate: Candidate) -> Outcome | None:
+def _state(file_system: Any, path: str, candidate: RemovalCandidate) -> RemovalOutcome | None:
     """Returns the reason to keep a remote file, None if it is unchanged."""
     from pyarrow import fs
 
-    there = found.get_file_info(path)
-    if there.type != fs.FileType.File:
-        return Outcome.GONE if there.type == fs.FileType.NotFound else Outcome.CHANGED
+    file = file_system.get_file_info(path)
+    if file.type != fs.FileType.File:
+        return RemovalOutcome.GONE if file.type == fs.FileType.NotFound else RemovalOutcome.CHANGED
     # A listing has more exact times than a request for one object.
     same = (
-        there.mtime is None
-        or abs((there.mtime.astimezone(UTC) - candidate.modified).total_seconds()) < 1
+        file.mtime is None
+        or abs((file.mtime.astimezone(UTC) - candidate.modified).total_seconds()) < 1
     )
-    return None if there.size == candidate.size and same else Outcome.CHANGED
+    return None if file.size == candidate.size and same else RemovalOutcome.CHANGED
 
 
-def _is_gone(found: Any, path: str) -> bool:
+def _is_gone(file_system: Any, path: str) -> bool:
     from pyarrow import fs
 
     try:
-        return bool(found.get_file_info(path).type == fs.FileType.NotFound)
+        return bool(file_system.get_file_info(path).type == fs.FileType.NotFound)
     except Exception:  # noqa: BLE001 - the first error is the one to report
         return False

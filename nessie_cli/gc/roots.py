@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound
-from nessie_cli.gc.run import Pinned
+from nessie_cli.gc.run import PinnedReference
 from nessie_cli.model import ReflogEntry
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.expiry import expiry
@@ -46,8 +46,8 @@ class Roots:
         self._repository = repository
         self._since = since
         self._last_move = 0
-        self._known: set[Root] = set()
-        self.references: list[Pinned] = []
+        self._returned: set[Root] = set()
+        self.references: list[PinnedReference] = []
         """All references with their commits."""
         self.positions = 0
         """The number of positions without a reference."""
@@ -61,22 +61,26 @@ class Roots:
 
         Cost: the references, and the pages of the reflog since the last call.
         """
-        references = self._repository.references()
-        found = [Pinned(one.name, one.type.value, one.hash) for one in references]
-        self.references += [one for one in found if one not in self.references]
-        roots = dict.fromkeys(Root(one.name, one.hash) for one in found)
+        current = [
+            PinnedReference(reference.name, reference.type.value, reference.hash)
+            for reference in self._repository.references()
+        ]
+        self.references += [pinned for pinned in current if pinned not in self.references]
+        heads = dict.fromkeys(Root(pinned.name, pinned.hash) for pinned in current)
         # References are read first. A move after that is in the reflog.
         positions = dict.fromkeys(self._positions())
-        new = [root for root in [*roots, *positions] if root not in self._known]
-        self._known.update(new)
-        at = {(one.name, one.hash) for one in self.references}
-        self.positions += sum(one.is_position and (one.name, one.hash) not in at for one in new)
+        new = [root for root in [*heads, *positions] if root not in self._returned]
+        self._returned.update(new)
+        pinned_heads = {(pinned.name, pinned.hash) for pinned in self.references}
+        self.positions += sum(
+            root.is_position and (root.name, root.hash) not in pinned_heads for root in new
+        )
         return new
 
     def is_gone(self, root: Root) -> bool:
         """Whether a reference was deleted, or the move of a position has left the reflog."""
         if root.is_position:
-            return all(root.hash not in (one.before, one.after) for one in self._moves(0))
+            return all(root.hash not in (move.before, move.after) for move in self._moves(0))
         try:
             self._repository.reference(root.name)
         except NotFound:

@@ -39,7 +39,7 @@ DEFAULT_FOLDER = "gc"
 Clock = Callable[[], datetime]
 
 
-class State(StrEnum):
+class RunState(StrEnum):
     """The state of a run. An interrupted run stays in MARKING or APPLYING and can be resumed."""
 
     MARKING = "MARKING"
@@ -52,7 +52,7 @@ class State(StrEnum):
     FAILED = "FAILED"
 
 
-class Pinned(Struct, frozen=True, rename="camel"):
+class PinnedReference(Struct, frozen=True, rename="camel"):
     """A reference and its commit at the time of the mark."""
 
     name: str
@@ -60,7 +60,7 @@ class Pinned(Struct, frozen=True, rename="camel"):
     hash: str
 
 
-class Settings(Struct, frozen=True, rename="camel", kw_only=True):
+class RunSettings(Struct, frozen=True, rename="camel", kw_only=True):
     """The settings of a run.
 
     * `store`: the URL without secrets.
@@ -83,12 +83,12 @@ class Settings(Struct, frozen=True, rename="camel", kw_only=True):
     catalog: str | None = None
     snapshots: str = "listed"
 
-    def with_plan(self, warehouse: tuple[str, ...], grace: int) -> Settings:
+    def with_plan(self, warehouse: tuple[str, ...], grace: int) -> RunSettings:
         """Returns the settings with those of the plan."""
         return msgspec.structs.replace(self, warehouse=warehouse, grace=grace)
 
 
-class Marks(NamedTuple):
+class MarkDatasets(NamedTuple):
     """The datasets of one mark: contents, live files, locations of tables, and findings."""
 
     contents: Dataset
@@ -102,10 +102,10 @@ class RunInfo(Struct, frozen=True, rename="camel", kw_only=True):
 
     format: int = FORMAT
     id: str
-    state: State
+    state: RunState
     created: datetime
-    settings: Settings
-    references: tuple[Pinned, ...] = ()
+    settings: RunSettings
+    references: tuple[PinnedReference, ...] = ()
     counts: dict[str, int] = {}
     times: dict[str, datetime] = {}
     datasets: dict[str, str] = {}
@@ -143,10 +143,10 @@ class Run:
         """Returns a dataset by name, such as `candidates`, written or not."""
         return Dataset(self.folder, name, self._folder_of, self._becomes)
 
-    def marks(self, *, again: bool = False) -> Marks:
+    def marks(self, *, again: bool = False) -> MarkDatasets:
         """Returns the datasets of the mark, or of the mark before deletion (`again`)."""
         behind = "-again" if again else ""
-        return Marks(*(self.dataset(f"{name}{behind}") for name in Marks._fields))
+        return MarkDatasets(*(self.dataset(f"{name}{behind}") for name in MarkDatasets._fields))
 
     def forget(self, *datasets: Dataset) -> None:
         """Drops datasets and their finished parts, so that they are written from scratch.
@@ -189,7 +189,11 @@ class Run:
         self.info = info
 
     def reach(
-        self, state: State, now: datetime, counts: Mapping[str, int] | None = None, **changes: Any
+        self,
+        state: RunState,
+        now: datetime,
+        counts: Mapping[str, int] | None = None,
+        **changes: Any,
     ) -> None:
         """Sets the state."""
         times = {**self.info.times, state.value.lower(): now}
@@ -221,7 +225,7 @@ class Run:
         except NessieError as error:
             # If the state cannot be written either, the first error is the one to report.
             with suppress(StoreUnavailable):
-                self.update(state=State.FAILED, error=error.message)
+                self.update(state=RunState.FAILED, error=error.message)
             raise
 
     # -- approval ---------------------------------------------------------------------------------
@@ -233,8 +237,8 @@ class Run:
 
     def approval(self) -> Approval | None:
         """Returns the approval, even one of earlier candidates. Raises `InvalidInput`."""
-        found: Approval | None = _decoded(self.folder / APPROVAL_FILE, Approval)
-        return found
+        approval: Approval | None = _decoded(self.folder / APPROVAL_FILE, Approval)
+        return approval
 
     def approve(self, approval: Approval) -> None:
         """Stores an approval."""
@@ -242,7 +246,7 @@ class Run:
             self.folder / APPROVAL_FILE,
             msgspec.json.format(msgspec.json.encode(approval), indent=1).decode() + "\n",
         )
-        self.reach(State.APPROVED, approval.time)
+        self.reach(RunState.APPROVED, approval.time)
 
     def disapprove(self) -> None:
         """Removes the approval, before the candidates change."""
@@ -255,7 +259,7 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def new(self, settings: Settings, now: datetime) -> Run:
+    def new(self, settings: RunSettings, now: datetime) -> Run:
         """Begins a run."""
         name = now.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
         number = 0
@@ -269,7 +273,9 @@ class Runs:
                 continue
             except OSError as error:
                 raise StoreUnavailable(f"{folder} cannot be created: {error.strerror}") from None
-            run = Run(folder, RunInfo(id=id_, state=State.MARKING, created=now, settings=settings))
+            run = Run(
+                folder, RunInfo(id=id_, state=RunState.MARKING, created=now, settings=settings)
+            )
             run.update()
             return run
 
@@ -296,20 +302,18 @@ class Runs:
             raise RunNotFound(
                 f"{self.folder}: there is no run", id_ or "", hint="`nessie gc mark` begins one"
             )
-        found = [one for one in ids if one == id_] or [
-            one for one in ids if one.startswith(id_ or "")
-        ]
-        if not found:
+        matches = [id_] if id_ in ids else [name for name in ids if name.startswith(id_ or "")]
+        if not matches:
             raise RunNotFound(
                 f"there is no run '{id_}' in {self.folder}",
                 id_ or "",
                 hint="`nessie gc list` lists the runs",
             )
-        if id_ is not None and len(found) > 1:
+        if id_ is not None and len(matches) > 1:
             raise InvalidInput(
-                f"'{id_}' is ambiguous: {len(found)} runs begin with it: {', '.join(found[:5])}"
+                f"'{id_}' is ambiguous: {len(matches)} runs begin with it: {', '.join(matches[:5])}"
             )
-        folder = self.folder / found[0]
+        folder = self.folder / matches[0]
         return Run(folder, _read(folder))
 
     def all(self) -> Iterator[Run]:
@@ -323,14 +327,14 @@ def _by_time(id_: str) -> tuple[str, int]:
 
 
 def _read(folder: Path) -> RunInfo:
-    found: RunInfo | None = _decoded(folder / RUN_FILE, RunInfo)
-    if found is None:
+    info: RunInfo | None = _decoded(folder / RUN_FILE, RunInfo)
+    if info is None:
         raise RunNotFound(f"{folder / RUN_FILE} is missing", folder.name)
-    if found.format != FORMAT:
+    if info.format != FORMAT:
         raise InvalidInput(
-            f"{folder / RUN_FILE} has format {found.format}; this program supports format {FORMAT}"
+            f"{folder / RUN_FILE} has format {info.format}; this program supports format {FORMAT}"
         )
-    return found
+    return info
 
 
 def _decoded(path: Path, kind: Any) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from nessie_cli.gc.history import TableState, states_of
 from nessie_cli.model import Put
-from nessie_cli.workspace.batch import Batch, BatchFile
+from nessie_cli.workspace.batch import BatchFile, StagedBatch
 from nessie_cli.workspace.folder import Workspace
 from nessie_cli.workspace.stash import StashFile
 
@@ -29,7 +29,7 @@ def _stashed(workspace: Workspace) -> Iterator[TableState]:
         yield from _put_by(stashed.batch, f"stash {number}")
 
 
-def _put_by(batch: Batch, place: str) -> Iterator[TableState]:
+def _put_by(batch: StagedBatch, place: str) -> Iterator[TableState]:
     for operation in batch.operations:
         if isinstance(operation, Put):
             yield from states_of(operation.key, operation.content, place, batch.begun_at, live=True)

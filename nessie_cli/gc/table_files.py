@@ -20,15 +20,15 @@ from pyarrow import parquet
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.history import TableState
-from nessie_cli.gc.parts import Finding, Notes, Parts
-from nessie_cli.gc.run import Marks
+from nessie_cli.gc.parts import GcFinding, MarkParts, Notes
+from nessie_cli.gc.run import MarkDatasets
 from nessie_cli.gc.schemas import BASES, FINDINGS, LIVE
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.iceberg.reachable import (
     BrokenFile,
     Fault,
-    Kind,
+    FileKind,
     ReferencedFile,
     Snapshots,
     TableFiles,
@@ -87,14 +87,14 @@ class BaseLocations:
     def __init__(self) -> None:
         self._bases: dict[str, dict[str, str]] = {}
         """Bases by content id, each with the key under which it was found."""
-        self._broken: dict[tuple[str | None, str | None], Finding] = {}
+        self._broken: dict[tuple[str | None, str | None], GcFinding] = {}
 
     def add(self, content_id: str, key: str, bases: Sequence[str]) -> None:
         """Adds the bases of a content."""
         for base in bases:
             self._bases.setdefault(content_id, {}).setdefault(base, key)
 
-    def add_broken(self, finding: Finding) -> None:
+    def add_broken(self, finding: GcFinding) -> None:
         """Adds a broken content. The first finding about each of its files counts."""
         self._broken.setdefault((finding.content_id, finding.location), finding)
 
@@ -109,12 +109,12 @@ class BaseLocations:
             for base, key in bases.items():
                 yield base, content_id, key
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[GcFinding]:
         """Yields a finding for each broken file and each base that is protected because of it."""
         for finding in self._broken.values():
             bases = self._bases.get(finding.content_id or "") or {}
             for base in bases:
-                yield Finding(
+                yield GcFinding(
                     finding.kind,
                     finding.content_id,
                     finding.key,
@@ -127,7 +127,7 @@ class BaseLocations:
 
 def bases_of(table: TableFiles, location: str) -> list[str]:
     """Returns the normal forms of the folders of a table. Raises `BrokenFile`."""
-    return [needed(base, Kind.DATA, location).path for base in table.bases]
+    return [needed(base, FileKind.DATA, location).path for base in table.bases]
 
 
 def probable_location(location: str) -> str:
@@ -145,10 +145,10 @@ def probable_location(location: str) -> str:
         return location
 
 
-def other_format(state: TableState) -> Finding:
+def other_format(state: TableState) -> GcFinding:
     """Returns the finding about a live content of another format, whose files are protected."""
     message = f"{state.key}: the files of a {type_label(state.type)} cannot be followed"
-    return Finding(
+    return GcFinding(
         FOREIGN,
         state.content_id,
         state.key,
@@ -164,16 +164,16 @@ def is_followed(state: TableState) -> bool:
     return state.type in (IcebergTable.type, IcebergView.type)
 
 
-def broken(state: TableState, found: BrokenFile) -> Finding:
+def broken(state: TableState, error: BrokenFile) -> GcFinding:
     """Returns the finding about a broken live content. Its bases are added when all are known."""
-    return Finding(
+    return GcFinding(
         BROKEN,
         state.content_id,
         state.key,
         state.reference,
-        found.location,
+        error.location,
         None,
-        f"{state.key} on {state.reference}: {found.message}",
+        f"{state.key} on {state.reference}: {error.message}",
     )
 
 
@@ -182,16 +182,16 @@ def folder_of(location: str) -> str:
     return location.rpartition("/")[0]
 
 
-def check_answer(files: Files, found: BrokenFile) -> None:
+def check_answer(files: Files, error: BrokenFile) -> None:
     """Raises `StoreUnavailable` if a file system has stopped answering.
 
     A file system that never answered is reported by findings instead.
     """
-    if found.fault is Fault.NO_ANSWER and files.has_answered(found.location):
-        raise StoreUnavailable(found.message)
+    if error.fault is Fault.NO_ANSWER and files.has_answered(error.location):
+        raise StoreUnavailable(error.message)
 
 
-def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], list[Finding]]:
+def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], list[GcFinding]]:
     """Returns the bases of a dead content, and findings. Its metadata files are in one folder.
 
     The first of `states` whose metadata file is readable decides. A missing file is expected: an
@@ -202,19 +202,19 @@ def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], 
         try:
             table = read_table(files, state.metadata_location)
             return bases_of(table, state.metadata_location), []
-        except BrokenFile as found:
-            check_answer(files, found)
-            if found.fault is not Fault.MISSING:
+        except BrokenFile as error:
+            check_answer(files, error)
+            if error.fault is not Fault.MISSING:
                 message = (
-                    f"{state.key}, dead: the location of its files is unknown: {found.message}"
+                    f"{state.key}, dead: the location of its files is unknown: {error.message}"
                 )
                 findings.append(
-                    Finding(
+                    GcFinding(
                         UNKNOWN_PLACE,
                         state.content_id,
                         state.key,
                         state.reference,
-                        found.location,
+                        error.location,
                         None,
                         message,
                     )
@@ -230,7 +230,7 @@ class FileFinder:
         self._files = Files(properties)
         self._walker = Walker(self._files, snapshots)
         self.places = BaseLocations()
-        self.findings: list[Finding] = []
+        self.findings: list[GcFinding] = []
         self._settled: set[tuple[str, str]] = set()
         """Content ids and folders of metadata files whose table location is known."""
 
@@ -270,41 +270,41 @@ class FileFinder:
 
     def groups(self, states: Iterable[TableState]) -> list[list[TableState]]:
         """Yields groups of dead states for `dead`, without those whose location is known."""
-        found: dict[tuple[str, str], list[TableState]] = {}
+        groups: dict[tuple[str, str], list[TableState]] = {}
         for state in states:
             place = (state.content_id, folder_of(state.metadata_location))
             if (
                 is_followed(state)
                 and place not in self._settled
-                and len(group := found.setdefault(place, [])) < TRIES
+                and len(group := groups.setdefault(place, [])) < TRIES
             ):
                 group.append(state)
-        return list(found.values())
+        return list(groups.values())
 
     def _follow(self, state: TableState, notes: Notes) -> Iterator[tuple[ReferencedFile, str]]:
         location = state.metadata_location
         try:
-            yield needed(location, Kind.METADATA, location), state.content_id
+            yield needed(location, FileKind.METADATA, location), state.content_id
             table = read_table(self._files, location)
             notes.bases += [
                 (state.content_id, state.key, base) for base in bases_of(table, location)
             ]
-        except BrokenFile as found:
-            check_answer(self._files, found)
+        except BrokenFile as error:
+            check_answer(self._files, error)
             notes.bases.append((state.content_id, state.key, probable_location(location)))
-            notes.broken.append(broken(state, found))
+            notes.broken.append(broken(state, error))
             return
         notes.settled.append((state.content_id, folder_of(location)))
-        for one in self._walker.below(table, location, state.snapshot_id):
-            if isinstance(one, BrokenFile):
-                check_answer(self._files, one)
-                notes.broken.append(broken(state, one))
+        for file in self._walker.below(table, location, state.snapshot_id):
+            if isinstance(file, BrokenFile):
+                check_answer(self._files, file)
+                notes.broken.append(broken(state, file))
             else:
-                yield one, state.content_id
+                yield file, state.content_id
 
 
 def write_places(
-    marks: Marks, places: BaseLocations, findings: Sequence[Finding]
+    marks: MarkDatasets, places: BaseLocations, findings: Sequence[GcFinding]
 ) -> dict[str, int]:
     """Writes the datasets `bases` and `findings`. Returns counts."""
     with (
@@ -315,14 +315,14 @@ def write_places(
         for row in sorted(places.rows()):
             bases.add(*row)
         for finding in (*findings, *places.findings()):
-            rows.add(*(getattr(finding, field) for field in Finding.__struct_fields__))
+            rows.add(*(getattr(finding, field) for field in GcFinding.__struct_fields__))
         bases.flush()
         rows.flush()
     return {"bases": bases.count, "broken": places.broken}
 
 
 def follow(
-    marks: Marks,
+    marks: MarkDatasets,
     properties: Mapping[str, str],
     snapshots: Snapshots,
     progress: Callable[[int], None],
@@ -334,7 +334,7 @@ def follow(
     Memory: about 200 bytes for each manifest and each location of a table.
     """
     parts, finder, count, number = (
-        Parts(marks.live.parts),
+        MarkParts(marks.live.parts),
         FileFinder(properties, snapshots),
         0,
         0,
@@ -368,7 +368,7 @@ def follow(
     return {"live": _distinct(marks.live), **counts}
 
 
-def _states(marks: Marks, *, live: bool) -> Iterator[TableState]:
+def _states(marks: MarkDatasets, *, live: bool) -> Iterator[TableState]:
     return (TableState(**record) for record in marks.contents.records() if record["live"] is live)
 
 
@@ -380,7 +380,9 @@ def _batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 def _manifests(file: Path) -> Iterator[str]:
     """Yields the manifests among the files of a part."""
-    rows = parquet.read_table(file, columns=["path"], filters=[("kind", "=", Kind.MANIFEST.value)])
+    rows = parquet.read_table(
+        file, columns=["path"], filters=[("kind", "=", FileKind.MANIFEST.value)]
+    )
     yield from rows.column("path").to_pylist()
 
 
@@ -389,5 +391,5 @@ def _distinct(live: Dataset) -> int:
     hashes = array("q")
     for batch in live.batches(["path"]):
         hashes.extend(map(hash, batch.column("path").to_pylist()))
-    found = pa.Array.from_buffers(pa.int64(), len(hashes), [None, pa.py_buffer(hashes)])
-    return int(pc.count_distinct(found).as_py())
+    numbers = pa.Array.from_buffers(pa.int64(), len(hashes), [None, pa.py_buffer(hashes)])
+    return int(pc.count_distinct(numbers).as_py())

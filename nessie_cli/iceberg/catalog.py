@@ -50,7 +50,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import content_of, read_content, read_document
 from nessie_cli.iceberg.names import key_of, location_in, namespace_key
-from nessie_cli.iceberg.reference import BoundReference, Change, State
+from nessie_cli.iceberg.reference import BoundReference, CatalogChange, PyIcebergState
 from nessie_cli.model import (
     Content,
     ContentKey,
@@ -139,9 +139,9 @@ class NessieCatalog(MetastoreCatalog):
         )
         table, content = self._table(key, document, file), content_of(document, file)
 
-        def make(state: State) -> Change[None]:
+        def make(state: PyIcebergState) -> CatalogChange[None]:
             self._check_free(state, key)
-            change = Change(messages.created(key), [Put(key, content)], None)
+            change = CatalogChange(messages.created(key), [Put(key, content)], None)
             return self._written(document, table.io, file, change)
 
         self._reference.change(make)
@@ -155,7 +155,7 @@ class NessieCatalog(MetastoreCatalog):
         # Raises an error before the commit if PyIceberg cannot read the table.
         self._load(key, content)
 
-        def make(state: State) -> Change[None]:
+        def make(state: PyIcebergState) -> CatalogChange[None]:
             there = state.content(key)
             if overwrite and isinstance(there, IcebergTable):
                 same = self._uuid(there) == self._uuid(content)
@@ -164,9 +164,9 @@ class NessieCatalog(MetastoreCatalog):
                     if same
                     else [Delete(key), Put(key, content)]
                 )
-                return Change(f"register table {key} again", operations, None)
+                return CatalogChange(f"register table {key} again", operations, None)
             self._check_free(state, key)
-            return Change(f"register table {key}", [Put(key, content)], None)
+            return CatalogChange(f"register table {key}", [Put(key, content)], None)
 
         self._reference.change(make)
         return self.load_table(key.elements)
@@ -202,12 +202,14 @@ class NessieCatalog(MetastoreCatalog):
         """See PyIceberg. The table keeps its content id, so that merges follow the rename."""
         old, new = key_of(from_identifier, NoSuchTableError), key_of(to_identifier)
 
-        def make(state: State) -> Change[None]:
+        def make(state: PyIcebergState) -> CatalogChange[None]:
             there = self._need_table(state, old)
             if old == new:
-                return Change("", (), None)
+                return CatalogChange("", (), None)
             self._check_free(state, new)
-            return Change(f"rename table {old} to {new}", [Delete(old), Put(new, there)], None)
+            return CatalogChange(
+                f"rename table {old} to {new}", [Delete(old), Put(new, there)], None
+            )
 
         self._reference.change(make)
         return self.load_table(new.elements)
@@ -224,7 +226,7 @@ class NessieCatalog(MetastoreCatalog):
             [tables.as_json(one) for one in given] for given in (requirements, updates)
         )
 
-        def make(state: State) -> Change[CommitTableResponse]:
+        def make(state: PyIcebergState) -> CatalogChange[CommitTableResponse]:
             current = self._to_change(state, key, required)
             base = tables.read(current, self.properties) if current else None
             with pyiceberg_errors():
@@ -233,12 +235,12 @@ class NessieCatalog(MetastoreCatalog):
                     base, changes, tables.now(), current.metadata_location if current else None
                 )
             if current and document is base:
-                return Change("", (), _response(document, current.metadata_location))
+                return CatalogChange("", (), _response(document, current.metadata_location))
             file = self._next_file(document, current)
             answer = _response(document, file)
             content = content_of(document, file).with_id(current.id if current else None)
             message = (messages.changed if current else messages.created)(key, changes)
-            change = Change(message, [Put(key, content, current)], answer)
+            change = CatalogChange(message, [Put(key, content, current)], answer)
             return self._written(
                 document, self._load_file_io(answer.metadata.properties, file), file, change
             )
@@ -246,7 +248,7 @@ class NessieCatalog(MetastoreCatalog):
         return self._reference.change(make)
 
     def _to_change(
-        self, state: State, key: ContentKey, required: Sequence[Document]
+        self, state: PyIcebergState, key: ContentKey, required: Sequence[Document]
     ) -> IcebergTable | None:
         """Returns the table that updates apply to, None for a table that they create."""
         if not table_requirements.creates(required):
@@ -283,9 +285,9 @@ class NessieCatalog(MetastoreCatalog):
         content = content_of(document, file)
         view = views.loaded(key, document, file)
 
-        def make(state: State) -> Change[None]:
+        def make(state: PyIcebergState) -> CatalogChange[None]:
             self._check_free(state, key, view=True)
-            change = Change(f"create view {key}", [Put(key, content)], None)
+            change = CatalogChange(f"create view {key}", [Put(key, content)], None)
             return self._written(document, io, file, change)
 
         self._reference.change(make)
@@ -299,9 +301,9 @@ class NessieCatalog(MetastoreCatalog):
         key, content = key_of(identifier), self._read(metadata_location, IcebergView)
         view = views.load(key, content, self.properties)
 
-        def make(state: State) -> Change[None]:
+        def make(state: PyIcebergState) -> CatalogChange[None]:
             self._check_free(state, key, view=True)
-            return Change(f"register view {key}", [Put(key, content)], None)
+            return CatalogChange(f"register view {key}", [Put(key, content)], None)
 
         self._reference.change(make)
         return view
@@ -358,7 +360,7 @@ class NessieCatalog(MetastoreCatalog):
         """See PyIceberg."""
         key = key_of(namespace, NoSuchNamespaceError)
 
-        def make(state: State) -> Change[PropertiesUpdateSummary]:
+        def make(state: PyIcebergState) -> CatalogChange[PropertiesUpdateSummary]:
             there = namespaces.get(state, key)
             summary, properties = self._get_updated_props_and_update_summary(
                 dict(there.properties), removals, updates
@@ -383,7 +385,7 @@ class NessieCatalog(MetastoreCatalog):
     # -- contents of keys -------------------------------------------------------------------------
 
     @staticmethod
-    def _need_table(state: State, key: ContentKey) -> IcebergTable:
+    def _need_table(state: PyIcebergState, key: ContentKey) -> IcebergTable:
         there = state.content(key)
         if isinstance(there, IcebergTable):
             return there
@@ -395,7 +397,7 @@ class NessieCatalog(MetastoreCatalog):
         )
 
     @staticmethod
-    def _need_view(state: State, key: ContentKey) -> IcebergView:
+    def _need_view(state: PyIcebergState, key: ContentKey) -> IcebergView:
         there = state.content(key)
         if isinstance(there, IcebergView):
             return there
@@ -404,7 +406,7 @@ class NessieCatalog(MetastoreCatalog):
             f"{f' (its type is {type_label(there.type_name)})' if there else ''}"
         )
 
-    def _check_free(self, state: State, key: ContentKey, *, view: bool = False) -> None:
+    def _check_free(self, state: PyIcebergState, key: ContentKey, *, view: bool = False) -> None:
         """Raises PyIceberg's error if the key is taken or its namespace is missing."""
         there = state.content(key)
         if there is not None:
@@ -412,13 +414,13 @@ class NessieCatalog(MetastoreCatalog):
         namespaces.check_parent(state, key)
 
     def _drop(
-        self, what: str, key: ContentKey, need: Callable[[State, ContentKey], Content]
+        self, what: str, key: ContentKey, need: Callable[[PyIcebergState, ContentKey], Content]
     ) -> None:
         """Deletes a key. `need` raises an error if its content has another type."""
 
-        def make(state: State) -> Change[None]:
+        def make(state: PyIcebergState) -> CatalogChange[None]:
             need(state, key)
-            return Change(f"drop {what} {key}", [Delete(key)], None)
+            return CatalogChange(f"drop {what} {key}", [Delete(key)], None)
 
         self._reference.change(make)
 
@@ -517,7 +519,9 @@ class NessieCatalog(MetastoreCatalog):
         except NessieError:
             return object()
 
-    def _written(self, document: Document, io: FileIO, file: str, change: Change[T]) -> Change[T]:
+    def _written(
+        self, document: Document, io: FileIO, file: str, change: CatalogChange[T]
+    ) -> CatalogChange[T]:
         """Writes a metadata file. Returns the change, which removes the file if it fails."""
         self._write_document(document, io, file)
         return change._replace(undo=lambda: self._remove(io, file))

@@ -24,7 +24,7 @@ Beyond this limit, only the newest one is reported.
 """
 
 
-class Fact(Struct, frozen=True):
+class MetadataDifference(Struct, frozen=True):
     """One difference: its kind (`column`, `rows`, ...), its name, and the text of both sides.
 
     The name is empty if there is only one of its kind. A side is None if the item is missing there.
@@ -39,7 +39,7 @@ class Fact(Struct, frozen=True):
 class Comparison(Struct, frozen=True):
     """All differences, or the problems of files that could not be read."""
 
-    facts: tuple[Fact, ...] = ()
+    facts: tuple[MetadataDifference, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -102,7 +102,7 @@ def _side(
         return None
 
 
-def _facts(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
+def _facts(before: _Side | None, after: _Side | None) -> Iterator[MetadataDifference]:
     for what, read in (
         ("column", _columns),
         ("partition", _partition),
@@ -118,24 +118,24 @@ def _facts(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
             for side in (before, after)
         )
         if old_text != new_text:
-            yield Fact(what, "", old_text, new_text)
+            yield MetadataDifference(what, "", old_text, new_text)
     yield from _snapshots(before, after)
 
 
 def _differing(
     what: str, old: Mapping[Any, tuple[str, str]], new: Mapping[Any, tuple[str, str]]
-) -> Iterator[Fact]:
+) -> Iterator[MetadataDifference]:
     """Yields the differences of named items. A renamed item (with the same id) has both names."""
     for id_ in dict.fromkeys([*old, *new]):
         before, after = old.get(id_), new.get(id_)
         if before == after:
             continue
         if before and after and before[0] != after[0]:
-            yield Fact(
+            yield MetadataDifference(
                 what, after[0], " ".join(filter(None, before)), " ".join(filter(None, after))
             )
         else:
-            yield Fact(
+            yield MetadataDifference(
                 what,
                 (after or before or ("", ""))[0],
                 before[1] if before else None,
@@ -288,14 +288,14 @@ _COUNTS = (
 )
 
 
-def _snapshots(before: _Side | None, after: _Side | None) -> Iterator[Fact]:
+def _snapshots(before: _Side | None, after: _Side | None) -> Iterator[MetadataDifference]:
     old, new = (_summary(side) for side in (before, after))
     for what, attribute in _COUNTS:
         if old.get(attribute) != new.get(attribute):
-            yield Fact(what, "", _text(old.get(attribute)), _text(new.get(attribute)))
+            yield MetadataDifference(what, "", _text(old.get(attribute)), _text(new.get(attribute)))
     operations = _operations(before, after)
     if operations:
-        yield Fact("operations", "", None, ", ".join(operations))
+        yield MetadataDifference("operations", "", None, ", ".join(operations))
 
 
 def _snapshot_of(side: _Side) -> dict[Any, Document]:

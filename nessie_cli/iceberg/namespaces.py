@@ -14,13 +14,13 @@ from pyiceberg.typedef import Properties
 from pyiceberg.types import transform_dict_value_to_str
 
 from nessie_cli.iceberg.errors import pyiceberg_errors
-from nessie_cli.iceberg.reference import Change, State
+from nessie_cli.iceberg.reference import CatalogChange, PyIcebergState
 from nessie_cli.model import ContentKey, Delete, Namespace, Put, type_label
 
 T = TypeVar("T")
 
 
-def get(state: State, key: ContentKey) -> Namespace:
+def get(state: PyIcebergState, key: ContentKey) -> Namespace:
     """Returns the namespace of a key. Raises `NoSuchNamespaceError`."""
     content = state.content(key)
     if not isinstance(content, Namespace):
@@ -32,18 +32,18 @@ def get(state: State, key: ContentKey) -> Namespace:
     return content
 
 
-def exists(state: State, key: ContentKey | None) -> bool:
+def exists(state: PyIcebergState, key: ContentKey | None) -> bool:
     """Whether there is a namespace of this key. None, the root, always exists."""
     return key is None or isinstance(state.content(key), Namespace)
 
 
-def check_parent(state: State, key: ContentKey) -> None:
+def check_parent(state: PyIcebergState, key: ContentKey) -> None:
     """Raises `NoSuchNamespaceError` if the parent namespace of a key does not exist."""
     if not exists(state, key.parent):
         raise NoSuchNamespaceError(f"Namespace does not exist: {key.parent}")
 
 
-def create(state: State, key: ContentKey, properties: Properties) -> Change[None]:
+def create(state: PyIcebergState, key: ContentKey, properties: Properties) -> CatalogChange[None]:
     """Creates a namespace and its missing parents."""
     above = _above(key)
     contents = state.contents([key, *above])
@@ -67,29 +67,29 @@ def create(state: State, key: ContentKey, properties: Properties) -> Change[None
         content = Namespace(
             elements=key.elements, properties=transform_dict_value_to_str(properties)
         )
-    return Change(f"create namespace {key}", [*missing, Put(key, content)], None)
+    return CatalogChange(f"create namespace {key}", [*missing, Put(key, content)], None)
 
 
 def _above(key: ContentKey) -> Sequence[ContentKey]:
     return [ContentKey(key.elements[:length]) for length in range(1, len(key.elements))]
 
 
-def drop(state: State, key: ContentKey) -> Change[None]:
+def drop(state: PyIcebergState, key: ContentKey) -> CatalogChange[None]:
     """Drops an empty namespace. Raises `NamespaceNotEmptyError`."""
     get(state, key)
     if not state.is_empty(key):
         raise NamespaceNotEmptyError(f"Namespace {key} is not empty")
-    return Change(f"drop namespace {key}", [Delete(key)], None)
+    return CatalogChange(f"drop namespace {key}", [Delete(key)], None)
 
 
 def set_properties(
     key: ContentKey, there: Namespace, properties: Properties, names: str, answer: T
-) -> Change[T]:
+) -> CatalogChange[T]:
     """Replaces the properties of a namespace. `names` lists those that differ."""
     if properties == there.properties:
-        return Change("", (), answer)
+        return CatalogChange("", (), answer)
     with pyiceberg_errors():
         content = Namespace(
             id=there.id, elements=there.elements, properties=transform_dict_value_to_str(properties)
         )
-    return Change(f"change namespace {key}: {names}", [Put(key, content, there)], answer)
+    return CatalogChange(f"change namespace {key}: {names}", [Put(key, content, there)], answer)

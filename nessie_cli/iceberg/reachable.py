@@ -28,7 +28,7 @@ from nessie_cli.iceberg.locations import normalised
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, parse_document
 
 
-class Kind(StrEnum):
+class FileKind(StrEnum):
     """The kind of a file."""
 
     METADATA = "metadata"
@@ -66,7 +66,7 @@ class ReferencedFile(Struct, frozen=True):
 
     location: str
     path: str
-    kind: Kind
+    kind: FileKind
 
 
 class BrokenFile(Exception):
@@ -161,7 +161,7 @@ _BASES = (
 """Properties with folders besides the location of a table. Older writers use the last two."""
 
 
-def needed(location: str, kind: Kind, inside: str) -> ReferencedFile:
+def needed(location: str, kind: FileKind, inside: str) -> ReferencedFile:
     """Returns a file by its location in the file `inside`. Raises `BrokenFile`."""
     try:
         return ReferencedFile(location, normalised(location), kind)
@@ -231,8 +231,8 @@ def _snapshot(snapshot: Document, named: set[int]) -> Snapshot:
 
 def _statistics(document: Document, location: str) -> Iterator[tuple[int, ReferencedFile]]:
     for attribute, kind in (
-        ("statistics", Kind.STATISTICS),
-        ("partition-statistics", Kind.PARTITION_STATISTICS),
+        ("statistics", FileKind.STATISTICS),
+        ("partition-statistics", FileKind.PARTITION_STATISTICS),
     ):
         for item in document.get(attribute) or ():
             yield int(item["snapshot-id"]), needed(_text(item["statistics-path"]), kind, location)
@@ -252,7 +252,7 @@ def read_manifest_list(files: Files, location: str) -> list[Manifest]:
 
     def manifest(row: Row) -> Manifest:
         return Manifest(
-            needed(_text(row["manifest_path"]), Kind.MANIFEST, location),
+            needed(_text(row["manifest_path"]), FileKind.MANIFEST, location),
             row.get("manifest_length") or 0,
         )
 
@@ -269,7 +269,7 @@ def manifests_of(files: Files, snapshot: Snapshot, inside: str) -> list[Manifest
     """Returns the manifests of a snapshot in a metadata file. Raises `BrokenFile`."""
     if snapshot.manifest_list is not None:
         return read_manifest_list(files, snapshot.manifest_list)
-    return [Manifest(needed(path, Kind.MANIFEST, inside)) for path in snapshot.manifests]
+    return [Manifest(needed(path, FileKind.MANIFEST, inside)) for path in snapshot.manifests]
 
 
 _DELETED = 2
@@ -307,13 +307,13 @@ def read_manifest(files: Files, manifest: Manifest) -> list[ReferencedFile]:
     ]
 
 
-def _kind(file: Row) -> Kind:
+def _kind(file: Row) -> FileKind:
     content = file.get("content") or 0
     if content == 0:
-        return Kind.DATA
+        return FileKind.DATA
     if str(file.get("file_format")).upper() == "PUFFIN":
-        return Kind.DELETION_VECTORS
-    return Kind.POSITION_DELETES if content == 1 else Kind.EQUALITY_DELETES
+        return FileKind.DELETION_VECTORS
+    return FileKind.POSITION_DELETES if content == 1 else FileKind.EQUALITY_DELETES
 
 
 def _rows(
@@ -376,7 +376,7 @@ class Walker:
         file, none for a file that was read before.
         """
         try:
-            yield needed(location, Kind.METADATA, location)
+            yield needed(location, FileKind.METADATA, location)
             table = read_table(self._files, location)
         except BrokenFile as broken:
             yield broken
@@ -405,7 +405,7 @@ class Walker:
             if snapshot.manifest_list is None:
                 yield from self._manifests(manifests_of(self._files, snapshot, inside))
                 return
-            file = needed(snapshot.manifest_list, Kind.MANIFEST_LIST, inside)
+            file = needed(snapshot.manifest_list, FileKind.MANIFEST_LIST, inside)
         except BrokenFile as broken:
             yield broken
             return

@@ -44,7 +44,7 @@ def _nothing() -> None:
     """The default of `Change.undo`."""
 
 
-class Change(NamedTuple, Generic[T]):
+class CatalogChange(NamedTuple, Generic[T]):
     """The content of one commit. Without operations, nothing is committed.
 
     `answer` is returned to the caller. `undo` runs if certainly nothing was committed.
@@ -56,7 +56,7 @@ class Change(NamedTuple, Generic[T]):
     undo: Callable[[], None] = _nothing
 
 
-class State(state.State):
+class PyIcebergState(state.State):
     """The contents of the catalog at one commit, with PyIceberg's errors."""
 
     def contents(self, keys: Sequence[ContentKey]) -> dict[ContentKey, Content]:
@@ -93,12 +93,14 @@ class BoundReference:
             return self.repository.resolve(self._name)
         return None
 
-    def state(self) -> State:
+    def state(self) -> PyIcebergState:
         """Returns the current state of the reference."""
         with pyiceberg_errors():
-            return State(self.repository, self._pinned or self.repository.reference(self._name))
+            return PyIcebergState(
+                self.repository, self._pinned or self.repository.reference(self._name)
+            )
 
-    def change(self, make: Callable[[State], Change[T]]) -> T:
+    def change(self, make: Callable[[PyIcebergState], CatalogChange[T]]) -> T:
         """Commits the change that `make` returns for the current state, and returns its answer.
 
         If others have changed the same keys meanwhile, `make` is called again. Its errors are
@@ -130,7 +132,7 @@ class BoundReference:
                 f"{self._name} is a tag and can only be read. Hint: set ref to a branch"
             )
 
-    def _write(self, branch: Reference, change: Change[T]) -> None:
+    def _write(self, branch: Reference, change: CatalogChange[T]) -> None:
         if not change.operations:
             return
         meta = CommitMeta(

@@ -18,10 +18,10 @@ from nessie_cli.kernel.forms import (
     NO_COMMIT,
     RECORD_SIZE,
     UNDECODABLE,
-    Commit,
     Id,
     Kind,
     Node,
+    StoredCommit,
     decode_commit,
     decode_node,
     decode_value,
@@ -39,7 +39,7 @@ Scanned = tuple[Id, int, bytes | str]
 Scan = Callable[[], Iterable[Scanned]]
 
 
-class Entry(Struct, frozen=True):
+class ReflogNumber(Struct, frozen=True):
     """An entry of the reflog: its number, and the name of its reference."""
 
     number: int
@@ -81,7 +81,7 @@ def check(
     fetch: Fetch,
     indexed: Container[bytes] | None,
     references: Sequence[tuple[str, Id]],
-    positions: Mapping[Id, Entry] = {},
+    positions: Mapping[Id, ReflogNumber] = {},
     *,
     progress: Progress | None = None,
     count: int = 0,
@@ -115,7 +115,7 @@ def check(
 
 
 def _check_heads(
-    facts: _ScannedFacts, references: Sequence[tuple[str, Id]], positions: Mapping[Id, Entry]
+    facts: _ScannedFacts, references: Sequence[tuple[str, Id]], positions: Mapping[Id, ReflogNumber]
 ) -> Iterator[Problem]:
     for name, target in references:
         if target not in facts.commits:
@@ -209,7 +209,7 @@ def _check_node(facts: _ScannedFacts, id_: Id, node: Node) -> Iterator[Problem]:
             )
 
 
-def _check_commit(facts: _ScannedFacts, id_: Id, commit: Commit) -> Iterator[Problem]:
+def _check_commit(facts: _ScannedFacts, id_: Id, commit: StoredCommit) -> Iterator[Problem]:
     def wrong(text: str, kind: ProblemKind = ProblemKind.BROKEN_LINK) -> Problem:
         return Problem(kind, id_.hex(), f"commit {_short(id_)}: {text}")
 
@@ -233,7 +233,7 @@ def _check_commit(facts: _ScannedFacts, id_: Id, commit: Commit) -> Iterator[Pro
 
 
 def _check_state(
-    objects: Objects, id_: Id, commit: Commit, indexed: Container[bytes] | None
+    objects: Objects, id_: Id, commit: StoredCommit, indexed: Container[bytes] | None
 ) -> Iterator[Problem]:
     """Checks that a commit's state follows from its first parent, and that the index finds it."""
     try:
@@ -264,7 +264,7 @@ def _check_state(
 
 
 def _check_operations(
-    facts: _ScannedFacts, commit: Commit, wrong: Callable[[str, ProblemKind], Problem]
+    facts: _ScannedFacts, commit: StoredCommit, wrong: Callable[[str, ProblemKind], Problem]
 ) -> Iterator[Problem]:
     stored = commit.operations
     if len(stored) == len(NO_COMMIT):
@@ -288,7 +288,7 @@ def _check_operations(
                 )
 
 
-def _expected_jump(facts: _ScannedFacts, commit: Commit) -> Id | None:
+def _expected_jump(facts: _ScannedFacts, commit: StoredCommit) -> Id | None:
     """Returns the correct jump pointer of a commit, given those of its ancestors."""
     parent = facts.commits[commit.parents[0]]
     if jump_height(commit.height) == parent.height:

@@ -14,7 +14,7 @@ from heapq import merge
 from typing import Any
 
 from nessie_cli.kernel.commits import operations_on
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
 from nessie_cli.kernel.history import ancestor_at
 from nessie_cli.kernel.objects import Objects
 
@@ -60,7 +60,7 @@ def terms_of(keys: Collection[bytes], parents: Sequence[Id]) -> tuple[bytes, ...
 
 def commits_of_key(
     objects: Objects, lookup: IndexLookup, head: Id, key: bytes
-) -> Iterator[tuple[Id, Commit]]:
+) -> Iterator[tuple[Id, StoredCommit]]:
     """Yields the commits with an operation on a key, from `head` on, newest first.
 
     O(log commits) for each commit that has the term, including those elsewhere in history.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.forms import DELETED, NO_COMMIT, Commit, Id, decode_node
+from nessie_cli.kernel.forms import DELETED, NO_COMMIT, Id, StoredCommit, decode_node
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 
@@ -28,7 +28,7 @@ def root_of(objects: Objects, commit: Id) -> Id:
     return tree.EMPTY if commit == NO_COMMIT else objects.commit(commit).root
 
 
-def operations_of(objects: Objects, commit: Commit) -> list[tuple[bytes, bytes]]:
+def operations_of(objects: Objects, commit: StoredCommit) -> list[tuple[bytes, bytes]]:
     """Returns a commit's operations: key and record, which has the flag `DELETED` if deleted."""
     stored = commit.operations
     if not stored:
@@ -39,7 +39,9 @@ def operations_of(objects: Objects, commit: Commit) -> list[tuple[bytes, bytes]]
     return [(key, node.slice(index)) for index, key in enumerate(node.keys)]
 
 
-def operations_on(objects: Objects, commit: Commit, keys: Sequence[bytes]) -> dict[bytes, bytes]:
+def operations_on(
+    objects: Objects, commit: StoredCommit, keys: Sequence[bytes]
+) -> dict[bytes, bytes]:
     """Returns a commit's operations on the given keys."""
     stored = commit.operations
     if len(stored) == len(NO_COMMIT):
@@ -57,7 +59,7 @@ def is_deletion(record: bytes) -> bool:
     return bool(record[0] & DELETED)
 
 
-def meta_of(commit_id: Id, commit: Commit) -> CommitMeta:
+def meta_of(commit_id: Id, commit: StoredCommit) -> CommitMeta:
     """Returns a commit's metadata for callers."""
     return CommitMeta(
         message=commit.message,

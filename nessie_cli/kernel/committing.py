@@ -1,8 +1,8 @@
 """The commit rules: from operations to a new state, or to all conflicts at once.
 
-There are two steps. `Batch` reads the operations once, validates them and adds their values. It may
-be a stream of millions, and keeps a few dozen bytes for each. `apply_batch` compares the batch with
-the expected state and HEAD. After a lost race, only that step is repeated.
+There are two steps. `OperationBatch` reads the operations once, validates them and adds their
+values. It may be a stream of millions, and keeps a few dozen bytes for each. `apply_batch` compares
+the batch with the expected state and HEAD. After a lost race, only that step is repeated.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Action(IntEnum):
 _PUT, _DELETE, _UNCHANGED, _RECREATE = Action
 
 
-class Change(Struct, frozen=True, gc=False):
+class BatchChange(Struct, frozen=True, gc=False):
     """The change of one key by a batch.
 
     `record` is the new content, `has_id` whether it came with a content id, `expected` the expected
@@ -99,14 +99,14 @@ class Change(Struct, frozen=True, gc=False):
         return self.action is not _UNCHANGED
 
 
-class Batch:
+class OperationBatch:
     """Validated operations, reduced to records. Their values are pending in `objects`."""
 
     def __init__(
         self, objects: Objects, operations: Iterable[Operation], progress: Progress | None = None
     ) -> None:
         self._objects = objects
-        self.changes: dict[bytes, Change] = {}
+        self.changes: dict[bytes, BatchChange] = {}
         # Each operation is read now and checked later.
         total = (
             2 * len(operations) if progress is not None and isinstance(operations, Sized) else None
@@ -126,24 +126,24 @@ class Batch:
             if earlier is not None:
                 if earlier.action is not _DELETE or operation.content.id is not None:
                     raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
-                change = Change(_RECREATE, change.record)
+                change = BatchChange(_RECREATE, change.record)
                 # The change takes the position of its Put.
                 del self.changes[key]
         elif earlier is not None:
             raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
         elif isinstance(operation, Delete):
-            change = Change(_DELETE)
+            change = BatchChange(_DELETE)
         elif isinstance(operation, Unchanged):
-            change = Change(_UNCHANGED)
+            change = BatchChange(_UNCHANGED)
         else:
             raise InvalidInput(f"not an operation: {operation!r}")
         self.changes[key] = change
 
-    def _put(self, operation: Put) -> Change:
+    def _put(self, operation: Put) -> BatchChange:
         content, expected = operation.content, operation.expected_content
         check_writable(content)
         seen = self._objects.compared(expected, _id_of(expected)) if expected is not None else None
-        return Change(
+        return BatchChange(
             _PUT, self._objects.add_content(content, _id_of(content)), seen, content.id is not None
         )
 
@@ -152,7 +152,7 @@ def _id_of(content: Content) -> bytes:
     return parse_content_id(content.id) if content.id is not None else NO_ID
 
 
-class Applied(NamedTuple):
+class AppliedBatch(NamedTuple):
     """The result of a batch: the new state and the operations of the commit, or the conflicts.
 
     `added` maps each created key to its new content id.
@@ -170,7 +170,7 @@ class _BatchCheck:
     def __init__(
         self,
         objects: Objects,
-        batch: Batch,
+        batch: OperationBatch,
         expected: Id,
         head: Id,
         new_id: NewId,
@@ -260,7 +260,7 @@ class _BatchCheck:
                     f"New value to update existing key '{_plain(key)}' has no content ID"
                 )
 
-    def _in_order(self) -> Iterator[tuple[bytes, Change]]:
+    def _in_order(self) -> Iterator[tuple[bytes, BatchChange]]:
         """Yields the changes in the order in which the original server reports conflicts."""
         for action in (_DELETE, _UNCHANGED, _RECREATE, _PUT):
             for key, change in self._changes.items():
@@ -291,7 +291,9 @@ class _BatchCheck:
         self.added[key] = content_id
         self._create(key, record, content_id)
 
-    def _put(self, key: bytes, change: Change, expected: bytes | None, head: bytes | None) -> None:
+    def _put(
+        self, key: bytes, change: BatchChange, expected: bytes | None, head: bytes | None
+    ) -> None:
         record = change.record
         assert record is not None
         content_id = content_id_of(record)
@@ -320,7 +322,7 @@ class _BatchCheck:
                 f" content ID {format_content_id(content_id)} in the operation"
             )
 
-    def _put_new(self, key: bytes, change: Change, record: bytes, head: bytes | None) -> None:
+    def _put_new(self, key: bytes, change: BatchChange, record: bytes, head: bytes | None) -> None:
         if not change.has_id:
             self._assign_id(key, record)
         elif content_id_of(record) in self._freed:
@@ -340,7 +342,7 @@ class _BatchCheck:
         self._create(key, record, content_id)
 
     def _update(
-        self, key: bytes, change: Change, record: bytes, expected: bytes, head: bytes | None
+        self, key: bytes, change: BatchChange, record: bytes, expected: bytes, head: bytes | None
     ) -> None:
         if change.expected is None and self._demand_expected:
             raise InvalidInput(
@@ -364,7 +366,12 @@ class _BatchCheck:
         return new.type_name == old.type_name
 
     def _compare(
-        self, key: bytes, change: Change, record: bytes, expected: bytes | None, head: bytes | None
+        self,
+        key: bytes,
+        change: BatchChange,
+        record: bytes,
+        expected: bytes | None,
+        head: bytes | None,
     ) -> None:
         """Compares HEAD with the content that a Put names, or else with the expected state.
 
@@ -382,19 +389,23 @@ class _BatchCheck:
         self._conflict(difference(compared, head), key, seen, head, record)
 
     def _recreate(
-        self, key: bytes, change: Change, expected: bytes | None, head: bytes | None
+        self, key: bytes, change: BatchChange, expected: bytes | None, head: bytes | None
     ) -> None:
         assert change.record is not None
         self._assign_id(key, change.record)
         self._conflict(difference_if_required(expected, head), key, expected, head, change.record)
 
-    def _delete(self, key: bytes, _: Change, expected: bytes | None, head: bytes | None) -> None:
+    def _delete(
+        self, key: bytes, _: BatchChange, expected: bytes | None, head: bytes | None
+    ) -> None:
         self._conflict(difference_if_required(expected, head), key, expected, head, None)
         self.edits[key] = None
         if head is not None:
             self.operations[key] = deletion(head)
 
-    def _unchanged(self, key: bytes, _: Change, expected: bytes | None, head: bytes | None) -> None:
+    def _unchanged(
+        self, key: bytes, _: BatchChange, expected: bytes | None, head: bytes | None
+    ) -> None:
         self._conflict(difference_if_required(expected, head), key, expected, head, expected)
 
 
@@ -404,7 +415,7 @@ def _plain(key: bytes) -> str:
 
 def apply_batch(
     objects: Objects,
-    batch: Batch,
+    batch: OperationBatch,
     expected: Id,
     head: Id,
     new_id: NewId,
@@ -412,7 +423,7 @@ def apply_batch(
     demand_expected: bool = False,
     validate_namespaces: bool = True,
     progress: Progress | None = None,
-) -> Applied:
+) -> AppliedBatch:
     """Compares a batch with the expected state and HEAD, given by their roots.
 
     Drafts the new state if there are no conflicts. Raises `InvalidInput` for operations that no
@@ -431,4 +442,4 @@ def apply_batch(
     )
     check.run(progress)
     root = head if check.conflicts else edit(objects, head, check.edits)
-    return Applied(root, check.operations, check.added, check.conflicts)
+    return AppliedBatch(root, check.operations, check.added, check.conflicts)

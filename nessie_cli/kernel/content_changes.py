@@ -13,7 +13,7 @@ from functools import cached_property
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.content_merge import OtherContents
 from nessie_cli.kernel.content_verdicts import ContentStates, Position
-from nessie_cli.kernel.decisions import Sides, ThreeWay
+from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.forms import content_id_of
 from nessie_cli.kernel.objects import Objects
 
@@ -37,7 +37,7 @@ class _Positions:
 class ContentChanges:
     """The contents that theirs changed (`states`), and a reader of the others (`others`)."""
 
-    def __init__(self, objects: Objects, sides: Sides) -> None:
+    def __init__(self, objects: Objects, sides: MergeSides) -> None:
         self._objects = objects
         self._base, self._ours = sides.base, sides.target
         self._changes = changes = [c for c in sides.changes if c.before != c.after]

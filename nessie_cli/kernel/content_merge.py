@@ -20,7 +20,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.conflicts import KeyConflict, difference
 from nessie_cli.kernel.content_verdicts import (
     SIDES,
-    Choice,
+    ContentChoice,
     ContentStates,
     Position,
     Side,
@@ -51,7 +51,7 @@ class OtherContents(NamedTuple):
 def merge_contents(
     changes: Sequence[ContentStates],
     others: OtherContents,
-    choices: Collection[Choice] = (),
+    choices: Collection[ContentChoice] = (),
     default: MergeBehavior = MergeBehavior.NORMAL,
     *,
     only_conflicts: bool = False,
@@ -82,8 +82,8 @@ class ContentMerge:
     def __init__(self, changes: Sequence[ContentStates], others: OtherContents) -> None:
         self._others = others
         self.verdicts = [Verdict(states, *_three_way(states)) for states in changes]
-        self.unused: list[Choice] = []
-        self._given: dict[ContentStates, Choice] = {}
+        self.unused: list[ContentChoice] = []
+        self._given: dict[ContentStates, ContentChoice] = {}
         self._changed = len(changes)
         self._undecided = self
         self._at: list[dict[bytes, Verdict]] = [{}, {}, {}]
@@ -97,7 +97,7 @@ class ContentMerge:
     def decide(
         self,
         undecided: ContentMerge,
-        choices: Iterable[Choice],
+        choices: Iterable[ContentChoice],
         default: MergeBehavior,
         *,
         only_conflicts: bool,
@@ -105,7 +105,7 @@ class ContentMerge:
     ) -> None:
         """Applies decisions. `undecided` is the same merge without them, with its conflicts."""
         self._undecided = undecided
-        by_index: dict[int, Choice] = {}
+        by_index: dict[int, ContentChoice] = {}
         for given in choices:
             place = undecided.named(given)
             if place is None:
@@ -128,7 +128,7 @@ class ContentMerge:
                 self._given[verdict.states] = choice
                 self._apply(choice, verdict, before)
 
-    def _one_of(self, first: Choice, second: Choice) -> Choice:
+    def _one_of(self, first: ContentChoice, second: ContentChoice) -> ContentChoice:
         """Returns the choice that two choices about one content make.
 
         One can give its value, and the other one say which side's key it has. Of two others, that
@@ -148,11 +148,11 @@ class ContentMerge:
         """The contents about which the caller decided."""
         return self._given.keys()
 
-    def given(self, states: ContentStates) -> Choice | None:
+    def given(self, states: ContentStates) -> ContentChoice | None:
         """Returns the decision about a content."""
         return self._given.get(states)
 
-    def named(self, choice: Choice) -> int | None:
+    def named(self, choice: ContentChoice) -> int | None:
         """Returns the index of the content that a choice means; None if theirs did not change it.
 
         That is the content with this key on ours, else on theirs, else at the base. If only one of
@@ -236,7 +236,7 @@ class ContentMerge:
         return {verdict.states for verdict in self.verdicts[: self._changed]}
 
     @staticmethod
-    def _apply(choice: Choice, verdict: Verdict, before: Verdict) -> None:
+    def _apply(choice: ContentChoice, verdict: Verdict, before: Verdict) -> None:
         """Applies a decision to a content. `before` is its verdict without decisions."""
         states = verdict.states
         has_side = choice.behavior in SIDES

@@ -12,8 +12,8 @@ from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, KeyOption
 from nessie_cli.kernel.content_changes import ContentChanges
 from nessie_cli.kernel.content_merge import ContentMerge, merge_contents
-from nessie_cli.kernel.content_verdicts import Choice, ContentStates, Side, Verdict
-from nessie_cli.kernel.decisions import Detail, Outcome, Sides
+from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates, Side, Verdict
+from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.key_merge import read_choice
 from nessie_cli.kernel.keys import decode_key, encode_key
@@ -42,7 +42,7 @@ class ContentRules:
         self._default = default
         self._choices = [choice_of(objects, behavior) for behavior in behaviors]
 
-    def apply(self, objects: Objects, sides: Sides, *, validate_namespaces: bool) -> Outcome:
+    def apply(self, objects: Objects, sides: MergeSides, *, validate_namespaces: bool) -> Outcome:
         """Merges the contents that the source changed, then checks the namespaces.
 
         In a transplant, DROP is only for contents in conflict: those that differ on both sides, and
@@ -52,7 +52,9 @@ class ContentRules:
         choices = [c for commit, c in self._choices if commit in (None, sides.source)]
 
         def merged(
-            states: Sequence[ContentStates], choices: Sequence[Choice], blocked: Collection[bytes]
+            states: Sequence[ContentStates],
+            choices: Sequence[ContentChoice],
+            blocked: Collection[bytes],
         ) -> ContentMerge:
             return merge_contents(
                 states,
@@ -109,12 +111,12 @@ class ContentRules:
             raise InvalidInput(f"the source does not change {names}{other}")
 
 
-def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, Choice]:
+def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, ContentChoice]:
     """Returns the transplanted commit and the choice of a behavior. Raises `InvalidInput`."""
     choice = read_choice(objects, given)
     return (
         bytes.fromhex(given.commit) if given.commit else None,
-        Choice(
+        ContentChoice(
             encode_key(given.key),
             choice.behavior,
             parse_content_id(given.content_id) if given.content_id else None,
@@ -185,7 +187,7 @@ def _details(
     merge: ContentMerge,
     changes: ContentChanges,
     conflicts: Iterable[KeyConflict],
-    sides: Sides,
+    sides: MergeSides,
 ) -> Iterator[tuple[bytes, Detail]]:
     """Yields the keys that change, those that a decision keeps, and those in conflict."""
     on_ours = changes.others.on_ours
@@ -207,14 +209,17 @@ def _details(
 
 
 def _settled(
-    verdict: Verdict, changes: ContentChanges, edits: Mapping[bytes, bytes | None], sides: Sides
+    verdict: Verdict,
+    changes: ContentChanges,
+    edits: Mapping[bytes, bytes | None],
+    sides: MergeSides,
 ) -> Iterator[tuple[bytes, Detail]]:
     base, ours, theirs = verdict.states
     result = verdict.result
     behavior = MergeBehavior.NORMAL if verdict.is_resolved else _BEHAVIORS[verdict.side]
     if result == ours:
         if verdict.side is Side.OURS and theirs != base and verdict.states.key not in edits:
-            yield verdict.states.key, _kept(verdict.states, changes, sides)
+            yield verdict.states.key, _kept_on_ours(verdict.states, changes, sides)
         return
     if ours is not None and edits.get(ours.key, ours.record) is None:
         yield ours.key, Detail(behavior, None, ours.record)
@@ -244,7 +249,7 @@ def _settled(
     )
 
 
-def _kept(states: ContentStates, changes: ContentChanges, sides: Sides) -> Detail:
+def _kept_on_ours(states: ContentStates, changes: ContentChanges, sides: MergeSides) -> Detail:
     """Returns the detail of a key whose content a decision leaves as it is on ours.
 
     A content that ours does not have is reported under its key on theirs, which can be that of

@@ -53,7 +53,7 @@ class Side(IntEnum):
 SIDES = {MergeBehavior.DROP: Side.OURS, MergeBehavior.FORCE: Side.THEIRS}
 
 
-class Choice(Struct, frozen=True):
+class ContentChoice(Struct, frozen=True):
     """A decision about a content, which is named by one of its keys or by its id.
 
     FORCE takes it from theirs, DROP from ours. NORMAL with a record `resolved` stores that record.

@@ -21,7 +21,7 @@ class ThreeWay(Struct, frozen=True):
     after: bytes | None
 
 
-class Sides(Struct, frozen=True):
+class MergeSides(Struct, frozen=True):
     """What a merge or one commit of a transplant combines.
 
     `base` and `target` are roots, `changes` are the keys that the source changed since the base.

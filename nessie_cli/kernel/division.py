@@ -17,13 +17,15 @@ def divide(
     Pieces have at least half as many keys if nodes are small in comparison. Only nodes with more
     than `most` keys are read: O(pieces + log N), one round trip per level.
     """
-    parts = _pieces(tree.root_node(objects, root), start, stop)
+    parts = _node_pieces(tree.root_node(objects, root), start, stop)
     while large := [piece.node for piece in parts if piece.node and piece.held > most]:
         read = dict(zip(large, objects.nodes(large), strict=True))
         parts = [
             part
             for piece in parts
-            for part in (_pieces(read[piece.node], start, stop) if piece.node in read else [piece])
+            for part in (
+                _node_pieces(read[piece.node], start, stop) if piece.node in read else [piece]
+            )
         ]
     cuts: list[bytes] = []
     size, last = 0, b""
@@ -43,7 +45,7 @@ class _Piece(NamedTuple):
     held: int
 
 
-def _pieces(node: Node, start: bytes, stop: bytes | None) -> list[_Piece]:
+def _node_pieces(node: Node, start: bytes, stop: bytes | None) -> list[_Piece]:
     """Returns the children of an inner node, or the keys of a leaf, that lie in a range."""
     if not node.level:
         return [

@@ -11,7 +11,7 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.commit_index import terms_of
 from nessie_cli.kernel.commits import micros
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, Node, encode_node
+from nessie_cli.kernel.forms import NO_COMMIT, Id, Node, StoredCommit, encode_node
 from nessie_cli.kernel.history import jump_of_child
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
@@ -87,7 +87,7 @@ def draft_commit(
         time = max(time, parent.time + 1)
         generation = max(generation, parent.generation + 1)
     id_ = objects.add_commit(
-        Commit(
+        StoredCommit(
             parents=tuple(parents),
             height=first.height + 1 if first else 1,
             generation=generation,

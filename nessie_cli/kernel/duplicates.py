@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, content_id_of
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, content_id_of
 from nessie_cli.kernel.keys import below
 from nessie_cli.kernel.namespaces import is_namespace
 from nessie_cli.kernel.objects import Objects
@@ -41,7 +41,7 @@ def duplicates(
     one commit's operations lead to its child, and a difference of trees leads to the next branch.
     O(operations of all commits); the memory grows with the largest state.
     """
-    state = _State()
+    state = _KeyState()
     root = tree.EMPTY
     for id_, commit in _read(objects, _in_order(first_parents)):
         parent_root = root_of(objects, first_parents[id_])
@@ -83,12 +83,12 @@ def _in_order(first_parents: Mapping[Id, Id]) -> Iterator[Id]:
         waiting += children.pop(id_, ())
 
 
-def _read(objects: Objects, ids: Iterator[Id]) -> Iterator[tuple[Id, Commit]]:
+def _read(objects: Objects, ids: Iterator[Id]) -> Iterator[tuple[Id, StoredCommit]]:
     while group := list(islice(ids, _READ_AHEAD)):
         yield from zip(group, objects.commits(group), strict=True)
 
 
-class _State:
+class _KeyState:
     """The content id of each key, and the keys of each content id.
 
     `shared` contains the ids with several keys, `_only_key` the others.

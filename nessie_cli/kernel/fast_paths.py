@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
 from nessie_cli.kernel.commit_index import MERGE_COMMIT, IndexLookup, indexed
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
 from nessie_cli.kernel.objects import Objects
 
 IsAncestor = Callable[[Id, Id], bool]
 """Tests whether the first commit is an ancestor of the second over any parents."""
-Found = tuple[Id, Commit]
+Found = tuple[Id, StoredCommit]
 
 _PAGE = 64
 """The approximate number of commits that a page of a log reads."""

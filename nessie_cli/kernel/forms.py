@@ -160,7 +160,7 @@ def type_name(record: bytes, value: Callable[[], Content]) -> str:
 # -- commits ---------------------------------------------------------------------------------------
 
 
-class Commit(Struct, frozen=True, array_like=True, gc=False):
+class StoredCommit(Struct, frozen=True, array_like=True, gc=False):
     """A commit as stored. Times are microseconds since 1970.
 
     `parents` contains the first parent (`NO_COMMIT` for a first commit), then merge parents.
@@ -193,11 +193,11 @@ class Commit(Struct, frozen=True, array_like=True, gc=False):
 
 _encode = msgpack.Encoder().encode
 
-decode_commit = msgpack.Decoder(Commit).decode
+decode_commit = msgpack.Decoder(StoredCommit).decode
 """Decodes a commit; raises `msgspec.MsgspecError` for other bytes."""
 
 
-def encode_commit(commit: Commit) -> bytes:
+def encode_commit(commit: StoredCommit) -> bytes:
     """Returns the canonical bytes of a commit."""
     return _encode(commit)
 

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from nessie_cli.errors import DamagedObject
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
 from nessie_cli.kernel.objects import Objects
 
 _BOTH = 3
@@ -270,7 +270,7 @@ class ReadAhead:
         self._read = 0
         self._neighbours = True
 
-    def commit(self, id_: Id) -> Commit:
+    def commit(self, id_: Id) -> StoredCommit:
         """Returns a commit."""
         self._asked += 1
         cached = self._known(id_)
@@ -305,7 +305,7 @@ def read_ahead(objects: Objects, commit: Id, count: int) -> None:
         seen |= waiting
 
 
-def first_parents(objects: Objects, commit: Id) -> Iterator[tuple[Id, Commit]]:
+def first_parents(objects: Objects, commit: Id) -> Iterator[tuple[Id, StoredCommit]]:
     """Yields the commit and its ancestors along first parents, newest first."""
     ahead = ReadAhead(objects)
     while commit != NO_COMMIT:
@@ -321,7 +321,7 @@ def reachable(
     *,
     most: int | None = None,
     times: Mapping[Id, int] | None = None,
-) -> Iterator[tuple[Id, Commit]]:
+) -> Iterator[tuple[Id, StoredCommit]]:
     """Yields commits reachable from `starts` but not from `exclude`, newest first, each once.
 
     Follows the first `most` parents of each commit, or all. Ends when only excluded commits are
@@ -332,7 +332,9 @@ def reachable(
     seen = (set(starts) | excluded) - {NO_COMMIT}
     timed = {id_: times[id_] for id_ in seen if id_ in times} if times else {}
     first = [id_ for id_ in seen if id_ not in timed]
-    queue: list[tuple[int, Id, Commit | None]] = [(-time, id_, None) for id_, time in timed.items()]
+    queue: list[tuple[int, Id, StoredCommit | None]] = [
+        (-time, id_, None) for id_, time in timed.items()
+    ]
     queue += [
         (-here.time, id_, here) for id_, here in zip(first, objects.commits(first), strict=True)
     ]
@@ -358,7 +360,7 @@ def reachable(
                 heappush(queue, (-decoded.time, parent, decoded))
 
 
-def symmetric_difference(objects: Objects, a: Id, b: Id) -> Iterator[tuple[Id, Commit]]:
+def symmetric_difference(objects: Objects, a: Id, b: Id) -> Iterator[tuple[Id, StoredCommit]]:
     """Yields commits reachable from exactly one of two commits, newest first, each once.
 
     Ends when only common commits are left.

@@ -16,7 +16,7 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, difference
 from nessie_cli.kernel.content_changes import differing_keys, doubled_keys
-from nessie_cli.kernel.decisions import Detail, Outcome, Sides, ThreeWay
+from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.forms import content_id_of, with_content_id, with_value_of
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import conflicts_of_edits, is_namespace
@@ -121,7 +121,7 @@ class KeyRules:
                 " has an unused resolvedContent attribute."
             )
 
-    def apply(self, objects: Objects, sides: Sides, *, validate_namespaces: bool) -> Outcome:
+    def apply(self, objects: Objects, sides: MergeSides, *, validate_namespaces: bool) -> Outcome:
         """Decides every changed key, then checks the namespaces of the keys to be written.
 
         A transplant has three rules of its own. DROP leaves out only keys that would conflict. The
@@ -223,7 +223,9 @@ def _resolved(choice: KeyChoice, after: bytes | None, target: bytes | None) -> b
     return with_content_id(choice.resolved, content_id_of(target or after))
 
 
-def _refuse_doubles(objects: Objects, outcome: Outcome, sides: Sides, choices: KeyRules) -> None:
+def _refuse_doubles(
+    objects: Objects, outcome: Outcome, sides: MergeSides, choices: KeyRules
+) -> None:
     """Makes it a conflict if the outcome would give a content a second key."""
     changed = {change.key: change for change in sides.changes}
     doubles = doubled_keys(
@@ -245,7 +247,7 @@ def _refuse_doubles(objects: Objects, outcome: Outcome, sides: Sides, choices: K
         )
 
 
-def _check_namespaces(objects: Objects, outcome: Outcome, sides: Sides) -> None:
+def _check_namespaces(objects: Objects, outcome: Outcome, sides: MergeSides) -> None:
     """Checks the namespaces of the keys to be written.
 
     A namespace that was forced over other content of the target does not count as the parent of the

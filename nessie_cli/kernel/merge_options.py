@@ -14,10 +14,10 @@ from msgspec import structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.conflicts import KeyConflict, KeyOption
 from nessie_cli.kernel.content_merge import ContentMerge
-from nessie_cli.kernel.content_verdicts import Choice, ContentStates, Position, Verdict
+from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates, Position, Verdict
 from nessie_cli.model import MergeBehavior
 
-MergeAgain = Callable[[Sequence[ContentStates], Sequence[Choice]], ContentMerge]
+MergeAgain = Callable[[Sequence[ContentStates], Sequence[ContentChoice]], ContentMerge]
 """Merges some of the contents with other decisions."""
 
 
@@ -46,7 +46,9 @@ def options_of(
     options = []
     for behavior in behaviors:
         try:
-            tried = again(related, [*others, Choice(states.key, behavior, states.content_id)])
+            tried = again(
+                related, [*others, ContentChoice(states.key, behavior, states.content_id)]
+            )
         except InvalidInput:
             continue
         if tried.verdict_of[states].is_settled:

@@ -15,10 +15,10 @@ from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel.cache import Cache
 from nessie_cli.kernel.forms import (
     NO_ID,
-    Commit,
     Id,
     Kind,
     Node,
+    StoredCommit,
     content_id_of,
     decode_commit,
     decode_node,
@@ -38,8 +38,8 @@ Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
 WrittenBefore = Callable[[Id, int, int], Mapping[Id, bytes]]
 """Maps (id, kind, limit) to raw bytes of the object and of those written before it, by id."""
 
-N = TypeVar("N", Node, Commit)
-Decoded = Cache[Node | Commit]
+N = TypeVar("N", Node, StoredCommit)
+Decoded = Cache[Node | StoredCommit]
 """A cache of decoded objects, shared by all readers of one store."""
 
 Values = tuple[dict[Id, tuple[Kind, bytes]], dict[Id, bytes]]
@@ -73,7 +73,7 @@ class Objects:
         self._written_before = written_before
         self._cache = cache or Cache()
         self._spill = spill
-        self._added: dict[Id, Node | Commit] = {}
+        self._added: dict[Id, Node | StoredCommit] = {}
         self._compared: dict[Id, bytes] = {}
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
         self.index_terms: dict[Id, tuple[bytes, ...]] = {}
@@ -96,15 +96,15 @@ class Objects:
             self._read(missing, decode_node, nodes)
         return [nodes[id_] for id_ in ids]
 
-    def commit(self, id_: Id) -> Commit:
+    def commit(self, id_: Id) -> StoredCommit:
         """Returns a commit."""
         decoded = self._added.get(id_) or self._cache.get(id_)
-        return decoded if type(decoded) is Commit else self.commits([id_])[0]
+        return decoded if type(decoded) is StoredCommit else self.commits([id_])[0]
 
-    def known_commit(self, id_: Id) -> Commit | None:
+    def known_commit(self, id_: Id) -> StoredCommit | None:
         """Returns a commit if it needs no read."""
         decoded = self._added.get(id_) or self._cache.get(id_)
-        return decoded if type(decoded) is Commit else None
+        return decoded if type(decoded) is StoredCommit else None
 
     def read_commits_before(self, id_: Id, limit: int) -> bool:
         """Caches a commit and some that were written before it.
@@ -130,21 +130,21 @@ class Objects:
         with suppress(MsgspecError):
             self._cache.put_all({near: decode_node(data) for near, data in raw.items()})
 
-    def commits(self, ids: Sequence[Id]) -> list[Commit]:
+    def commits(self, ids: Sequence[Id]) -> list[StoredCommit]:
         """Returns commits in the order of `ids`. Those not known yet take one round trip."""
-        commits, missing = self._known(ids, Commit)
+        commits, missing = self._known(ids, StoredCommit)
         if missing:
             self.commit_reads += len(missing)
             self._read(missing, decode_commit, commits)
         return [commits[id_] for id_ in ids]
 
-    def find_commit(self, id_: Id) -> Commit | None:
+    def find_commit(self, id_: Id) -> StoredCommit | None:
         """Returns a commit, or None if there is none with this id."""
         return self.find_commits([id_]).get(id_)
 
-    def find_commits(self, ids: Sequence[Id]) -> dict[Id, Commit]:
+    def find_commits(self, ids: Sequence[Id]) -> dict[Id, StoredCommit]:
         """Returns the commits among `ids`, without unknown ids and ids of other objects."""
-        commits, missing = self._known(ids, Commit)
+        commits, missing = self._known(ids, StoredCommit)
         for id_, raw in self._fetch(missing).items() if missing else ():
             # Values and nodes are not arrays of as many fields as a commit.
             with suppress(MsgspecError):
@@ -213,7 +213,7 @@ class Objects:
         self.node_writes += 1
         return id_
 
-    def add_commit(self, commit: Commit) -> Id:
+    def add_commit(self, commit: StoredCommit) -> Id:
         """Adds a commit to the draft. Returns its id."""
         data = encode_commit(commit)
         id_ = object_id(_COMMIT, data)
@@ -253,7 +253,7 @@ class Objects:
             self.node_writes -= 1
 
     @property
-    def added(self) -> Mapping[Id, Node | Commit]:
+    def added(self) -> Mapping[Id, Node | StoredCommit]:
         """The decoded nodes and commits of this draft."""
         return self._added
 

@@ -9,10 +9,10 @@ from nessie_cli.kernel import tree
 from nessie_cli.kernel.forms import (
     NO_COMMIT,
     UNDECODABLE,
-    Commit,
     Id,
     Kind,
     Node,
+    StoredCommit,
     decode_commit,
     decode_node,
     decode_value,
@@ -87,7 +87,7 @@ class Reachable:
         if kind is not Kind.VALUE or self._verify:
             self._waiting.extend((kind, id_) for id_ in dict.fromkeys(new))
 
-    def _follow_commit(self, commit: Commit) -> None:
+    def _follow_commit(self, commit: StoredCommit) -> None:
         self._reach(Kind.COMMIT, commit.parents)
         self._reach(Kind.NODE, [commit.root])
         if len(commit.operations) == len(NO_COMMIT):

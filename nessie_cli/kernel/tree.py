@@ -166,13 +166,13 @@ def diff(
     left, right = _unshared_leaves(objects, a, b, start, stop)
     if len(left) == len(right):
         done = 0
-        for some in _ReadAhead().batches(left):
-            ours, theirs = objects.nodes(some), objects.nodes(right[done : done + len(some)])
+        for batch in _ReadAhead().batches(left):
+            ours, theirs = objects.nodes(batch), objects.nodes(right[done : done + len(batch)])
             if any(mine.keys != other.keys for mine, other in zip(ours, theirs, strict=True)):
                 left, right = left[done:], right[done:]
                 break
             yield from _pairwise(ours, theirs, start, stop)
-            done += len(some)
+            done += len(batch)
         else:
             return
     yield from _join(_items(objects, left, start, stop), _items(objects, right, start, stop))
@@ -208,8 +208,8 @@ def _join(ours: Iterator[Item], theirs: Iterator[Item]) -> Iterator[Change]:
 def _items(
     objects: Objects, leaves: Sequence[Id], start: bytes, stop: bytes | None
 ) -> Iterator[Item]:
-    for some in _ReadAhead().batches(leaves):
-        for node in objects.nodes(some):
+    for batch in _ReadAhead().batches(leaves):
+        for node in objects.nodes(batch):
             for index, key in enumerate(node.keys):
                 if key >= start and (stop is None or key < stop):
                     yield key, node.slice(index)

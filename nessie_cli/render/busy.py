@@ -25,7 +25,7 @@ _OF_THE_COMMAND = (signal.SIGINT, signal.SIGALRM)
 """Signals for the command itself."""
 
 
-class Work:
+class Activity:
     """A kind of work, such as "merging", that runs while its block is entered.
 
     It is a `Progress` callback. `counted` is the number of parts that a consumer has got. Blocks
@@ -82,19 +82,19 @@ class Busy:
         self._ended = threading.Event()
         self._watcher: threading.Thread | None = None
         self._shown: Drawn | None = None
-        self._works: list[Work] = []
+        self._works: list[Activity] = []
         self._quiet_since = time.monotonic()
 
-    def at_work(self, what: str) -> Work:
+    def at_work(self, what: str) -> Activity:
         """Names the work of a block."""
-        return Work(self, what)
+        return Activity(self, what)
 
     def report(self, done: int, total: int | None) -> None:
         """Reports progress of the innermost work, for code that got no `Progress`."""
         if self._works:
             self._works[-1](done, total)
 
-    def begin(self, work: Work) -> None:
+    def begin(self, work: Activity) -> None:
         """Starts `work`, which lasts until `end`."""
         if self._watcher is None and not self._ended.is_set():
             self._watcher = threading.Thread(target=self._watch, daemon=True)

@@ -58,7 +58,7 @@ class Inside(NamedTuple):
 NOTHING_INSIDE = Inside()
 
 
-class Change(NamedTuple):
+class ContentChange(NamedTuple):
     """A changed content. `old_key` is set for a rename; `before` or `after` is None if absent."""
 
     kind: ChangeKind
@@ -81,7 +81,7 @@ class Change(NamedTuple):
         )
 
 
-def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
+def changes_of(entries: Iterable[DiffEntry]) -> list[ContentChange]:
     """Returns diff entries as changes, ascending by key, with renames found by content id."""
     differences = list(entries)
     left = {
@@ -100,7 +100,7 @@ def changes_of(entries: Iterable[DiffEntry]) -> list[Change]:
     ]
 
 
-def outlined(changed: Sequence[ChangedKey]) -> list[Change]:
+def outlined(changed: Sequence[ChangedKey]) -> list[ContentChange]:
     """Returns changes without contents from the keys that a commit changed."""
     left = {change.content_id: change for change in changed if not change.after}
     renamed = (
@@ -114,7 +114,7 @@ def outlined(changed: Sequence[ChangedKey]) -> list[Change]:
     )
     gone = set(renamed.values())
     return [
-        Change(_kind(change, renamed), change.key, None, None, renamed.get(change.key))
+        ContentChange(_kind(change, renamed), change.key, None, None, renamed.get(change.key))
         for change in changed
         if change.key not in gone
     ]
@@ -132,9 +132,9 @@ def _kind(change: ChangedKey, renamed: Container[ContentKey]) -> ChangeKind:
     )
 
 
-def _change(entry: DiffEntry, old: DiffEntry | None) -> Change:
+def _change(entry: DiffEntry, old: DiffEntry | None) -> ContentChange:
     if old:
-        return Change(ChangeKind.RENAMED, entry.key, old.before, entry.after, old.key)
+        return ContentChange(ChangeKind.RENAMED, entry.key, old.before, entry.after, old.key)
     kind = (
         ChangeKind.CREATED
         if entry.before is None
@@ -142,21 +142,21 @@ def _change(entry: DiffEntry, old: DiffEntry | None) -> Change:
         if entry.after is None
         else ChangeKind.UPDATED
     )
-    return Change(kind, entry.key, entry.before, entry.after)
+    return ContentChange(kind, entry.key, entry.before, entry.after)
 
 
-def moved(change: Change) -> str:
+def moved(change: ContentChange) -> str:
     """Returns the key, or both keys of a rename."""
     return f"{change.old_key} -> {change.key}" if change.old_key else str(change.key)
 
 
-def tally(changes: Iterable[Change]) -> dict[str, int]:
+def tally(changes: Iterable[ContentChange]) -> dict[str, int]:
     """Returns the number of contents created, updated, deleted and renamed, by these words."""
     counted = Counter(change.kind for change in changes)
     return {kind.name.lower(): counted[kind] for kind in ChangeKind}
 
 
-def count_line(changes: Iterable[Change]) -> Line:
+def count_line(changes: Iterable[ContentChange]) -> Line:
     """Returns `+2 ~1 -1 >1` for created, updated, deleted, renamed; zeros are left out."""
     counted = Counter(change.kind for change in changes)
     signed = [

@@ -42,27 +42,29 @@ _TOLD_BY_THE_MESSAGE = (
 """Types whose message says more than that both sides changed a key."""
 
 
-class Sides(NamedTuple):
+class ConflictSides(NamedTuple):
     """The titles of the three states, and the places of both changes: `on main`."""
 
     titles: tuple[str, str, str]
     places: tuple[str, str]
 
 
-def sides_of_batch(branch: str | None) -> Sides:
+def sides_of_batch(branch: str | None) -> ConflictSides:
     """Returns the sides of a conflict between a branch and a batch."""
-    return Sides(
+    return ConflictSides(
         ("expected", "current", "proposed"), (f"on {visible(branch or 'HEAD')}", "in the batch")
     )
 
 
-def sides_of_merge(branch: str | None, source: str | None) -> Sides:
+def sides_of_merge(branch: str | None, source: str | None) -> ConflictSides:
     """Returns the sides of a merge or transplant; a revert has no source."""
     ours = visible(branch or "HEAD")
     if not source:
-        return Sides(("base", f"ours ({ours})", "theirs"), (f"on {ours}", "by the revert"))
+        return ConflictSides(("base", f"ours ({ours})", "theirs"), (f"on {ours}", "by the revert"))
     theirs = visible(source)
-    return Sides(("base", f"ours ({ours})", f"theirs ({theirs})"), (f"on {ours}", f"on {theirs}"))
+    return ConflictSides(
+        ("base", f"ours ({ours})", f"theirs ({theirs})"), (f"on {ours}", f"on {theirs}")
+    )
 
 
 Figures = Callable[[Conflict], Sequence[Mapping[str, str]]]
@@ -77,7 +79,7 @@ class ConflictReport(NamedTuple):
     """Conflicts, the names of their sides, and the command lines that resolve them."""
 
     conflicts: Sequence[Conflict]
-    sides: Sides
+    sides: ConflictSides
     figures: Figures = _no_figures
     ways_out: WaysOut = WaysOut()
 
@@ -130,7 +132,7 @@ def _row(label: str, *spans: Span) -> Line:
 # -- what happened ---------------------------------------------------------------------------------
 
 
-def _headline(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[Line]:
+def _headline(conflict: Conflict, sides: ConflictSides, terminal: Terminal) -> Iterator[Line]:
     """`conflict: KEY was changed on main and on nightly   VALUE_DIFFERS`."""
     text = _sentence(conflict, sides) or visible(conflict.message)
     first, *others = wrap(text, terminal.width - len(_TITLE))
@@ -149,7 +151,7 @@ def _headline(conflict: Conflict, sides: Sides, terminal: Terminal) -> Iterator[
     yield from lines
 
 
-def _sentence(conflict: Conflict, sides: Sides) -> str:
+def _sentence(conflict: Conflict, sides: ConflictSides) -> str:
     """Returns what both sides did to the key; an empty text if the states are not known."""
     if conflict.key is None or conflict.type in _TOLD_BY_THE_MESSAGE:
         return ""
@@ -184,7 +186,7 @@ def _done(base: Content | None, state: Content | None, rename: Rename | None) ->
     return " and ".join(parts)
 
 
-def _renames(conflict: Conflict, sides: Sides) -> Iterator[Line]:
+def _renames(conflict: Conflict, sides: ConflictSides) -> Iterator[Line]:
     for place, rename in (
         (sides.places[1], conflict.source_rename),
         (sides.places[0], conflict.target_rename),

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from nessie_cli.model import Content, type_label
-from nessie_cli.render.changes import NOTHING_INSIDE, Change, ChangeKind, Inside, moved
+from nessie_cli.render.changes import NOTHING_INSIDE, ChangeKind, ContentChange, Inside, moved
 from nessie_cli.render.fields import TYPE, Difference, differences, fields
 from nessie_cli.render.spans import Column, Line, Span
 from nessie_cli.render.terminal import Terminal
@@ -24,35 +24,35 @@ _WORDS = {
 _SUMMARY = (Column("CHANGE"), Column("KEY", "key", "fold"), Column("FIELDS", room="cut"))
 
 
-def print_diff(changes: Iterable[Change], terminal: Terminal) -> None:
+def print_diff(changes: Iterable[ContentChange], terminal: Terminal) -> None:
     """Prints each content with its changed fields."""
     terminal.print_lines(
         (line for change in changes for line in change_lines(change, terminal)), paged=True
     )
 
 
-def print_name_status(changes: Iterable[Change], terminal: Terminal) -> None:
+def print_name_status(changes: Iterable[ContentChange], terminal: Terminal) -> None:
     """Prints a line per content: letter and key; for a rename the old and the new key."""
     terminal.print_records(map(_name_status, changes), paged=True)
 
 
-def print_names(changes: Iterable[Change], terminal: Terminal) -> None:
+def print_names(changes: Iterable[ContentChange], terminal: Terminal) -> None:
     """Prints a key per line; for a rename the new one."""
     terminal.print_records(([Span(str(change.key), "key")] for change in changes), paged=True)
 
 
-def _name_status(change: Change) -> Line:
+def _name_status(change: ContentChange) -> Line:
     return [
         Span(change.kind.value, change.kind.style),
         *(Span(str(key), "key") for key in (change.old_key, change.key) if key),
     ]
 
 
-def print_summary(changes: Iterable[Change], terminal: Terminal) -> None:
+def print_summary(changes: Iterable[ContentChange], terminal: Terminal) -> None:
     """Prints each content with the names of its changed fields, then the number of changes."""
     counted: Counter[ChangeKind] = Counter()
 
-    def row(change: Change) -> Sequence[Span | str]:
+    def row(change: ContentChange) -> Sequence[Span | str]:
         counted[change.kind] += 1
         return Span(change.kind.value, change.kind.style), moved(change), changed_labels(change)
 
@@ -63,7 +63,7 @@ def print_summary(changes: Iterable[Change], terminal: Terminal) -> None:
         )
 
 
-def changed_labels(change: Change) -> str:
+def changed_labels(change: ContentChange) -> str:
     """Returns the names of changed fields, or the type of a created or deleted content."""
     if change.before and change.after:
         key = ["key"] if change.old_key else []
@@ -75,7 +75,7 @@ def changed_labels(change: Change) -> str:
     )
 
 
-def change_lines(change: Change, terminal: Terminal, *, used: int = 0) -> Iterator[Line]:
+def change_lines(change: ContentChange, terminal: Terminal, *, used: int = 0) -> Iterator[Line]:
     """Returns the lines of a content: its change, then its fields.
 
     Values are shortened to fit beside `used` columns.

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
-from nessie_cli.render.changes import Change
+from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.spans import Drawn, Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, short_hash, shorten_end, visible, wrap
@@ -35,7 +35,7 @@ class LoggedCommit(NamedTuple):
     """A commit and optionally its changes. One that is not `shown` only continues the graph."""
 
     entry: LogEntry
-    changes: Sequence[Change] | None = None
+    changes: Sequence[ContentChange] | None = None
     shown: bool = True
 
 
@@ -81,7 +81,7 @@ def print_log(
         terminal.print_texts(form.text(commit.entry) for commit in commits)
 
 
-def _count_line(changes: Sequence[Change]) -> Line:
+def _count_line(changes: Sequence[ContentChange]) -> Line:
     from nessie_cli.render.changes import count_line
 
     return count_line(changes)
@@ -151,7 +151,7 @@ def _log_lines(
         if not first and not graph:
             yield []
         first = False
-        yield from _beside(
+        yield from _next_to_graph(
             drawn,
             _full(
                 commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.further)
@@ -160,7 +160,7 @@ def _log_lines(
         )
 
 
-def _beside(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]:
+def _next_to_graph(drawn: Drawn, text: Iterator[Line], *, last: bool) -> Iterator[Line]:
     """Returns the lines of a commit beside its graph, followed by an empty line of the graph."""
     yield [*drawn.own, *next(text)]
     yield from map(trimmed, drawn.below)
@@ -206,14 +206,14 @@ def _changes(commit: LoggedCommit, form: LogForm, terminal: Terminal, used: int)
         yield from _by_letter(commit.changes or ())
 
 
-def _by_letter(changes: Iterable[Change]) -> Iterator[Line]:
+def _by_letter(changes: Iterable[ContentChange]) -> Iterator[Line]:
     from nessie_cli.render.changes import moved
 
     for change in changes:
         yield [Span(f"{change.kind.value} ", change.kind.style), Span(moved(change), "key")]
 
 
-def _patch(changes: Iterable[Change], terminal: Terminal, used: int = 0) -> Iterator[Line]:
+def _patch(changes: Iterable[ContentChange], terminal: Terminal, used: int = 0) -> Iterator[Line]:
     from nessie_cli.render.diffs import change_lines
 
     for change in changes:

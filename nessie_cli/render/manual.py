@@ -35,10 +35,10 @@ Word = list[Span]
 
 def manual_lines(source: str, width: int) -> Iterator[Line]:
     """Returns the lines of a page in `width` columns; examples are not wrapped."""
-    return _Page(min(width, WIDEST)).lines(source)
+    return _ManualPage(min(width, WIDEST)).lines(source)
 
 
-class _Page:
+class _ManualPage:
     def __init__(self, width: int) -> None:
         self._width = width
         self._indent = INDENT
@@ -99,7 +99,7 @@ class _Page:
         """Wraps words to the width of the page, with a margin."""
         rows: list[list[Span]] = []
         used = self._width + 1
-        for word in _words(spans):
+        for word in _split_words(spans):
             length = sum(cells(span.text) for span in word)
             if used + 1 + length > self._width:
                 rows.append([Span(" " * margin)])
@@ -126,7 +126,7 @@ def _spans(line: str) -> Word:
     return [span for span in (*spans, Span(line[position:], style)) if span.text]
 
 
-def _words(spans: Word) -> Iterator[Word]:
+def _split_words(spans: Word) -> Iterator[Word]:
     word: Word = []
     for text, style in spans:
         first, *others = text.split(" ")

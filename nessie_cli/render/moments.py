@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from nessie_cli.model import LogEntry
-from nessie_cli.render.changes import Change
+from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.conflicts import commit_spans
 from nessie_cli.render.diffs import change_lines
 from nessie_cli.render.spans import Line
 from nessie_cli.render.terminal import Terminal
 
 
-def print_moments(moments: Iterable[tuple[LogEntry, Change]], terminal: Terminal) -> None:
+def print_moments(moments: Iterable[tuple[LogEntry, ContentChange]], terminal: Terminal) -> None:
     """Prints commits with their changes."""
     terminal.print_lines(
         (line for entry, change in moments for line in _lines(entry, change, terminal)),
@@ -20,7 +20,7 @@ def print_moments(moments: Iterable[tuple[LogEntry, Change]], terminal: Terminal
     )
 
 
-def _lines(entry: LogEntry, change: Change, terminal: Terminal) -> Iterator[Line]:
+def _lines(entry: LogEntry, change: ContentChange, terminal: Terminal) -> Iterator[Line]:
     yield commit_spans(entry.meta, terminal, room=terminal.width)
     yield from change_lines(change, terminal)
     yield []

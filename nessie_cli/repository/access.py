@@ -33,7 +33,7 @@ class Bearer(NamedTuple):
     token: Secret | Callable[[], Secret]
 
 
-class Grant(StrEnum):
+class OAuth2Grant(StrEnum):
     """A grant of an OAuth2 server: by a program's secret, or by a person who signs in."""
 
     CLIENT_CREDENTIALS = "client_credentials"
@@ -67,7 +67,7 @@ class OAuth2(NamedTuple):
     issuer: str | None = None
     token_endpoint: str | None = None
     device_endpoint: str | None = None
-    grant: Grant = Grant.CLIENT_CREDENTIALS
+    grant: OAuth2Grant = OAuth2Grant.CLIENT_CREDENTIALS
     scopes: tuple[str, ...] = ()
     cache: TokenCache | None = None
     print_line: Callable[[str], None] | None = None

@@ -37,7 +37,7 @@ from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 if TYPE_CHECKING:
     from nessie_cli.repository.checks import Check, Guard
     from nessie_cli.repository.draft import Draft
-    from nessie_cli.repository.requests import Submission
+    from nessie_cli.repository.requests import ChangeSubmission
 
 __all__ = ["ALL_KEYS", "NO_OPTIONS", "Repository", "describe_settings"]
 
@@ -59,7 +59,7 @@ class Repository(ReadableRepository):
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod
-    def draft(self, change: Change[A], submission: Submission | None = None) -> Draft[A]:
+    def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:
         """Drafts a change on the current state of the repository, not visible to others.
 
         Conflicts, a protected branch and an existing name become the `refusal` of the draft; other

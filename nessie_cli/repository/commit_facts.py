@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.kernel import history
 from nessie_cli.kernel.commits import meta_of
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import NO_ANCESTOR, Reference, ReferenceMetadata, ReferenceType
 
@@ -109,7 +109,7 @@ def _has_distance(reference: Reference, default: Reference) -> bool:
 
 
 def _described(
-    reference: Reference, heads: Mapping[Id, Commit], distances: Mapping[Id, Distance]
+    reference: Reference, heads: Mapping[Id, StoredCommit], distances: Mapping[Id, Distance]
 ) -> Reference:
     if reference.hash == NO_ANCESTOR:
         return reference

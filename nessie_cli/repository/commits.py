@@ -8,7 +8,7 @@ from functools import partial
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
-from nessie_cli.kernel.committing import Batch, apply_batch
+from nessie_cli.kernel.committing import OperationBatch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, commit_message, describe
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
@@ -17,7 +17,7 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, DraftEffect
-from nessie_cli.repository.requests import Recorded, Submission, digest_of_batch, reference_of
+from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest_of_batch, reference_of
 from nessie_cli.repository.snapshot import (
     StoreSnapshot,
     branch_at,
@@ -47,7 +47,7 @@ class AddedIds(Mapping[ContentKey, str]):
         return len(self._added)
 
 
-def commit(at: StoreSnapshot, change: Commit, submission: Submission) -> Draft[CommitResult]:
+def commit(at: StoreSnapshot, change: Commit, submission: ChangeSubmission) -> Draft[CommitResult]:
     """Drafts one commit on a branch."""
     check_client_meta(change.meta)
     context = at.context
@@ -105,7 +105,9 @@ def commit(at: StoreSnapshot, change: Commit, submission: Submission) -> Draft[C
     )
 
 
-def _digest(name: str, change: Commit, batch: Batch, submission: Submission) -> bytes:
+def _digest(
+    name: str, change: Commit, batch: OperationBatch, submission: ChangeSubmission
+) -> bytes:
     return submission.digest or digest_of_batch(
         name, (change.expected_hash, change.meta, change.dry_run), batch
     )

@@ -11,7 +11,7 @@ from msgspec import Struct
 from nessie_cli.errors import NessieError, ReferenceConflict
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import is_deletion, operations_of
-from nessie_cli.kernel.forms import Commit, Id, Node, content_id_of, type_name
+from nessie_cli.kernel.forms import Id, Node, StoredCommit, content_id_of, type_name
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
@@ -177,7 +177,7 @@ class Draft(Generic[A]):
         return tuple(parent.hex() for parent in self.effect.parents) if self.effect else ()
 
     @property
-    def decoded(self) -> Mapping[Id, Node | Commit]:
+    def decoded(self) -> Mapping[Id, Node | StoredCommit]:
         """The decoded nodes and commits that the draft adds."""
         return self.effect.objects.added if self.effect else {}
 

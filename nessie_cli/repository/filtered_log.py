@@ -14,7 +14,7 @@ from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import fast_paths, history, tree
 from nessie_cli.kernel.commit_index import LARGE_COMMIT, IndexLookup, indexed, term_of
 from nessie_cli.kernel.commits import micros, operations_of, operations_on
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id, payload_of
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, payload_of
 from nessie_cli.kernel.keys import below, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey, LogEntry, Namespace
@@ -27,7 +27,7 @@ _BEGINNING = -(2**63)
 _FEW = 16
 """The most starts that are read at once. With more, only their times are read first."""
 
-Test = Callable[[Commit], bool]
+Test = Callable[[StoredCommit], bool]
 
 
 class LogSource(NamedTuple):
@@ -82,7 +82,7 @@ def filtered_log(
             yield None
 
 
-def _has_parent_since(objects: Objects, commit: Commit, since: int) -> bool:
+def _has_parent_since(objects: Objects, commit: StoredCommit, since: int) -> bool:
     return any(
         objects.commit(parent).time >= since for parent in commit.parents if parent != NO_COMMIT
     )
@@ -198,7 +198,7 @@ def _commits_on(
     return sorted(matching, key=fast_paths.newest_first)
 
 
-def _stored(objects: Objects) -> CommitForm[Commit]:
+def _stored(objects: Objects) -> CommitForm[StoredCommit]:
     """Returns the form of stored commits."""
 
     def touches(keys: Sequence[ContentKey]) -> Test:
@@ -223,7 +223,7 @@ def _all_of(tests: Sequence[Test]) -> Test:
     return lambda commit: all(test(commit) for test in tests)
 
 
-def _touches(objects: Objects, commit: Commit, ranges: Iterable[tuple[bytes, bytes]]) -> bool:
+def _touches(objects: Objects, commit: StoredCommit, ranges: Iterable[tuple[bytes, bytes]]) -> bool:
     """Returns whether an operation is on a key of one of the ranges."""
     stored = commit.operations
     if len(stored) == len(NO_COMMIT):

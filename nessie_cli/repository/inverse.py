@@ -19,8 +19,8 @@ from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.content_changes import ContentChanges
 from nessie_cli.kernel.content_merge import ContentMerge, merge_contents
 from nessie_cli.kernel.content_rules import choice_of
-from nessie_cli.kernel.content_verdicts import Choice, ContentStates
-from nessie_cli.kernel.decisions import Sides, ThreeWay
+from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates
+from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id
 from nessie_cli.kernel.keys import decode_key, encode_key
@@ -115,7 +115,7 @@ class _States:
         self.changes = _with_present_ids(changes, at_base, on_head)
         self._base = at_base | {e.key: e.after for e in self.changes if e.after is not None}
 
-    def sides(self) -> Sides:
+    def sides(self) -> MergeSides:
         """Returns the sides of the merge."""
         changes = [
             ThreeWay(
@@ -126,7 +126,7 @@ class _States:
             )
             for entry in self.changes
         ]
-        return Sides(self._root(self._base), self._root(self.on_head), changes, b"", b"")
+        return MergeSides(self._root(self._base), self._root(self.on_head), changes, b"", b"")
 
     def record_on_head(self, key: bytes) -> bytes | None:
         """Returns the record of a key on HEAD."""
@@ -212,11 +212,11 @@ def _merged(
     """
     changes = ContentChanges(states.objects, states.sides())
 
-    def merged(contents: Sequence[ContentStates], choices: Sequence[Choice]) -> ContentMerge:
+    def merged(contents: Sequence[ContentStates], choices: Sequence[ContentChoice]) -> ContentMerge:
         return merge_contents(contents, changes.others, choices)
 
     undecided = merged(changes.states, ())
-    choices: list[Choice] = []
+    choices: list[ContentChoice] = []
     resolved: State = {}
     judged: set[bytes] = set()
     for behavior in behaviors:
@@ -229,7 +229,7 @@ def _merged(
         if behavior.resolved and verdict.states.ours is None and verdict.holder is None:
             # The key is that of another content, which the commits did not change.
             resolved[behavior.key] = behavior.resolved
-            choice = Choice(choice.key, MergeBehavior.DROP, choice.content_id)
+            choice = ContentChoice(choice.key, MergeBehavior.DROP, choice.content_id)
         choices.append(choice)
     merge = merged(changes.states, choices)
     conflicts = conflicts_of(merge, merged)

@@ -67,7 +67,7 @@ from nessie_cli.repository.group_commit import (
     Planned,
 )
 from nessie_cli.repository.log_filter import LogFilter, Walk
-from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.store_repository import StoreRepository
@@ -424,9 +424,11 @@ class LocalRepository(StoreRepository):
         return self._copy(overlay, Layered(self._snapshot.cache, decoded), self._at.who)
 
     # -- writing ----------------------------------------------------------------------------------
-    def draft(self, change: Change[A], submission: Submission | None = None) -> Draft[A]:
+    def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:
         """See `Repository`."""
-        draft: Draft[A] = _drafting(change)(self._snapshot, change, submission or Submission())
+        draft: Draft[A] = _drafting(change)(
+            self._snapshot, change, submission or ChangeSubmission()
+        )
         if (refuse := protection.refusal(draft, self._view, self._descends)) is not None:
             draft = draft.refused_by(refuse)
         draft.open_view = self._as_drafted
@@ -472,7 +474,7 @@ class LocalRepository(StoreRepository):
         self, change: Change[A], request_id: str | None, check: Check | None
     ) -> tuple[A, Draft[A] | None]:
         """See `Repository`."""
-        submission = Submission(request_id)
+        submission = ChangeSubmission(request_id)
 
         def plan(repository: Self) -> Planned[tuple[A, Draft[A] | None]]:
             draft = repository.draft(change, submission)
@@ -547,7 +549,7 @@ class LocalRepository(StoreRepository):
         self._store.close()
 
 
-def _drafting(change: Change[Any]) -> Callable[[StoreSnapshot, Any, Submission], Draft[Any]]:
+def _drafting(change: Change[Any]) -> Callable[[StoreSnapshot, Any, ChangeSubmission], Draft[Any]]:
     """Returns the function that drafts a change. Its module is loaded on first use."""
     if isinstance(change, Commit):
         from nessie_cli.repository.commits import commit
@@ -567,7 +569,7 @@ def _drafting(change: Change[Any]) -> Callable[[StoreSnapshot, Any, Submission],
         return put_settings
     from nessie_cli.repository import references
 
-    functions: Mapping[type, Callable[[StoreSnapshot, Any, Submission], Draft[Any]]] = {
+    functions: Mapping[type, Callable[[StoreSnapshot, Any, ChangeSubmission], Draft[Any]]] = {
         CreateReference: references.create,
         AssignReference: references.assign,
         RenameReference: references.rename,

@@ -13,7 +13,7 @@ from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.conflicts import describe, merge_message
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import Detail, Outcome, Sides, ThreeWay
+from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
@@ -33,7 +33,7 @@ from nessie_cli.model.progress import FEW, Progress, with_progress
 from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.draft import Draft, DraftEffect
-from nessie_cli.repository.requests import Recorded, Submission, digest
+from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest
 from nessie_cli.repository.snapshot import (
     StoreSnapshot,
     existing_branch,
@@ -61,7 +61,7 @@ class MergeTarget(NamedTuple):
     progress: Progress | None = None
 
 
-def merge(at: StoreSnapshot, change: Merge, submission: Submission) -> Draft[MergeResult]:
+def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Draft[MergeResult]:
     """Drafts a merge of the changes of a source into a branch."""
     options = change.options
     if options.meta is not None:
@@ -82,12 +82,15 @@ def _recorded_answer(at: StoreSnapshot, change: Merge, done: Recorded) -> MergeR
     merged = at.objects.commit(after(done)).parents[1]
     source = at.revisions.resolve(Revision(None, merged.hex()))
     drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
-    draft = _merge(drafts, change, Submission(), source)
+    draft = _merge(drafts, change, ChangeSubmission(), source)
     return as_recorded(draft.answer(), done)
 
 
 def _merge(
-    drafts: BranchDrafts[MergeResult], change: Merge, submission: Submission, source: Reference
+    drafts: BranchDrafts[MergeResult],
+    change: Merge,
+    submission: ChangeSubmission,
+    source: Reference,
 ) -> Draft[MergeResult]:
     at, branch = drafts.at, drafts.branch
     options, context, objects = change.options, at.context, at.drafting_objects()
@@ -185,7 +188,7 @@ def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules
     return rules(objects, options.behaviors, options.default_behavior)
 
 
-def _sides(objects: Objects, target: MergeTarget) -> Sides:
+def _sides(objects: Objects, target: MergeTarget) -> MergeSides:
     base, ours, theirs = (
         root_of(objects, commit)
         for commit in (target.base or NO_COMMIT, target.branch.target, target.source)
@@ -196,7 +199,7 @@ def _sides(objects: Objects, target: MergeTarget) -> Sides:
             tree.three_way(objects, base, ours, theirs), target.progress, None
         )
     ]
-    return Sides(base, ours, changes, target.branch.target, target.source)
+    return MergeSides(base, ours, changes, target.branch.target, target.source)
 
 
 def refusal(

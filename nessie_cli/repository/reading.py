@@ -12,8 +12,8 @@ from nessie_cli.kernel.commit_index import IndexLookup, commits_of_key
 from nessie_cli.kernel.commits import from_micros, is_deletion, meta_of, operations_of, root_of
 from nessie_cli.kernel.forms import (
     NO_COMMIT,
-    Commit,
     Id,
+    StoredCommit,
     content_id_of,
     format_content_id,
     type_name,
@@ -68,14 +68,14 @@ def check_range(keys: KeyRange) -> None:
         raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
 
 
-def log_entry(objects: Objects, id_: Id, commit: Commit, *, operations: bool) -> LogEntry:
+def log_entry(objects: Objects, id_: Id, commit: StoredCommit, *, operations: bool) -> LogEntry:
     """Returns a stored commit as an entry of a log."""
     return LogEntry(
         meta_of(id_, commit), commit.height, _operations(objects, commit) if operations else None
     )
 
 
-def _operations(objects: Objects, commit: Commit) -> tuple[Operation, ...]:
+def _operations(objects: Objects, commit: StoredCommit) -> tuple[Operation, ...]:
     """Returns Deletes sorted by key, then Puts sorted by key."""
     stored = operations_of(objects, commit)
     puts = [(key, record) for key, record in stored if not is_deletion(record)]
@@ -160,7 +160,7 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
             )
 
 
-def changed_keys(objects: Objects, commit: Commit) -> list[ChangedKey]:
+def changed_keys(objects: Objects, commit: StoredCommit) -> list[ChangedKey]:
     """Returns the keys that a commit changed. Only keys with an operation can have changed."""
     before = root_of(objects, commit.parents[0])
     stored = operations_of(objects, commit)
@@ -262,7 +262,7 @@ def _reflog_entry(objects: Objects, row: ReflogRow) -> ReflogEntry:
     )
 
 
-def existing_commit(objects: Objects, id_: Id) -> Commit:
+def existing_commit(objects: Objects, id_: Id) -> StoredCommit:
     """Returns a stored commit. Raises `CommitNotFound` for the empty history."""
     if id_ == NO_COMMIT:
         raise CommitNotFound(

@@ -22,7 +22,7 @@ from nessie_cli.repository.changes import (
     RenameReference,
 )
 from nessie_cli.repository.draft import Draft, DraftEffect
-from nessie_cli.repository.requests import Submission, digest, reference_of
+from nessie_cli.repository.requests import ChangeSubmission, digest, reference_of
 from nessie_cli.repository.revisions import as_reference, reference_not_found
 from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import WriteMaker, reference_changes, repeated_draft
@@ -32,7 +32,9 @@ from nessie_cli.store.records import Basis, StoredReference, Write
 Refuse = Callable[[], NessieError] | None
 
 
-def create(at: StoreSnapshot, change: CreateReference, submission: Submission) -> Draft[Reference]:
+def create(
+    at: StoreSnapshot, change: CreateReference, submission: ChangeSubmission
+) -> Draft[Reference]:
     """Drafts a new branch or tag at a hash."""
     check_new_reference_name(change.name)
     if change.type not in (ReferenceType.BRANCH, ReferenceType.TAG):
@@ -56,7 +58,9 @@ def create(at: StoreSnapshot, change: CreateReference, submission: Submission) -
     )
 
 
-def assign(at: StoreSnapshot, change: AssignReference, submission: Submission) -> Draft[Reference]:
+def assign(
+    at: StoreSnapshot, change: AssignReference, submission: ChangeSubmission
+) -> Draft[Reference]:
     """Drafts a move of a reference that is at `expected_hash` to another commit."""
     name = at.branch_name(change.name)
     basis = at.view.basis(name, submission.request_id)
@@ -80,7 +84,9 @@ def assign(at: StoreSnapshot, change: AssignReference, submission: Submission) -
     )
 
 
-def rename(at: StoreSnapshot, change: RenameReference, submission: Submission) -> Draft[Reference]:
+def rename(
+    at: StoreSnapshot, change: RenameReference, submission: ChangeSubmission
+) -> Draft[Reference]:
     """Drafts a rename of a reference, as one write."""
     check_new_reference_name(change.new)
     name = at.branch_name(change.old)
@@ -108,7 +114,9 @@ def rename(at: StoreSnapshot, change: RenameReference, submission: Submission) -
     )
 
 
-def delete(at: StoreSnapshot, change: DeleteReference, submission: Submission) -> Draft[Reference]:
+def delete(
+    at: StoreSnapshot, change: DeleteReference, submission: ChangeSubmission
+) -> Draft[Reference]:
     """Drafts the deletion of a reference that is at `expected_hash`, and returns it."""
     name = at.branch_name(change.name)
     basis = at.view.basis(name, submission.request_id)
@@ -131,7 +139,7 @@ def delete(at: StoreSnapshot, change: DeleteReference, submission: Submission) -
 def _move(
     at: StoreSnapshot,
     change: Change[Reference],
-    submission: Submission,
+    submission: ChangeSubmission,
     moves: Sequence[tuple[StoredReference, Id | None, Id | None]],
     *,
     operation: str,

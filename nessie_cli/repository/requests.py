@@ -33,7 +33,7 @@ from nessie_cli.store.base import View
 from nessie_cli.store.records import Move, Request
 
 if TYPE_CHECKING:
-    from nessie_cli.kernel.committing import Batch
+    from nessie_cli.kernel.committing import OperationBatch
 
 _DIGEST = 16
 _TIME_DIGITS = 14
@@ -71,7 +71,7 @@ def encode_result(done: Recorded) -> bytes:
     return msgpack.encode(done)
 
 
-class Submission:
+class ChangeSubmission:
     """One submission of one change, over all its drafts.
 
     `request_id` is the client's id, or None. New content ids stay the same over all drafts, and
@@ -85,7 +85,7 @@ class Submission:
         self._id = request_id
         self._content_ids: Mapping[bytes, bytes] = {}
         self._operations: Iterable[Operation] | None = None
-        self._batch: Batch | None = None
+        self._batch: OperationBatch | None = None
         self._values: Values = ({}, {})
 
     @property
@@ -105,16 +105,16 @@ class Submission:
 
     def batch(
         self, objects: Objects, operations: Iterable[Operation], progress: Progress | None
-    ) -> Batch:
+    ) -> OperationBatch:
         """Returns the operations, read and validated once.
 
         `objects` contains their values afterwards.
         """
         # Commands that only read do not load the rules of commits.
-        from nessie_cli.kernel.committing import Batch
+        from nessie_cli.kernel.committing import OperationBatch
 
         if self._batch is None or self._operations is not operations:
-            self._batch = Batch(objects, operations, progress)
+            self._batch = OperationBatch(objects, operations, progress)
             self._operations, self._values = operations, objects.values()
         else:
             objects.add_values(self._values)
@@ -154,7 +154,7 @@ def digest(change: Change[Any]) -> bytes:
     return full[:_DIGEST]
 
 
-def digest_of_batch(branch: str, about: Sequence[Any], batch: Batch) -> bytes:
+def digest_of_batch(branch: str, about: Sequence[Any], batch: OperationBatch) -> bytes:
     """Returns the digest of a commit: branch, metadata, and operations in their order."""
     hasher = _hasher(("Commit", branch, about))
     for item in batch.changes.items():

@@ -8,14 +8,14 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.repository import expiry, protection
 from nessie_cli.repository.changes import PutSettings
 from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.requests import Submission, digest
+from nessie_cli.repository.requests import ChangeSubmission, digest
 from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import WriteMaker, repeated_draft
 from nessie_cli.store.records import Write
 
 
 def put_settings(
-    at: StoreSnapshot, change: PutSettings, submission: Submission
+    at: StoreSnapshot, change: PutSettings, submission: ChangeSubmission
 ) -> Draft[Mapping[str, str | None]]:
     """Drafts a change of settings, and returns their previous values."""
     for name, value in change.values.items():

@@ -10,7 +10,7 @@ from msgspec import structs
 from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import meta_of, operations_of, root_of
-from nessie_cli.kernel.decisions import Detail, Outcome, Place, Sides, ThreeWay
+from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, Place, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
@@ -27,7 +27,7 @@ from nessie_cli.repository.merges import (
     rules_of,
     was_at,
 )
-from nessie_cli.repository.requests import Recorded, Submission, digest
+from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest
 from nessie_cli.repository.snapshot import (
     StoreSnapshot,
     existing_branch,
@@ -39,7 +39,9 @@ from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
 
 
-def transplant(at: StoreSnapshot, change: Transplant, submission: Submission) -> Draft[MergeResult]:
+def transplant(
+    at: StoreSnapshot, change: Transplant, submission: ChangeSubmission
+) -> Draft[MergeResult]:
     """Drafts commits applied one by one onto a branch.
 
     Each keeps its message, authors, author time and properties.
@@ -57,7 +59,7 @@ def transplant(at: StoreSnapshot, change: Transplant, submission: Submission) ->
 
         def recorded_answer(done: Recorded) -> MergeResult:
             drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
-            draft = _transplant(drafts, change, Submission(), commits)
+            draft = _transplant(drafts, change, ChangeSubmission(), commits)
             return as_recorded(draft.answer(), done)
 
         return repeated_draft(at, change, basis.request, digest(change), recorded_answer)
@@ -69,7 +71,7 @@ def transplant(at: StoreSnapshot, change: Transplant, submission: Submission) ->
 def _transplant(
     drafts: BranchDrafts[MergeResult],
     change: Transplant,
-    submission: Submission,
+    submission: ChangeSubmission,
     commits: Sequence[Id],
 ) -> Draft[MergeResult]:
     at, branch = drafts.at, drafts.branch
@@ -167,7 +169,7 @@ class CommitReplay:
         changes = [ThreeWay(key, before.get(key), target.get(key), after.get(key)) for key in keys]
         outcome = self.rules.apply(
             objects,
-            Sides(roots[0], roots[1], changes, self.head, id_, is_transplant=True),
+            MergeSides(roots[0], roots[1], changes, self.head, id_, is_transplant=True),
             validate_namespaces=self._validate_namespaces,
         )
         self._note(outcome, alone=alone)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 
 from nessie_cli.errors import DamagedObject, NessieError
-from nessie_cli.kernel.checking import Entry, Scanned, check
+from nessie_cli.kernel.checking import ReflogNumber, Scanned, check
 from nessie_cli.kernel.duplicates import Duplicate, duplicates, replaceable_key
 from nessie_cli.kernel.forms import Id, Kind, decode_commit, format_content_id
 from nessie_cli.kernel.keys import decode_key
@@ -56,7 +56,7 @@ class _StoreState:
 
     def __init__(self) -> None:
         self.references: list[StoredReference] = []
-        self.positions: dict[Id, Entry] = {}
+        self.positions: dict[Id, ReflogNumber] = {}
 
 
 def _verify_file(store: Store) -> Iterator[Problem]:
@@ -89,7 +89,7 @@ def _verify_references(store: Store) -> Iterator[Problem]:
         yield Problem(ProblemKind.DAMAGED, "references", error.message)
 
 
-def _read_reflog(store: Store, now: int, positions: dict[Id, Entry]) -> None:
+def _read_reflog(store: Store, now: int, positions: dict[Id, ReflogNumber]) -> None:
     """Adds the positions of entries that have not expired."""
     try:
         expired_before = moves_before(expiry(store.settings().values), now)
@@ -102,7 +102,7 @@ def _read_reflog(store: Store, now: int, positions: dict[Id, Entry]) -> None:
         if row.move.time >= expired_before:
             for id_ in (row.move.before, row.move.after):
                 if id_ is not None:
-                    positions.setdefault(id_, Entry(row.number, row.move.name))
+                    positions.setdefault(id_, ReflogNumber(row.number, row.move.name))
 
 
 def _read_requests(store: Store) -> None:
@@ -224,7 +224,7 @@ def verify_copy(store: Store, now: int) -> None:
     Raises `DamagedObject` for the first problem. Reads each object once.
     """
     verify_rows(store)
-    positions: dict[Id, Entry] = {}
+    positions: dict[Id, ReflogNumber] = {}
     _read_reflog(store, now, positions)
     verify_reachable(store, [*(reference.target for reference in store.references()), *positions])
 

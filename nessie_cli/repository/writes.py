@@ -14,9 +14,9 @@ from nessie_cli.repository.changes import Change
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft, DraftEffect, ReferenceChange
 from nessie_cli.repository.requests import (
+    ChangeSubmission,
     Recorded,
     RecordedMove,
-    Submission,
     encode_result,
     recorded,
     reused,
@@ -30,7 +30,7 @@ A = TypeVar("A")
 class WriteMaker:
     """Creates the write of one draft. All of its moves and its request have one time."""
 
-    def __init__(self, context: Context, submission: Submission, operation: str) -> None:
+    def __init__(self, context: Context, submission: ChangeSubmission, operation: str) -> None:
         self._who = context.who
         self._submission = submission
         self._operation = operation
@@ -114,7 +114,7 @@ class BranchDrafts(Generic[A]):
 
     def moved(
         self,
-        submission: Submission,
+        submission: ChangeSubmission,
         operation: str,
         head: Id,
         *,

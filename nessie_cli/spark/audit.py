@@ -8,7 +8,7 @@ from pyspark import RDD, StorageLevel
 from pyspark.sql import SparkSession
 
 from nessie_cli.audit.checks import shared_uuid
-from nessie_cli.audit.findings import Audited, Counts, Finding, Holder
+from nessie_cli.audit.findings import AuditCounts, AuditFinding, ContentAudit, Holder
 from nessie_cli.model import ContentKey
 from nessie_cli.repository.base import Repository
 from nessie_cli.spark.file_checks import audits
@@ -22,8 +22,8 @@ _PARTS_AT_ONCE = 16
 
 
 def audited(
-    spark: SparkSession, url: str, at: str, prefix: ContentKey | None, counts: Counts
-) -> Generator[Finding]:
+    spark: SparkSession, url: str, at: str, prefix: ContentKey | None, counts: AuditCounts
+) -> Generator[AuditFinding]:
     """Yields the findings of `audit.local.findings` for a commit, or its keys below `prefix`.
 
     `counts` is complete before the first finding. Memory of the driver: the findings about some
@@ -49,19 +49,19 @@ def audited(
         checked.unpersist()
 
 
-class _Part(Counts):
+class _TaskCounts(AuditCounts):
     """The counts of one task: checked contents, findings, and contents by UUID."""
 
     wrong: int = 0
     uuids: int = 0
 
 
-def _audited(repository: Repository, part: KeyPart) -> Iterator[Audited]:
+def _audited(repository: Repository, part: KeyPart) -> Iterator[ContentAudit]:
     return (content_audit for _, content_audit in audits(repository, part))
 
 
-def _summed(content_audits: Iterable[Audited]) -> Iterator[_Part]:
-    part = _Part()
+def _summed(content_audits: Iterable[ContentAudit]) -> Iterator[_TaskCounts]:
+    part = _TaskCounts()
     for content_audit in content_audits:
         part.add(content_audit)
         part.wrong += bool(content_audit.findings)
@@ -69,17 +69,17 @@ def _summed(content_audits: Iterable[Audited]) -> Iterator[_Part]:
     yield part
 
 
-def _findings(content_audits: Iterable[Audited]) -> list[Finding]:
+def _findings(content_audits: Iterable[ContentAudit]) -> list[AuditFinding]:
     return [finding for content_audit in content_audits for finding in content_audit.findings]
 
 
-def _shared(checked: RDD[Audited]) -> Iterator[Finding]:
+def _shared(checked: RDD[ContentAudit]) -> Iterator[AuditFinding]:
     holders = checked.flatMap(_held).groupByKey().mapValues(sorted).filter(_several)
     for uuid, users in holders.collect():
         yield from shared_uuid(uuid, users)
 
 
-def _held(content_audit: Audited) -> list[tuple[str, Holder]]:
+def _held(content_audit: ContentAudit) -> list[tuple[str, Holder]]:
     return (
         []
         if content_audit.uuid is None

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from pyspark.sql.types import ArrayType, StructType
 
 from nessie_cli.audit.checks import audit_content
-from nessie_cli.audit.findings import Audited
+from nessie_cli.audit.findings import ContentAudit
 from nessie_cli.audit.local import each
-from nessie_cli.audit.sizes import Size, size_of_table
+from nessie_cli.audit.sizes import MeasuredTable, size_of_table
 from nessie_cli.iceberg.files import Files
 from nessie_cli.model import Entry, IcebergTable
 from nessie_cli.repository.base import Repository
@@ -59,22 +59,22 @@ SIZES_SCHEMA = StructType(
 )
 
 
-def audits(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, Audited]]:
+def audits(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, ContentAudit]]:
     """Yields the findings about the contents of a part."""
     files = Files(of_s3())
 
-    def audit(entry: Entry) -> tuple[Entry, Audited]:
+    def audit(entry: Entry) -> tuple[Entry, ContentAudit]:
         assert entry.content
         return entry, audit_content(entry.key, entry.content, files)
 
     return each(entries_of(repository, part), audit)
 
 
-def measured(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, Size]]:
+def measured(repository: Repository, part: KeyPart) -> Iterator[tuple[Entry, MeasuredTable]]:
     """Yields the sizes of the Iceberg tables of a part."""
     files = Files(of_s3())
 
-    def measure(entry: Entry) -> tuple[Entry, Size]:
+    def measure(entry: Entry) -> tuple[Entry, MeasuredTable]:
         assert isinstance(entry.content, IcebergTable)
         return entry, size_of_table(entry.key, entry.content, files)
 

@@ -23,8 +23,8 @@ from nessie_cli.errors import StoreUnavailable
 from nessie_cli.gc.datasets import make_durable
 from nessie_cli.gc.history import TableState
 from nessie_cli.gc.mark import Marked, PhaseProgress, contents_of
-from nessie_cli.gc.parts import Finding
-from nessie_cli.gc.run import Marks, Settings
+from nessie_cli.gc.parts import GcFinding
+from nessie_cli.gc.run import MarkDatasets, RunSettings
 from nessie_cli.gc.table_files import (
     TRIES,
     BaseLocations,
@@ -40,7 +40,7 @@ from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.reachable import (
     BrokenFile,
     Fault,
-    Kind,
+    FileKind,
     Manifest,
     ReferencedFile,
     Snapshots,
@@ -105,8 +105,8 @@ def _result(what: str, number: int = 0, **values: str | None) -> Values:
 
 def gc_mark(
     repository: Repository,
-    settings: Settings,
-    marks: Marks,
+    settings: RunSettings,
+    marks: MarkDatasets,
     properties: Properties,
     progress: PhaseProgress,
 ) -> Marked:
@@ -146,7 +146,7 @@ class _Following:
         self._progress = progress
         self._stages = stages
 
-    def follow(self, marks: Marks) -> dict[str, int]:
+    def follow(self, marks: MarkDatasets) -> dict[str, int]:
         """Writes the datasets `live`, `bases` and `findings`."""
         states = read(self._spark, marks.contents, _CONTENTS).withColumn(
             "number", F.monotonically_increasing_id()
@@ -214,7 +214,7 @@ class _Following:
             self._progress(f"reading {file_kind}", count, count)
         return self._spark.read.schema(_RESULTS).parquet(folder.as_uri())
 
-    def _places(self, dead: DataFrame, tables: DataFrame) -> tuple[BaseLocations, list[Finding]]:
+    def _places(self, dead: DataFrame, tables: DataFrame) -> tuple[BaseLocations, list[GcFinding]]:
         """Returns the bases of contents, and findings about dead contents.
 
         A dead content is read if no live state of it is in the same folder.
@@ -249,7 +249,7 @@ class _Following:
             places.add(row["content_id"], row["first"]["key"], [row["path"]])
         unknown = looked.where(F.col("what") != _BASE).sort("number").collect()
         return places, [
-            Finding(
+            GcFinding(
                 row["what"],
                 row["content_id"],
                 row["key"],
@@ -374,8 +374,8 @@ def _of_state(
         yield _result(
             _FILE,
             number,
-            path=needed(location, Kind.METADATA, location).path,
-            kind=Kind.METADATA.value,
+            path=needed(location, FileKind.METADATA, location).path,
+            kind=FileKind.METADATA.value,
             **common,
         )
         table = read_table(files, location)
@@ -395,7 +395,7 @@ def _of_state(
     for snapshot in snapshots:
         try:
             if snapshot.manifest_list is not None:
-                file = needed(snapshot.manifest_list, Kind.MANIFEST_LIST, location)
+                file = needed(snapshot.manifest_list, FileKind.MANIFEST_LIST, location)
                 yield _result(
                     _LIST,
                     number,
@@ -456,7 +456,7 @@ def _follow_manifest(properties: Properties) -> Callable[[Iterable[Row]], Iterat
         files = Files(properties)
         for row in rows:
             manifest = Manifest(
-                ReferencedFile(row["location"], row["path"], Kind.MANIFEST), row["number"]
+                ReferencedFile(row["location"], row["path"], FileKind.MANIFEST), row["number"]
             )
             try:
                 for file in read_manifest(files, manifest):

@@ -12,17 +12,17 @@ from pyspark.sql.types import BooleanType, LongType, StringType, TimestampType
 
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.mark import PhaseProgress
-from nessie_cli.gc.parts import Finding
+from nessie_cli.gc.parts import GcFinding
 from nessie_cli.gc.plan import (
     CHECKSUM,
     PLAN_FINDINGS,
-    Scope,
+    CandidateScope,
     finding_into,
     rows_below,
     scope_of,
 )
 from nessie_cli.gc.removal import METADATA
-from nessie_cli.gc.run import Run, Settings
+from nessie_cli.gc.run import Run, RunSettings
 from nessie_cli.gc.schemas import FINDINGS
 from nessie_cli.gc.table_files import Rows
 from nessie_cli.spark.datasets import columns_of, read, write
@@ -39,7 +39,7 @@ _ROW = columns_of("finding", "path", "location", "base", size=LongType(), modifi
 
 
 def gc_plan(
-    run: Run, settings: Settings, properties: Properties, progress: PhaseProgress
+    run: Run, settings: RunSettings, properties: Properties, progress: PhaseProgress
 ) -> dict[str, int]:
     """Like `gc.plan.plan`, with a task for each listed location, and an anti-join."""
     spark = SparkSession.builder.getOrCreate()
@@ -56,16 +56,16 @@ def gc_plan(
 def _list(
     spark: SparkSession,
     listed: Dataset,
-    scope: Scope,
+    scope: CandidateScope,
     properties: Properties,
-    find: Callable[[Finding], None],
+    find: Callable[[GcFinding], None],
 ) -> dict[str, int]:
     shared, given = spark.sparkContext.broadcast(scope), dict(properties)
 
     def below(root: str) -> Iterator[Values]:
         with at("listing"):
             for row in rows_below(root, shared.value, given):
-                if isinstance(row, Finding):
+                if isinstance(row, GcFinding):
                     yield row.kind, row.message, row.location, None, None, None
                 else:
                     path, location, size, modified, base = row
@@ -79,7 +79,7 @@ def _list(
         files = listing.where("finding is null").select(*_LISTED.names)
         rows = write(files, files.count(), listed)
         for row in listing.where("finding is not null").sort("location").collect():
-            find(Finding(row["finding"], location=row["location"], message=row["path"]))
+            find(GcFinding(row["finding"], location=row["location"], message=row["path"]))
         size = listing.agg(F.coalesce(F.sum("size"), F.lit(0))).first()
         assert size is not None
         return {"listed": rows, "listedBytes": size[0]}
@@ -87,7 +87,7 @@ def _list(
         listing.unpersist()
 
 
-def _differ(spark: SparkSession, run: Run, scope: Scope) -> dict[str, int]:
+def _differ(spark: SparkSession, run: Run, scope: CandidateScope) -> dict[str, int]:
     listed = read(spark, run.dataset("listed"), _LISTED)
     live = read(spark, run.marks().live, columns_of("path"))
     untouched = scope.untouched

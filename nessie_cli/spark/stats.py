@@ -13,13 +13,13 @@ from pyspark.sql import SparkSession
 
 from nessie_cli.audit.sizes import Sizes, sizes, together
 from nessie_cli.audit.statistics import (
-    Changes,
+    ChangeCounts,
     Churn,
-    CommitCount,
-    History,
+    CommitCounts,
+    HistoryStatistics,
     KeyChanges,
     KeyList,
-    Step,
+    KeyStep,
     assembled,
     steps_of,
     there_is,
@@ -43,7 +43,7 @@ _Turn = tuple[tuple[str, ...], int, int]
 
 It sorts the steps of a key newest first.
 """
-_StepValue = Step | str | CommitCount | Changes
+_StepValue = KeyStep | str | CommitCounts | ChangeCounts
 """A step of a key, or the type of the content before all steps.
 
 For `_ALL`, a count of commits, or the numbers before all commits.
@@ -58,19 +58,19 @@ class _Slice(Struct, frozen=True):
     what: Segment | KeyPart
 
 
-class _Part(Struct):
+class _TaskResult(Struct):
     """The result of one task for its keys."""
 
-    count: CommitCount
-    start: Changes
-    days: dict[str, Changes]
+    count: CommitCounts
+    start: ChangeCounts
+    days: dict[str, ChangeCounts]
     keys: int
     most_changed: list[KeyChanges]
 
 
 def history_of(
     spark: SparkSession, url: str, at: str, since: str | None, most: int, *, rows: int | None = None
-) -> History:
+) -> HistoryStatistics:
     """Returns `audit.statistics.history` of a commit, without the commits of `since`.
 
     It is one job of two stages. A task reads `rows` commits or keys; None chooses by the size of
@@ -98,7 +98,7 @@ def history_of(
         reducers, _place, ascending=True, keyfunc=_turn
     )  # type: ignore[type-var]  # tuples have an order
     parts = by_key.mapPartitions(_Summing(most)).collect()
-    count, days, start = CommitCount(), dict[str, Changes](), Changes()
+    count, days, start = CommitCounts(), dict[str, ChangeCounts](), ChangeCounts()
     for part in parts:
         count.add_all(part.count)
         start += part.start
@@ -111,13 +111,13 @@ def _steps(repository: Repository, slice_: _Slice) -> Iterator[tuple[_Turn, _Ste
     """Yields the steps of a part by key, then its totals."""
     number, whole = slice_.number, (_ALL, slice_.number, 0)
     if isinstance(slice_.what, KeyPart):
-        start = Changes()
+        start = ChangeCounts()
         for entry in entries_of(repository, slice_.what, content=False):
             start += there_is(entry.type)
             yield (entry.key.elements, number, 0), entry.type
         yield whole, start
         return
-    count, places = CommitCount(), counter()
+    count, places = CommitCounts(), counter()
     for log_entry in islice(
         repository.log(f"@{slice_.what.start}", operations=True), slice_.what.count
     ):
@@ -142,22 +142,22 @@ class _Summing:
     def __init__(self, most: int) -> None:
         self._most = most
 
-    def __call__(self, steps: Iterable[tuple[_Turn, _StepValue]]) -> Iterator[_Part]:
-        part = _Part(CommitCount(), Changes(), {}, 0, [])
+    def __call__(self, steps: Iterable[tuple[_Turn, _StepValue]]) -> Iterator[_TaskResult]:
+        part = _TaskResult(CommitCounts(), ChangeCounts(), {}, 0, [])
         part.most_changed = nsmallest(
             self._most, _changes(steps, part), key=lambda change: change.rank
         )
         yield part
 
 
-def _changes(steps: Iterable[tuple[_Turn, _StepValue]], part: _Part) -> Iterator[KeyChanges]:
+def _changes(steps: Iterable[tuple[_Turn, _StepValue]], part: _TaskResult) -> Iterator[KeyChanges]:
     """Yields the changes of each key, and adds them to the part."""
     for elements, key_steps in groupby(steps, key=lambda step: step[0][0]):
         churn, before = Churn(), dict[ContentKey, str]()
         for _, step in key_steps:
-            if isinstance(step, CommitCount):
+            if isinstance(step, CommitCounts):
                 part.count.add_all(step)
-            elif isinstance(step, Changes):
+            elif isinstance(step, ChangeCounts):
                 part.start += step
             elif isinstance(step, str):
                 before[ContentKey(elements)] = step
@@ -169,9 +169,9 @@ def _changes(steps: Iterable[tuple[_Turn, _StepValue]], part: _Part) -> Iterator
         yield from ended
 
 
-def _add(days: dict[str, Changes], more: dict[str, Changes]) -> None:
+def _add(days: dict[str, ChangeCounts], more: dict[str, ChangeCounts]) -> None:
     for day, changes in more.items():
-        days[day] = days.get(day, Changes()) + changes
+        days[day] = days.get(day, ChangeCounts()) + changes
 
 
 # -- how large tables are -------------------------------------------------------------------------

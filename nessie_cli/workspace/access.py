@@ -106,12 +106,12 @@ def check(name: str, value: str, place: str) -> str:
 
 def _time(value: str, place: str) -> float:
     try:
-        found = float(value)
+        seconds = float(value)
     except ValueError:
-        found = 0.0
-    if not 0 < found <= LONGEST_TIME:
+        seconds = 0.0
+    if not 0 < seconds <= LONGEST_TIME:
         raise InvalidInput(f"{place}: {value!r} is not a positive number of seconds")
-    return found
+    return seconds
 
 
 class Origin(NamedTuple):
@@ -187,13 +187,13 @@ class AccessSettings:
 
     def path(self, name: str) -> Path | None:
         """Returns a setting that is a file; `~` is the user's home."""
-        found = self.text(name)
-        return Path(found).expanduser() if found else None
+        text = self.text(name)
+        return Path(text).expanduser() if text else None
 
     def time(self, name: str, default: float) -> float:
         """Returns a setting that is a number of seconds."""
-        found = self.text(name)
-        return default if found is None else float(found)
+        text = self.text(name)
+        return default if text is None else float(text)
 
     def secret(self, name: str) -> Secret | None:
         """Returns `token`, `password`, `client-secret` or `key-password`, or None."""
@@ -206,18 +206,20 @@ class AccessSettings:
         path = self.path(file)
         if path:
             return _from_file(path)
-        kept = self._of_login() if name == "token" else None
-        found = kept or _from_keyring(name, self._server)
-        if found:
-            self.sources[LOGIN if kept else "the keyring"] = None
-        return found
+        if name == "token" and (token := self._of_login()):
+            self.sources[LOGIN] = None
+            return token
+        secret = _from_keyring(name, self._server)
+        if secret:
+            self.sources["the keyring"] = None
+        return secret
 
     def _of_login(self) -> Secret | None:
         """Returns the token that `nessie login` stored for this server."""
         from nessie_cli.workspace.tokens import login_file
 
-        kept = login_file(endpoint(self._server) or "").read()
-        return Secret(kept) if kept else None
+        token = login_file(endpoint(self._server) or "").read()
+        return Secret(token) if token else None
 
     def auth_type(self) -> str:
         """Returns the type of authentication: the setting, or the one that other settings imply."""
@@ -254,14 +256,14 @@ def _from_file(path: Path) -> Secret:
                 raise InvalidInput(
                     f"{path}: others may read this secret; `chmod 600 {path}` keeps them out"
                 )
-            found = file.read(_MOST_SECRET).strip("\r\n")
+            text = file.read(_MOST_SECRET).strip("\r\n")
     except UnicodeDecodeError:
         raise InvalidInput(f"{path} is not text") from None
     except OSError as error:
         raise InvalidInput(f"{path}: the secret cannot be read: {error.strerror}") from None
-    if not found.strip() or "\n" in found:
+    if not text.strip() or "\n" in text:
         raise InvalidInput(f"{path} must hold the secret in one line, and nothing else")
-    return Secret(found)
+    return Secret(text)
 
 
 def _from_keyring(name: str, server: str) -> Secret | None:
@@ -271,9 +273,9 @@ def _from_keyring(name: str, server: str) -> Secret | None:
     except ImportError:
         return None
     try:
-        found = keyring.get_password(f"nessie:{name}", server)
+        password = keyring.get_password(f"nessie:{name}", server)
     except Exception:  # noqa: BLE001 (keyrings are plug-ins, and raise what they like)
         # Without a usable keyring there is no secret in it; the error for the missing secret names
         # the other places.
         return None
-    return Secret(found) if found else None
+    return Secret(password) if password else None

@@ -41,7 +41,7 @@ class Staged(Struct, frozen=True):
         return self.operation.key
 
 
-class Batch(Struct, frozen=True):
+class StagedBatch(Struct, frozen=True):
     """The staged operations in order, with the starting hash, the branch and the store.
 
     `request_id` is that of a submission with unknown outcome. `branch` and `store` are None in a
@@ -65,7 +65,7 @@ class Batch(Struct, frozen=True):
         return list(dict.fromkeys(staged.key for staged in self.staged))
 
 
-def encode_batch(batch: Batch) -> dict[str, Any]:
+def encode_batch(batch: StagedBatch) -> dict[str, Any]:
     """Returns the JSON of a batch file."""
     operations = [_encode_staged(staged) for staged in batch.staged]
     request = {"requestId": batch.request_id} if batch.request_id else {}
@@ -92,14 +92,14 @@ def _encode_staged(staged: Staged) -> dict[str, Any]:
     )
 
 
-def decode_batch(text: str, place: str) -> Batch:
+def decode_batch(text: str, place: str) -> StagedBatch:
     """Decodes a batch file. Raises `InvalidInput` that names the file and the place in it."""
     from nessie_cli.wire.json_text import parse_json
 
     return decode_document(parse_json(text, place), place)
 
 
-def decode_document(document: Any, place: str) -> Batch:
+def decode_document(document: Any, place: str) -> StagedBatch:
     """Decodes the parsed JSON of a batch file."""
     if not isinstance(document, Mapping) or document.get("version") != VERSION:
         raise InvalidInput(f"{place} is not a batch file of version {VERSION}")
@@ -116,7 +116,7 @@ def decode_document(document: Any, place: str) -> Batch:
             f"{place}: begunAt, operations, requestId, branch or store is missing or has the wrong"
             " type"
         )
-    return Batch(begun_at, _decode_staged(operations, place), request_id, branch, store)
+    return StagedBatch(begun_at, _decode_staged(operations, place), request_id, branch, store)
 
 
 def _decode_staged(operations: Sequence[Any], place: str) -> tuple[Staged, ...]:
@@ -156,7 +156,7 @@ class BatchFile:
         self._workspace = workspace
         self._waiting = waiting
 
-    def read(self) -> Batch | None:
+    def read(self) -> StagedBatch | None:
         """Returns the staged batch, or None."""
         path = self._workspace.batch_path
         text = read_text(path, limit=LARGEST_BATCH)
@@ -174,7 +174,7 @@ class BatchFile:
         with locked_if_free(self._workspace.lock_path) as free:
             yield free
 
-    def write(self, batch: Batch | None) -> None:
+    def write(self, batch: StagedBatch | None) -> None:
         """Replaces the batch; an empty one, or None, removes it. Only within `changing`."""
         import json
 

@@ -63,8 +63,8 @@ def content_edits(staged: StagedList) -> list[ContentEdit]:
         own = before.get(key)
         old = key if own and id_ and own.id == id_ else origins.get(id_) if id_ else None
         edits.append(ContentEdit(old, key, before.get(old) if old else None, operation.content))
-    kept = {edit.old for edit in edits}
-    deleted = [ContentEdit(key, None, before[key], None) for key in before if key not in kept]
+    moved_from = {edit.old for edit in edits}
+    deleted = [ContentEdit(key, None, before[key], None) for key in before if key not in moved_from]
     return [*edits, *deleted]
 
 
@@ -82,14 +82,18 @@ def connected(edits: Sequence[ContentEdit], keys: Collection[ContentKey]) -> set
 
 def components(edits: Sequence[ContentEdit]) -> dict[ContentKey, list[ContentEdit]]:
     """Returns the edits that are connected with each key. Cost: O(edits · log edits)."""
-    found: dict[ContentKey, list[ContentEdit]] = {}
+    groups_by_key: dict[ContentKey, list[ContentEdit]] = {}
     for edit in edits:
-        groups = {id(found[key]): found[key] for key in edit.keys if key in found}
+        groups = {
+            id(groups_by_key[key]): groups_by_key[key] for key in edit.keys if key in groups_by_key
+        }
         largest = max(groups.values(), key=len, default=[])
         others = [other for group in groups.values() if group is not largest for other in group]
         largest += [*others, edit]
-        found |= dict.fromkeys((key for other in (*others, edit) for key in other.keys), largest)
-    return found
+        groups_by_key |= dict.fromkeys(
+            (key for other in (*others, edit) for key in other.keys), largest
+        )
+    return groups_by_key
 
 
 def operations_of(edits: Sequence[ContentEdit], state: State) -> StagedList:

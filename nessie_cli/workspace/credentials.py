@@ -72,11 +72,11 @@ def is_loopback(url: str) -> bool:
 
 def checked_endpoints(texts: Iterable[str], place: str) -> frozenset[str]:
     """Returns the servers of a setting. Raises `InvalidInput` that names `place`."""
-    found = {text: endpoint(text) for text in texts}
-    for text, server in found.items():
+    servers = {text: endpoint(text) for text in texts}
+    for text, server in servers.items():
         if server is None:
             raise InvalidInput(f"{place}: {text!r} names no server; write scheme://host[:port]")
-    return frozenset(server for server in found.values() if server)
+    return frozenset(server for server in servers.values() if server)
 
 
 class AllowedHttp:

@@ -73,19 +73,19 @@ def replace_text(path: Path, text: str, *, limit: int = LARGEST) -> None:
     """
     data = text.encode()
     _check_size(path, len(data), limit)
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        with beside.open("wb") as file:
+        with temporary.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise StoreUnavailable(f"{path} cannot be written: {error.strerror}") from None
     except KeyboardInterrupt:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

@@ -17,7 +17,7 @@ from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.model import check_reference_name
 from nessie_cli.workspace.files import read_text, replace_text
 from nessie_cli.workspace.locations import FOLDER
-from nessie_cli.workspace.settings import Settings
+from nessie_cli.workspace.settings import SettingsFile
 from nessie_cli.workspace.trust import FOREIGN, TRUSTED
 from nessie_cli.workspace.trust_records import may_name, trust_in
 
@@ -135,7 +135,7 @@ class Workspace:
 
     def named_store(self) -> str:
         """Returns the store without a decision about it."""
-        configured = Settings(self.config_path).text("store")
+        configured = SettingsFile(self.config_path).text("store")
         return (
             str(self.folder / DEFAULT_STORE)
             if configured is None
@@ -163,7 +163,7 @@ class Workspace:
 
     def setting(self, *names: str) -> str | None:
         """Returns a setting of this workspace."""
-        return Settings(self.config_path).text(*names)
+        return SettingsFile(self.config_path).text(*names)
 
 
 def _reference_in(path: Path) -> str | None:
@@ -181,11 +181,11 @@ def _reference_in(path: Path) -> str | None:
 
 def absolute_store(url: str, root: Path) -> str:
     """Makes a relative SQLite path in a URL absolute, relative to `root`."""
-    scheme, found, rest = url.partition(":")
-    if found and rest.startswith("///") and scheme == "sqlite":
+    scheme, colon, rest = url.partition(":")
+    if colon and rest.startswith("///") and scheme == "sqlite":
         path = rest.removeprefix("///")
         return url if path.startswith("/") else f"sqlite:///{root / path}"
-    is_path = not found or "/" in scheme
+    is_path = not colon or "/" in scheme
     return str(root / url) if is_path else url
 
 
@@ -197,10 +197,10 @@ def store_name(url: str, root: Path | None) -> str:
     """
     from nessie_cli.workspace.secrets import without_secrets
 
-    scheme, found, rest = url.partition(":")
-    if found and scheme != "sqlite" and "/" not in scheme:
+    scheme, colon, rest = url.partition(":")
+    if colon and scheme != "sqlite" and "/" not in scheme:
         return without_secrets(url).rstrip("/")
-    path = Path(rest.removeprefix("///") if found and scheme == "sqlite" else url).resolve()
+    path = Path(rest.removeprefix("///") if colon and scheme == "sqlite" else url).resolve()
     base = root.resolve() if root else None
     return str(path.relative_to(base) if base and path.is_relative_to(base) else path)
 

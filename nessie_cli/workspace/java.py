@@ -50,7 +50,7 @@ def wrapped(home: Path, folder: Path) -> Path:
         # Renamed into place, because another process may start it at this moment.
         with tempfile.NamedTemporaryFile("w", dir=script.parent, delete=False) as file:
             file.write(text)
-        beside = Path(file.name)
-        beside.chmod(0o700)
-        beside.replace(script)
+        temporary = Path(file.name)
+        temporary.chmod(0o700)
+        temporary.replace(script)
     return folder

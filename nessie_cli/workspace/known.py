@@ -204,7 +204,9 @@ def _check_store(text: str, value: str) -> None:
     """Raises `InvalidInput` for a URL of an unknown kind. A path is a SQLite file."""
     scheme, separator, _ = value.partition("://")
     if separator and "/" not in scheme and scheme.lower() not in _STORES:
-        known_schemes = ", ".join(f"{one}://" for one in ("sqlite", "postgresql", "http", "https"))
+        known_schemes = ", ".join(
+            f"{scheme_name}://" for scheme_name in ("sqlite", "postgresql", "http", "https")
+        )
         raise InvalidInput(
             f"{text}: there are no {scheme}:// stores; write a path, or a URL with one of"
             f" {known_schemes}"

@@ -28,21 +28,21 @@ class Requests:
         The id is kept until an answer comes.
         """
         with locked(self._lock):
-            kept = self._read()
+            requests = self._read()
             digest = _digest(what)
-            if digest not in kept:
-                kept = dict(list(kept.items())[1 - MOST :]) | {digest: new_id}
-                replace_text(self._path, json.dumps(kept, indent=1) + "\n")
-            return kept[digest]
+            if digest not in requests:
+                requests = dict(list(requests.items())[1 - MOST :]) | {digest: new_id}
+                replace_text(self._path, json.dumps(requests, indent=1) + "\n")
+            return requests[digest]
 
     def end(self, what: str) -> None:
         """Removes a request that was answered."""
         with locked(self._lock):
-            kept = self._read()
-            if kept.pop(_digest(what), None) is None:
+            requests = self._read()
+            if requests.pop(_digest(what), None) is None:
                 return
-            if kept:
-                replace_text(self._path, json.dumps(kept, indent=1) + "\n")
+            if requests:
+                replace_text(self._path, json.dumps(requests, indent=1) + "\n")
             else:
                 remove(self._path)
 
@@ -51,14 +51,14 @@ class Requests:
         return request_id in self._read().values()
 
     def _read(self) -> dict[str, str]:
-        """Returns what is kept. An invalid file is ignored, because it only saves a question."""
+        """Returns the ids of unanswered requests, by digest. Ignores an invalid file."""
         try:
-            found = json.loads(read_text(self._path) or "{}")
+            document = json.loads(read_text(self._path) or "{}")
         except (ValueError, RecursionError):
             return {}
         return (
-            {str(name): str(value) for name, value in found.items()}
-            if isinstance(found, dict)
+            {str(name): str(value) for name, value in document.items()}
+            if isinstance(document, dict)
             else {}
         )
 

@@ -26,8 +26,10 @@ def without_secrets(url: str) -> str:
     >>> without_secrets("postgresql://ada:lovelace@host/catalog?sslpassword=x&sslmode=require")
     'postgresql://ada@host/catalog?sslmode=require'
     """
-    bare = re.sub(_USER_INFO, lambda found: found[0].rpartition(":")[0] + "@", url)
-    return re.sub(_PARAMETER + r"[^&;]*[&;]?", lambda found: found[0][0], bare).rstrip("?&;")
+    bare = re.sub(_USER_INFO, lambda user_info: user_info[0].rpartition(":")[0] + "@", url)
+    return re.sub(_PARAMETER + r"[^&;]*[&;]?", lambda parameter: parameter[0][0], bare).rstrip(
+        "?&;"
+    )
 
 
 def refuse_secret(name: str, value: str | None, *, is_name: bool = True) -> None:
@@ -41,5 +43,5 @@ def refuse_secret(name: str, value: str | None, *, is_name: bool = True) -> None
         return
     if re.search(_USER_INFO, value):
         raise InvalidInput(f"{name}: the URL holds a password; {ELSEWHERE}")
-    if found := re.search(_PARAMETER, value):
-        raise InvalidInput(f"{name}: the URL holds {found[1]}; {ELSEWHERE}")
+    if parameter := re.search(_PARAMETER, value):
+        raise InvalidInput(f"{name}: the URL holds {parameter[1]}; {ELSEWHERE}")

@@ -15,7 +15,7 @@ MOST_STEPS = 10_000_000
 """The most steps through tables that the parser may take for dotted keys: about a second."""
 
 
-class Settings:
+class SettingsFile:
     """A settings file; an absent file is empty. Faults are `InvalidInput` with file and line."""
 
     def __init__(self, path: Path) -> None:
@@ -29,9 +29,9 @@ class Settings:
         try:
             return tomllib.loads(self._source)
         except tomllib.TOMLDecodeError as error:
-            found = re.search(r"(.*?) \(at line (\d+)", str(error))
+            place = re.search(r"(.*?) \(at line (\d+)", str(error))
             what, line = (
-                (found[1], found[2]) if found else (str(error), str(self._source.count("\n") + 1))
+                (place[1], place[2]) if place else (str(error), str(self._source.count("\n") + 1))
             )
             raise InvalidInput(f"{self.path}, line {line}: not TOML: {what}") from None
         except RecursionError:
@@ -55,10 +55,10 @@ class Settings:
     def texts_of(self, name: str) -> list[str]:
         """Returns the texts of a setting that may be an array; none if it is not set."""
         value = self._values.get(name, [])
-        found = value if isinstance(value, list) else [value]
-        if not all(isinstance(text, str) for text in found):
+        texts = value if isinstance(value, list) else [value]
+        if not all(isinstance(text, str) for text in texts):
             raise self.fault(f"must be a string or an array of strings, not {value!r}", name)
-        return found
+        return texts
 
     def texts(self) -> dict[tuple[str, ...], str]:
         """Returns every value by its tables, as text."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.workspace.files import locked, read_text, replace_text
-from nessie_cli.workspace.settings import Settings
+from nessie_cli.workspace.settings import SettingsFile
 
 
 def change(path: Path, lock: Path, names: Sequence[str], value: str | None) -> None:
@@ -23,7 +23,7 @@ def change(path: Path, lock: Path, names: Sequence[str], value: str | None) -> N
         raise StoreUnavailable(f"{path.parent} cannot be made: {error.strerror}") from None
     with locked(lock):
         # The reader reports faults of the file with their line.
-        Settings(path)
+        SettingsFile(path)
         replace_text(path, changed(read_text(path) or "", names, value, path))
 
 

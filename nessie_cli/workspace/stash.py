@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, NothingStaged
-from nessie_cli.workspace.batch import Batch, decode_document, encode_batch
+from nessie_cli.workspace.batch import StagedBatch, decode_document, encode_batch
 from nessie_cli.workspace.files import LARGEST_BATCH, read_text, remove, replace_text
 from nessie_cli.workspace.folder import Workspace
 
@@ -23,7 +23,7 @@ VERSION = 1
 class Stashed(Struct, frozen=True):
     """A stashed batch: its message, the current reference, and the time."""
 
-    batch: Batch
+    batch: StagedBatch
     message: str
     reference: str
     time: datetime
@@ -42,17 +42,17 @@ class StashFile:
 
     def get(self, number: int) -> Stashed:
         """Returns one of them. Raises `NothingStaged`, or `InvalidInput` for a wrong number."""
-        found = self.read()
-        if not found:
+        stashed = self.read()
+        if not stashed:
             raise NothingStaged(
                 "the stash is empty", hint="`nessie stash` stashes the staged batch"
             )
-        if not 0 <= number < len(found):
+        if not 0 <= number < len(stashed):
             raise InvalidInput(
-                f"{number}: the stash has {len(found)} batch{'' if len(found) == 1 else 'es'},"
+                f"{number}: the stash has {len(stashed)} batch{'' if len(stashed) == 1 else 'es'},"
                 " numbered from 0"
             )
-        return found[number]
+        return stashed[number]
 
     def push(self, stashed: Stashed) -> None:
         """Adds a batch."""

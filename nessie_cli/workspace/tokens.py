@@ -39,13 +39,15 @@ class TokenFile:
             if text is None:
                 self.path.unlink(missing_ok=True)
                 return
-            beside = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
-            beside.unlink(missing_ok=True)
+            temporary = self.path.with_name(f"{self.path.name}.{os.getpid()}.tmp")
+            temporary.unlink(missing_ok=True)
             with os.fdopen(
-                os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8"
+                os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600),
+                "w",
+                encoding="utf-8",
             ) as file:
                 file.write(text)
-            beside.replace(self.path)
+            temporary.replace(self.path)
         except OSError as error:
             raise StoreUnavailable(f"{self.path} cannot be written: {error.strerror}") from None
 

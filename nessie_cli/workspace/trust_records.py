@@ -135,13 +135,13 @@ def consent() -> Consent:
     """
     from nessie_cli.workspace.credentials import AllowedHttp, Consent, checked_endpoints, endpoint
 
-    named = _words(environment.variable(environment.TRUSTED_ENDPOINTS))
+    named = _split(environment.variable(environment.TRUSTED_ENDPOINTS))
     records = _records(_SERVERS)
     servers = {server for text in (*records, *_profile_urls()) if (server := endpoint(text))}
     servers |= checked_endpoints(named, environment.TRUSTED_ENDPOINTS)
     servers |= checked_endpoints(_listed(user_config(), TRUSTED_ENDPOINTS, None), TRUSTED_ENDPOINTS)
     http = [
-        *_words(environment.variable(environment.ALLOW_HTTP)),
+        *_split(environment.variable(environment.ALLOW_HTTP)),
         *_listed(user_config(), ALLOW_HTTP, None),
     ]
     return Consent(servers, AllowedHttp(http), records)
@@ -167,8 +167,8 @@ def record_server(url: str) -> bool:
 
 def forget_server(url: str) -> bool:
     """Removes a server. Returns whether it was recorded."""
-    known = url in _records(_SERVERS)
-    return known and _change(_SERVERS, lambda lines: [line for line in lines if line != url])
+    was_recorded = url in _records(_SERVERS)
+    return was_recorded and _change(_SERVERS, lambda lines: [line for line in lines if line != url])
 
 
 def may_name(url: str, root: str, trusted: Trust) -> bool:
@@ -192,7 +192,7 @@ def may_name(url: str, root: str, trusted: Trust) -> bool:
 # -- files ---------------------------------------------------------------------------------------
 
 
-def _words(text: str | None) -> list[str]:
+def _split(text: str | None) -> list[str]:
     return text.replace(",", " ").split() if text else []
 
 
@@ -201,12 +201,12 @@ def _listed(path: Path, name: str, separator: str | None) -> list[str]:
     # Most files do not contain the word, and need no parser.
     if name not in _text(path):
         return []
-    from nessie_cli.workspace.settings import Settings
+    from nessie_cli.workspace.settings import SettingsFile
 
     entries = [
         entry
-        for text in Settings(path).texts_of(name)
-        for entry in (text.split(separator) if separator else _words(text))
+        for text in SettingsFile(path).texts_of(name)
+        for entry in (text.split(separator) if separator else _split(text))
     ]
     return [entry for entry in entries if entry.strip()]
 

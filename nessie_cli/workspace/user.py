@@ -13,7 +13,7 @@
 from typing import NamedTuple
 
 from nessie_cli.workspace.locations import user_config
-from nessie_cli.workspace.settings import Settings
+from nessie_cli.workspace.settings import SettingsFile
 
 
 class Profile(NamedTuple):
@@ -24,9 +24,9 @@ class Profile(NamedTuple):
     ref: str | None
 
 
-def user_settings() -> Settings:
+def user_settings() -> SettingsFile:
     """Returns the user's configuration."""
-    return Settings(user_config())
+    return SettingsFile(user_config())
 
 
 def default_profile() -> Profile | None:
@@ -35,12 +35,12 @@ def default_profile() -> Profile | None:
     name = settings.text("default-profile")
     if name is None:
         return None
-    found = _profile(settings, name)
-    if found is None:
+    profile = _profile(settings, name)
+    if profile is None:
         raise settings.fault(
             f"is {name!r}, but there is no store under [profile.{name}]", "default-profile"
         )
-    return found
+    return profile
 
 
 def named_profile(name: str) -> Profile | None:
@@ -48,7 +48,7 @@ def named_profile(name: str) -> Profile | None:
     return _profile(user_settings(), name)
 
 
-def _profile(settings: Settings, name: str) -> Profile | None:
+def _profile(settings: SettingsFile, name: str) -> Profile | None:
     store = settings.text("profile", name, "store")
     return Profile(name, store, settings.text("profile", name, "ref")) if store else None
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nessie_cli.audit.findings import Counts, Finding
+from nessie_cli.audit.findings import AuditCounts, AuditFinding
 from nessie_cli.audit.local import findings
 from nessie_cli.audit.statistics import history
 from nessie_cli.errors import StoreUnavailable
@@ -29,8 +29,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokenLake]:
 
 
 @pytest.fixture(scope="module")
-def audit(broken: BrokenLake) -> tuple[list[Finding], Counts]:
-    counts = Counts()
+def audit(broken: BrokenLake) -> tuple[list[AuditFinding], AuditCounts]:
+    counts = AuditCounts()
     return list(
         findings(broken.lake.repository.entries(broken.lake.branch, content=True), counts)
     ), counts
@@ -38,7 +38,7 @@ def audit(broken: BrokenLake) -> tuple[list[Finding], Counts]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_each_fault_is_one_finding(
-    broken: BrokenLake, audit: tuple[list[Finding], Counts], name: str
+    broken: BrokenLake, audit: tuple[list[AuditFinding], AuditCounts], name: str
 ) -> None:
     wrong = broken.wrong[name]
     (found,) = [finding for finding in audit[0] if finding.key == ContentKey(("db", name))]
@@ -49,7 +49,7 @@ def test_each_fault_is_one_finding(
 
 
 def test_every_content_is_checked_and_findings_are_in_the_order_of_keys(
-    broken: BrokenLake, audit: tuple[list[Finding], Counts]
+    broken: BrokenLake, audit: tuple[list[AuditFinding], AuditCounts]
 ) -> None:
     found, counts = audit
 
@@ -66,16 +66,16 @@ def test_an_intact_table_has_no_finding(tmp_path, lake: Lake) -> None:
     catalog.create_namespace("db")
     table = catalog.create_table("db.orders", ROWS.schema)
     entries = lake.repository.entries
-    counts = Counts()
+    counts = AuditCounts()
     assert list(findings(entries(lake.branch, content=True), counts)) == []
-    assert counts == Counts(contents=2, with_files=1, files=1)
+    assert counts == AuditCounts(contents=2, with_files=1, files=1)
 
     table.append(ROWS)
     table.append(ROWS)
     below = KeyRange(prefix=ContentKey.parse("db.orders"))
-    counts = Counts()
+    counts = AuditCounts()
     assert list(findings(entries(lake.branch, below, content=True), counts)) == []
-    assert counts == Counts(contents=1, with_files=1, files=4), (
+    assert counts == AuditCounts(contents=1, with_files=1, files=4), (
         "the metadata, the manifest list, two manifests"
     )
 
@@ -86,11 +86,11 @@ def test_a_store_that_stops_answering_ends_the_audit(broken: BrokenLake) -> None
         raise StoreUnavailable("the store is gone")
 
     with pytest.raises(StoreUnavailable, match="the store is gone"):
-        list(findings(some(), Counts()))
+        list(findings(some(), AuditCounts()))
 
 
 def test_a_server_gives_the_same_findings(
-    broken: BrokenLake, audit: tuple[list[Finding], Counts]
+    broken: BrokenLake, audit: tuple[list[AuditFinding], AuditCounts]
 ) -> None:
     servers = Servers()
     try:
@@ -98,7 +98,7 @@ def test_a_server_gives_the_same_findings(
             servers.serving(f"sqlite:///{broken.lake.uri}") as address,
             connect(address) as repository,
         ):
-            counts = Counts()
+            counts = AuditCounts()
             assert (
                 list(findings(repository.entries(broken.lake.branch, content=True), counts)),
                 counts,

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 
-from nessie_cli.audit.sizes import Size, size_of_table, sizes
-from nessie_cli.audit.statistics import Changes, Commits, History, day_of, history
+from nessie_cli.audit.sizes import MeasuredTable, size_of_table, sizes
+from nessie_cli.audit.statistics import ChangeCounts, Commits, HistoryStatistics, day_of, history
 from nessie_cli.iceberg.files import Files
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -111,7 +111,7 @@ def test_a_commit_that_deletes_and_creates_a_key_counts_as_both() -> None:
 
     found = history([LogEntry(meta, 2, (Delete(key), Put(key, table(1))))], [before], 5)
 
-    assert found.changes == Changes(created=1, deleted=1, tables=1)
+    assert found.changes == ChangeCounts(created=1, deleted=1, tables=1)
     assert [
         (change.commits, change.created, change.deleted, change.type)
         for change in found.most_changed
@@ -119,7 +119,7 @@ def test_a_commit_that_deletes_and_creates_a_key_counts_as_both() -> None:
 
 
 def test_an_empty_history_has_empty_statistics() -> None:
-    assert history((), (), 5) == History(Commits(), Changes(), (), (), 0, ())
+    assert history((), (), 5) == HistoryStatistics(Commits(), ChangeCounts(), (), (), 0, ())
 
 
 def test_the_size_of_a_table_is_that_in_its_snapshot(lake: Lake) -> None:
@@ -128,23 +128,29 @@ def test_the_size_of_a_table_is_that_in_its_snapshot(lake: Lake) -> None:
     table_ = catalog.create_table("db.orders", ROWS.schema)
     key = ContentKey.parse("db.orders")
 
-    def size() -> Size:
+    def size() -> MeasuredTable:
         content = lake.repository.content(lake.branch, key)
         assert isinstance(content, IcebergTable)
         return size_of_table(key, content, Files())
 
-    assert size() == Size(key, 0, 0, 0)
+    assert size() == MeasuredTable(key, 0, 0, 0)
     table_.append(ROWS)
     table_.append(ROWS)
     files = [path.stat().st_size for path in lake.warehouse.rglob("*.parquet")]
-    assert size() == Size(key, 6, 2, sum(files))
+    assert size() == MeasuredTable(key, 6, 2, sum(files))
     gone = size_of_table(
         key, IcebergTable(metadata_location="/nowhere/1.metadata.json", snapshot_id=1), Files()
     )
-    assert gone == Size(key, problem="/nowhere/1.metadata.json: no such file")
+    assert gone == MeasuredTable(key, problem="/nowhere/1.metadata.json: no such file")
 
     every = sizes(
-        [size(), gone, Size(ContentKey(("a",))), Size(ContentKey(("b",)), 1, 1, 10**6)], 3
+        [
+            size(),
+            gone,
+            MeasuredTable(ContentKey(("a",))),
+            MeasuredTable(ContentKey(("b",)), 1, 1, 10**6),
+        ],
+        3,
     )
     assert (every.tables, every.unreadable, every.rows, every.files, every.bytes) == (
         4,

@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from nessie_cli.gc.run import Runs, State
+from nessie_cli.gc.run import Runs, RunState
 from nessie_cli.model import ContentKey, IcebergTable, ReferenceType
 from tests.cli.conftest import Nessie, Ran
 from tests.iceberg.lake import ROWS, lake_at
@@ -293,7 +293,7 @@ def test_plan_and_apply_refuse_a_damaged_store(place, nessie, damage) -> None:
         ran = nessie("gc", *words)
         assert (ran.code, ran.out) == (7, ""), (words, ran)
         assert "nessie fsck" in ran.err
-        assert runs.open().info.state is State.APPROVED, "the plan and its approval stay"
+        assert runs.open().info.state is RunState.APPROVED, "the plan and its approval stay"
     assert place.only() == before
 
 

@@ -14,14 +14,14 @@ from nessie_cli.errors import NessieError
 from nessie_cli.gc import phases
 from nessie_cli.gc.apply import Applied, Revived, apply, approve
 from nessie_cli.gc.listing import Listed, files_below
-from nessie_cli.gc.run import Marks, Pinned, Run, Runs, Settings, State
+from nessie_cli.gc.run import MarkDatasets, PinnedReference, Run, Runs, RunSettings, RunState
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LIVE
 
 TIME = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 class Marked(NamedTuple):
-    references: tuple[Pinned, ...]
+    references: tuple[PinnedReference, ...]
     counts: dict[str, int]
 
 
@@ -53,8 +53,8 @@ class Heap:
         return path
 
     @property
-    def settings(self) -> Settings:
-        return Settings(
+    def settings(self) -> RunSettings:
+        return RunSettings(
             store="memory:",
             reference_time=TIME,
             warehouse=(str(self.folder / "warehouse"), "s3://lake/db"),
@@ -69,7 +69,7 @@ class Heap:
         while self.now_live:
             yield self.now_live.pop()
 
-    def mark(self, marks: Marks) -> Marked:
+    def mark(self, marks: MarkDatasets) -> Marked:
         if self.away is not None:
             raise self.away
         with marks.live.writing(LIVE) as write:
@@ -93,7 +93,7 @@ class Heap:
                 )
             )
         return Marked(
-            (Pinned("main", "BRANCH", "0" * 64),), {"live": len(self.live), "contents": 1}
+            (PinnedReference("main", "BRANCH", "0" * 64),), {"live": len(self.live), "contents": 1}
         )
 
     def plan(self, run: Run) -> dict[str, int]:
@@ -141,13 +141,13 @@ class Heap:
         """Resumes the newest run and completes it."""
         run = self.runs.open() if self.runs.ids() else self.runs.new(self.settings, TIME)
         with run.changing():
-            if run.info.state is State.MARKING:
+            if run.info.state is RunState.MARKING:
                 phases.mark(run, self.mark, clock)
-            if run.info.state is State.MARKED:
+            if run.info.state is RunState.MARKED:
                 phases.plan(run, lambda: self.plan(run), self.settings, clock)
-            if run.info.state is State.PLANNED:
+            if run.info.state is RunState.PLANNED:
                 approve(run, "Ann", TIME)
-        if run.info.state is not State.APPLIED:
+        if run.info.state is not RunState.APPLIED:
             self.apply(run)
         return run
 

@@ -19,7 +19,7 @@ from nessie_cli.gc.apply import Applied, apply, approve
 from nessie_cli.gc.mark import mark
 from nessie_cli.gc.marker import RepositoryMarker
 from nessie_cli.gc.plan import plan
-from nessie_cli.gc.run import Marks, Run, Runs, Settings
+from nessie_cli.gc.run import MarkDatasets, Run, Runs, RunSettings
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.model import IcebergTable, LogEntry, Put, ReferenceType
 from nessie_cli.repository.base import Repository
@@ -73,13 +73,13 @@ class Shore(Lake):
             ReferenceType.BRANCH, name, self.repository.reference(source).hash
         )
 
-    def settings(self, cutoff: str = "NONE", snapshots: str = "listed", **more: Any) -> Settings:
+    def settings(self, cutoff: str = "NONE", snapshots: str = "listed", **more: Any) -> RunSettings:
         given = {"warehouse": (str(self.warehouse),), "reference_time": later()} | more
-        return Settings(
+        return RunSettings(
             store=self.repository.url, default_cutoff=cutoff, snapshots=snapshots, **given
         )
 
-    def planned(self, settings: Settings, marking: Any = mark, planning: Any = plan) -> Run:
+    def planned(self, settings: RunSettings, marking: Any = mark, planning: Any = plan) -> Run:
         """Returns a run that is marked and planned."""
         run = self.runs.new(settings, now())
         with run.changing():
@@ -112,7 +112,7 @@ def candidates(run: Run) -> list[str]:
     return [record["path"] for record in run.dataset("candidates").records(["path"])]
 
 
-def findings(marks: Marks) -> list[dict[str, Any]]:
+def findings(marks: MarkDatasets) -> list[dict[str, Any]]:
     return list(marks.findings.records())
 
 

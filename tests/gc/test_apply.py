@@ -21,8 +21,8 @@ from nessie_cli.gc import apply as apply_module
 from nessie_cli.gc.apply import APPLICABLE, Revived, approve
 from nessie_cli.gc.audit_trail import Trail
 from nessie_cli.gc.listing import Listed
-from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
-from nessie_cli.gc.run import APPROVAL_FILE, Run, State
+from nessie_cli.gc.removal import RemovalCandidate, RemovalOutcome, RemovalScope, Remover
+from nessie_cli.gc.run import APPROVAL_FILE, Run, RunState
 from tests.gc.collected import Heap, there
 from tests.gc.killing import killed_at
 
@@ -41,10 +41,10 @@ def test_exactly_the_approved_files_are_deleted(heap):
     later = heap.write("data/later")
     applied = heap.apply(run)
     assert (there(heap.garbage), there([*heap.kept, later])) == ([False] * 5, [True] * 3)
-    assert (applied.outcomes[Outcome.DELETED], applied.deleted_bytes, run.info.state) == (
+    assert (applied.outcomes[RemovalOutcome.DELETED], applied.deleted_bytes, run.info.state) == (
         5,
         50,
-        State.APPLIED,
+        RunState.APPLIED,
     )
     assert kept(run) == {}
 
@@ -54,7 +54,7 @@ def test_a_file_that_became_live_after_the_plan_survives(heap):
     heap.live.add(str(heap.garbage[2]))
     applied = heap.apply(run)
     assert there(heap.garbage) == [False, False, True, False, False]
-    assert (applied.outcomes[Outcome.LIVE], run.info.state) == (1, State.APPLIED)
+    assert (applied.outcomes[RemovalOutcome.LIVE], run.info.state) == (1, RunState.APPLIED)
     assert kept(run) == {"garbage-2": "LIVE"}
 
 
@@ -87,7 +87,10 @@ def test_a_modified_file_is_kept(heap):
     applied = heap.apply(run)
     assert there(heap.garbage) == [True, True, True, False, False]
     assert kept(run) == {"garbage-0": "CHANGED", "garbage-1": "CHANGED", "garbage-2": "CHANGED"}
-    assert (applied.outcomes[Outcome.GONE], applied.outcomes[Outcome.DELETED]) == (1, 1)
+    assert (applied.outcomes[RemovalOutcome.GONE], applied.outcomes[RemovalOutcome.DELETED]) == (
+        1,
+        1,
+    )
     assert all(there(heap.kept))
 
 
@@ -113,10 +116,10 @@ def test_a_failed_deletion_is_reported_and_retried(heap):
     for _ in range(2):
         applied = heap.apply(run)
         assert (
-            applied.outcomes[Outcome.FAILED],
-            applied.outcomes[Outcome.DELETED],
+            applied.outcomes[RemovalOutcome.FAILED],
+            applied.outcomes[RemovalOutcome.DELETED],
             run.info.state,
-        ) == (1, 5, State.PARTLY)
+        ) == (1, 5, RunState.PARTLY)
         assert there(heap.garbage) == [False] * 5
         assert kept(run) == {"file": "FAILED"}
 
@@ -127,11 +130,11 @@ def test_a_dry_run_reports_and_deletes_nothing(heap):
     applied = heap.apply(run, dry_run=True)
     assert all(there(heap.garbage))
     assert (
-        applied.outcomes[Outcome.DELETED],
-        applied.outcomes[Outcome.LIVE],
+        applied.outcomes[RemovalOutcome.DELETED],
+        applied.outcomes[RemovalOutcome.LIVE],
         applied.deleted_bytes,
     ) == (4, 1, 40)
-    assert (run.info.state, run.audit_path.exists()) == (State.APPROVED, False)
+    assert (run.info.state, run.audit_path.exists()) == (RunState.APPROVED, False)
 
 
 def test_an_interruption_between_two_batches_is_resumed(heap, tmp_path):
@@ -146,9 +149,12 @@ def test_an_interruption_between_two_batches_is_resumed(heap, tmp_path):
     with run.changing(), pytest.raises(KeyboardInterrupt):
         apply_module.apply(run, heap, {}, lambda: run.info.created, interrupt)
     left = sum(there(heap.garbage + garbage))
-    assert (left, heap.runs.open().info.state) == (5, State.APPLYING)
+    assert (left, heap.runs.open().info.state) == (5, RunState.APPLYING)
     applied = heap.apply(run)
-    assert (sum(there(heap.garbage + garbage)), applied.outcomes[Outcome.DELETED]) == (0, 505)
+    assert (sum(there(heap.garbage + garbage)), applied.outcomes[RemovalOutcome.DELETED]) == (
+        0,
+        505,
+    )
     assert len(list(Trail(run.audit_path).settled())) == 505
 
 
@@ -168,7 +174,7 @@ def test_the_run_ends_if_the_storage_stops_answering(heap, monkeypatch):
         heap.apply(run)
     assert there(heap.garbage) == [False] * 5
     info = heap.runs.open().info
-    assert (info.state, "s3://lake/db/t/a" in (info.error or "")) == (State.FAILED, True)
+    assert (info.state, "s3://lake/db/t/a" in (info.error or "")) == (RunState.FAILED, True)
     assert [
         file["location"] for entry in Trail(run.audit_path).entries() for file in entry["files"]
     ][-2:] == ["s3://lake/db/t/a"] * 2
@@ -197,11 +203,11 @@ def test_an_applied_run_is_not_applied_again(heap):
         with pytest.raises(NotAllowed, match="is APPLIED"):
             heap.apply(run, dry_run=dry_run)
     assert heap.garbage[0].exists()
-    assert heap.runs.open().info.state is State.APPLIED
+    assert heap.runs.open().info.state is RunState.APPLIED
 
 
 @pytest.mark.parametrize(
-    "state", [state for state in State if state not in (State.PLANNED, State.APPROVED)]
+    "state", [state for state in RunState if state not in (RunState.PLANNED, RunState.APPROVED)]
 )
 def test_only_a_planned_run_can_be_approved(heap, state):
     """An approval sets the state APPROVED, so an applied run would be applied again."""
@@ -223,7 +229,7 @@ def test_a_removed_approval_is_no_longer_valid(heap):
     assert all(there(heap.garbage))
 
 
-@pytest.mark.parametrize("state", [state for state in State if state not in APPLICABLE])
+@pytest.mark.parametrize("state", [state for state in RunState if state not in APPLICABLE])
 def test_an_approval_ends_with_a_new_plan_or_the_end_of_the_run(heap, state):
     run = heap.approved()
     run.update(state=state)
@@ -257,7 +263,7 @@ def test_a_candidate_that_becomes_live_before_the_first_batch_stops_everything(h
     ):
         heap.apply(run)
     assert all(there(heap.garbage))
-    assert (heap.runs.open().info.state, run.audit_path.exists()) == (State.FAILED, False)
+    assert (heap.runs.open().info.state, run.audit_path.exists()) == (RunState.FAILED, False)
     assert "garbage-3" in (heap.runs.open().info.error or "")
     heap.live.add(str(heap.garbage[3]))
     heap.apply(run)
@@ -320,7 +326,7 @@ def test_a_damaged_store_is_refused_before_the_mark(heap):
         with pytest.raises(DamagedObject):
             heap.apply(run, dry_run=dry_run)
         assert (heap.runs.open().info.state, run.marks(again=True).live.exists) == (
-            State.APPROVED,
+            RunState.APPROVED,
             False,
         )
     assert all(there(heap.garbage))
@@ -329,21 +335,21 @@ def test_a_damaged_store_is_refused_before_the_mark(heap):
 # -- removal --------------------------------------------------------------------------------------
 
 
-def candidate(path: Path, base: Path) -> Candidate:
+def candidate(path: Path, base: Path) -> RemovalCandidate:
     from nessie_cli.gc.listing import moment
 
     found = path.lstat()
-    return Candidate(str(path), found.st_size, moment(found.st_mtime_ns), str(base))
+    return RemovalCandidate(str(path), found.st_size, moment(found.st_mtime_ns), str(base))
 
 
 def test_nothing_outside_of_the_allowed_locations_is_removed(heap, tmp_path):
     other = tmp_path / "warehouse-2"
     other.mkdir()
     (other / "file").write_text("x")
-    remover = Remover(Scope([str(tmp_path / "warehouse")]), {})
+    remover = Remover(RemovalScope([str(tmp_path / "warehouse")]), {})
     escaping = heap.base / ".." / ".." / ".." / "warehouse-2" / "file"
     results = remover.remove([candidate(other / "file", other), candidate(escaping, heap.base)])
-    assert [one.outcome for one in results] == [Outcome.OUTSIDE, Outcome.OUTSIDE]
+    assert [one.outcome for one in results] == [RemovalOutcome.OUTSIDE, RemovalOutcome.OUTSIDE]
     assert (other / "file").exists()
 
 
@@ -355,8 +361,8 @@ def test_the_target_of_a_folder_that_became_a_link_is_kept(heap, tmp_path):
         for path in heap.garbage
     ]
     (heap.base / "data").symlink_to(elsewhere)
-    results = Remover(Scope([str(tmp_path / "warehouse")]), {}).remove(found)
-    assert {one.outcome for one in results} == {Outcome.CHANGED}
+    results = Remover(RemovalScope([str(tmp_path / "warehouse")]), {}).remove(found)
+    assert {one.outcome for one in results} == {RemovalOutcome.CHANGED}
     assert all(there(heap.garbage))
 
 
@@ -364,9 +370,9 @@ def test_metadata_files_are_deleted_last(heap, tmp_path):
     metadata = heap.write("00001-x.metadata.json")
     heap.garbage[0].chmod(0o600)
     found = [candidate(path, heap.base) for path in (metadata, *heap.garbage)]
-    results = Remover(Scope([str(tmp_path)]), {}).remove(found)
+    results = Remover(RemovalScope([str(tmp_path)]), {}).remove(found)
     assert [one.location for one in results] == [one.location for one in found]
-    assert {one.outcome for one in results} == {Outcome.DELETED}
+    assert {one.outcome for one in results} == {RemovalOutcome.DELETED}
 
 
 @pytest.mark.parametrize("removed", range(6))
@@ -374,7 +380,7 @@ def test_a_metadata_file_is_deleted_after_all_others_of_its_batch(heap, tmp_path
     metadata = heap.write("00001-x.metadata.json")
     found = [candidate(path, heap.base) for path in (metadata, *heap.garbage)]
     with killed_at(removed, tmp_path):
-        Remover(Scope([str(tmp_path)]), {}).remove(found)
+        Remover(RemovalScope([str(tmp_path)]), {}).remove(found)
     assert (metadata.exists(), sum(there(heap.garbage))) == (True, 5 - removed)
 
 
@@ -391,11 +397,11 @@ def test_a_folder_replaced_during_a_deletion_keeps_its_file(heap, tmp_path, monk
             path.parent.mkdir()
         return real(asked)
 
-    scope = Scope([str(tmp_path)])
+    scope = RemovalScope([str(tmp_path)])
     assert scope.holds(one.location), (
         "from now on that is known, and the next look is the one behind the opening"
     )
     monkeypatch.setattr(os.path, "realpath", moving)
     [result] = Remover(scope, {}).remove([one])
     assert aside.exists()
-    assert (result.outcome, (aside / path.name).exists()) == (Outcome.CHANGED, True)
+    assert (result.outcome, (aside / path.name).exists()) == (RemovalOutcome.CHANGED, True)

@@ -16,7 +16,7 @@ import pytest
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.gc.mark import mark
-from nessie_cli.gc.run import Runs, Settings, State
+from nessie_cli.gc.run import Runs, RunSettings, RunState
 from tests.gc.s3 import KEY, SECRET, Store, s3
 from tests.iceberg.lake import ROWS, Lake, lake_at, new_store, sorted_rows
 
@@ -125,7 +125,7 @@ def test_an_interrupted_run_on_s3_is_resumed(lake, store):
         == INTERRUPTED
     )
     runs = Runs(lake.folder / "runs")
-    assert runs.open().info.state is State.MARKING
+    assert runs.open().info.state is RunState.MARKING
     resumed = nessie("mark", "--resume", runs.open().id, catalog="known")
     assert (resumed["state"], resumed["counts"]["broken"], resumed["catalog"]) == (
         "MARKED",
@@ -143,7 +143,7 @@ def test_an_interrupted_run_on_s3_is_resumed(lake, store):
         nessie.stopped(store, ("DELETE", ".avro"), signal.SIGTERM, "apply", catalog="known")
         == -signal.SIGTERM
     )
-    assert runs.open().info.state is State.APPLYING
+    assert runs.open().info.state is RunState.APPLYING
     applied = nessie("apply", catalog="known")
     assert applied["counts"]["deleted"] + applied["counts"]["gone"] == len(listing)
     left = [
@@ -174,7 +174,7 @@ def test_an_interrupted_run_on_s3_is_resumed(lake, store):
 
 def terms_of(lake: Lake) -> Any:
     when = datetime.now(UTC)
-    return Runs(lake.folder / "runs").new(Settings(store=lake.uri, reference_time=when), when)
+    return Runs(lake.folder / "runs").new(RunSettings(store=lake.uri, reference_time=when), when)
 
 
 def test_a_store_that_stops_answering_breaks_no_table(lake, store):
@@ -194,7 +194,7 @@ def test_a_store_that_stops_answering_breaks_no_table(lake, store):
         mark(lake.repository, run.info.settings, run.marks(), store.properties, away)
     assert SECRET not in caught.value.message
     assert (run.info.state, run.info.error, run.marks().live.exists) == (
-        State.FAILED,
+        RunState.FAILED,
         caught.value.message,
         False,
     )

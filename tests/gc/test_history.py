@@ -11,7 +11,7 @@ import pytest
 
 from nessie_cli import connect, create
 from nessie_cli.errors import CommitNotFound, NessieError, NotAllowed
-from nessie_cli.gc.history import History, TableState
+from nessie_cli.gc.history import HistoryWalk, TableState
 from nessie_cli.gc.policies import Policies, policies
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -193,7 +193,7 @@ def test_live_and_dead_states_agree_with_a_plain_oracle_and_each_commit_is_read_
             ][chance.randrange(3) :]
             chosen = policies(chance.choice(POLICIES), rules, clock.now)
             since = chance.choice([LATER, START, START + chance.randrange(60) * STEP])
-            history = History(repository, chosen, moves_since=since)
+            history = HistoryWalk(repository, chosen, moves_since=since)
             states = list(history.states())
             live, dead = of(states, live=True), of(states, live=False)
             assert live == plainly(repository, chosen, since), where
@@ -247,7 +247,7 @@ def test_fifty_branches_over_shared_history_cost_little_more_than_one(catalog, c
         for number in range(branches):
             catalog.branch(f"b{number}", f"main~{number % 10 + 1}")
         counting = Counting(catalog.repository)
-        history = History(counting, policies(cutoff, [], clock.now), moves_since=LATER)
+        history = HistoryWalk(counting, policies(cutoff, [], clock.now), moves_since=LATER)
         list(history.states())
         # The commit below each segment is read from both sides.
         assert counting.read <= 215
@@ -266,7 +266,7 @@ def test_a_reference_deleted_meanwhile_does_not_affect_the_others(catalog, clock
     counting.vanishing[f"@{doomed}"] = 4
     # The branch that vanishes is walked first, because it reaches furthest.
     chosen = policies("PT12H", [("doomed", "NONE")], clock.now)
-    history = History(counting, chosen, moves_since=LATER)
+    history = HistoryWalk(counting, chosen, moves_since=LATER)
     states = list(history.states())
     assert [pinned.name for pinned in history.vanished] == ["doomed"]
     assert of(states, live=True) >= plainly(catalog.repository, chosen)
@@ -280,7 +280,7 @@ def test_an_error_of_an_existing_reference_ends_the_walk(catalog, clock):
             raise CommitNotFound(f"{start} is gone")
 
     with pytest.raises(CommitNotFound):
-        list(History(BrokenFile(catalog.repository), policies("NONE", [], clock.now)).states())
+        list(HistoryWalk(BrokenFile(catalog.repository), policies("NONE", [], clock.now)).states())
 
 
 def test_a_branch_created_meanwhile_at_an_old_commit_is_live(catalog, clock):
@@ -296,7 +296,7 @@ def test_a_branch_created_meanwhile_at_an_old_commit_is_live(catalog, clock):
                 self.made = True
                 catalog.branch("late", "main~5")
 
-    history = History(Late(catalog.repository), policies("1", [], clock.now), moves_since=LATER)
+    history = HistoryWalk(Late(catalog.repository), policies("1", [], clock.now), moves_since=LATER)
     assert {number for _, _, number in of(list(history.states()), live=True)} == {9, 4}
     assert [pinned.name for pinned in history.roots.references] == ["main", "late"]
 
@@ -308,7 +308,7 @@ def test_states_of_deleted_and_merged_branches_are_dead(catalog, clock):
     head = catalog.repository.reference("dropped")
     catalog.repository.delete_reference("dropped", expected_hash=head.hash)
     states = list(
-        History(catalog.repository, policies("NONE", [], clock.now), moves_since=LATER).states()
+        HistoryWalk(catalog.repository, policies("NONE", [], clock.now), moves_since=LATER).states()
     )
     assert {number for _, _, number in of(states, live=False)} == {7}
     assert [state.reference for state in states if not state.live] == ["dropped"]
@@ -321,7 +321,7 @@ def test_states_of_other_table_formats_are_yielded(catalog, clock):
         last_checkpoint=None,
     )
     catalog.commit("main", put("d", delta), put("t", table(1)))
-    states = list(History(catalog.repository, policies("NONE", [], clock.now)).states())
+    states = list(HistoryWalk(catalog.repository, policies("NONE", [], clock.now)).states())
     assert {(state.key, state.type) for state in states} == {
         ("d", "DELTA_LAKE_TABLE"),
         ("t", "ICEBERG_TABLE"),
@@ -346,7 +346,7 @@ def test_later_roots_yield_their_live_states_once():
             ][chance.randrange(3) :]
             chosen = policies(chance.choice(POLICIES), rules, clock.now)
             since = chance.choice([LATER, START, clock.now + STEP])
-            history = History(repository, chosen, moves_since=since)
+            history = HistoryWalk(repository, chosen, moves_since=since)
             live = of(list(history.states()), live=True)
             expected = plainly(repository, chosen, since)
             for step in range(3):
@@ -383,7 +383,7 @@ def test_a_deleted_branch_that_undo_can_restore_is_live(catalog, clock):
         (before + STEP / 2, {1, 8}, {7}),
         (LATER, {1}, {7, 8}),
     ]:
-        states = list(History(catalog.repository, chosen, moves_since=since).states())
+        states = list(HistoryWalk(catalog.repository, chosen, moves_since=since).states())
         assert {number for _, _, number in of(states, live=True)} == live
         assert {number for _, _, number in of(states, live=False)} == dead
 
@@ -404,7 +404,7 @@ def test_a_later_root_reaches_as_far_as_its_policy(catalog, clock, late, more):
         catalog.write("main", {"t": number})
     if late == "main~2":
         late = str(catalog.repository.commit_at(late).meta.commit_time)
-    history = History(
+    history = HistoryWalk(
         catalog.repository, policies("1", [("late", late)], clock.now), moves_since=LATER
     )
     assert {number for _, _, number in of(list(history.states()), live=True)} == {5}
@@ -418,7 +418,7 @@ def test_a_branch_created_and_deleted_after_the_walk_is_live_by_its_moves(catalo
     catalog.write("dev", {"only": 7})
     head = catalog.repository.reference("dev")
     catalog.repository.delete_reference("dev", expected_hash=head.hash)
-    history = History(
+    history = HistoryWalk(
         catalog.repository, policies("1", [], clock.now), moves_since=clock.now + STEP / 2
     )
     assert {number for _, _, number in of(list(history.states()), live=True)} == {1}
@@ -443,7 +443,7 @@ def test_a_second_look_reads_only_the_new_moves_of_the_reflog(catalog, clock):
     for number in range(100):
         catalog.write("main", {"t": number})
     counting = CountingRepository(catalog.repository)
-    history = History(counting, policies("1", [], clock.now))
+    history = HistoryWalk(counting, policies("1", [], clock.now))
     list(history.states())
     counting.moves = 0
     for number in range(10):
@@ -462,7 +462,9 @@ def test_the_contents_at_the_end_of_a_truncated_history_are_live(catalog, clock,
         def log(self, start: str, **options: bool) -> Iterator[LogEntry]:
             return islice(super().log(start, **options), 3)
 
-    history = History(Cut(catalog.repository), policies(cutoff, [], clock.now), moves_since=LATER)
+    history = HistoryWalk(
+        Cut(catalog.repository), policies(cutoff, [], clock.now), moves_since=LATER
+    )
     assert {number for _, _, number in of(list(history.states()), live=True)} == set(range(6))
 
 
@@ -477,7 +479,7 @@ def test_shared_dead_history_is_read_once(catalog, clock):
         head = catalog.repository.reference(name)
         catalog.repository.delete_reference(name, expected_hash=head.hash)
     counting = Counting(catalog.repository)
-    states = list(History(counting, policies("1", [], clock.now), moves_since=LATER).states())
+    states = list(HistoryWalk(counting, policies("1", [], clock.now), moves_since=LATER).states())
     assert len(of(states, live=False)) == 55
     # The commit where a branch forks is read twice.
     assert counting.read <= 55 + 5
@@ -487,7 +489,7 @@ def test_positions_along_one_line_cost_one_walk(catalog, clock):
     for number in range(300):
         catalog.write("main", {f"t{number % 40}": number})
     counting = Counting(catalog.repository)
-    history = History(counting, policies("1", [], clock.now))
+    history = HistoryWalk(counting, policies("1", [], clock.now))
     assert len(list(history.states())) == 300
     assert history.roots.positions == 300, "HEAD is none, the empty state is one"
     assert (counting.logs, counting.diffs) == (1, 0)
@@ -520,9 +522,9 @@ def test_an_unreadable_position_ends_the_walk_while_the_reflog_has_it(catalog, c
 
     lost = Lost(catalog.repository)
     with pytest.raises(CommitNotFound):
-        list(History(lost, policies("1", [], clock.now)).states())
+        list(HistoryWalk(lost, policies("1", [], clock.now)).states())
     lost.forgotten, lost.asked = True, 0
-    history = History(lost, policies("1", [], clock.now))
+    history = HistoryWalk(lost, policies("1", [], clock.now))
     assert of(list(history.states()), live=True) == set()
     assert [root.name for root in history.vanished] == ["dev"]
 
@@ -534,7 +536,7 @@ def test_a_server_without_a_reflog_has_only_references_as_roots(catalog, clock):
 
     catalog.write("main", {"t": 1})
     catalog.write("main", {"t": 2})
-    history = History(Foreign(catalog.repository), policies("1", [], clock.now))
+    history = HistoryWalk(Foreign(catalog.repository), policies("1", [], clock.now))
     assert {number for _, _, number in of(list(history.states()), live=True)} == {2}
     assert (history.roots.has_reflog, history.roots.positions) == (False, 0)
 
@@ -547,7 +549,7 @@ def test_an_error_of_the_reflog_ends_the_walk(catalog, clock):
 
     catalog.write("main", {"t": 1})
     with pytest.raises(NotAllowed):
-        list(History(BrokenFile(catalog.repository), policies("1", [], clock.now)).states())
+        list(HistoryWalk(BrokenFile(catalog.repository), policies("1", [], clock.now)).states())
 
 
 def test_a_server_gives_the_same_states_as_its_store(tmp_path):
@@ -557,7 +559,7 @@ def test_a_server_gives_the_same_states_as_its_store(tmp_path):
     with create(store, clock=clock) as repository:
         scribble(Catalog(repository), random.Random(seed))
         chosen, since = policies("3", [("b.*[02468]", "PT20H")], clock.now), START + 20 * STEP
-        here = list(History(repository, chosen, moves_since=since).states())
+        here = list(HistoryWalk(repository, chosen, moves_since=since).states())
     with started("--store", store) as (_, url), connect(f"{url}/api/v2") as repository:
-        there = list(History(repository, chosen, moves_since=since).states())
+        there = list(HistoryWalk(repository, chosen, moves_since=since).states())
     assert there == here, f"seed {seed}"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.gc.mark import mark
-from nessie_cli.gc.run import Marks, Run
+from nessie_cli.gc.run import MarkDatasets, Run
 from tests.gc.killing import killed_at
 from tests.gc.lakes import ROWS, Shore, shore, silent
 
@@ -39,7 +39,7 @@ def marked(lake: Shore, run: Run, progress: Any = silent) -> dict[str, int]:
     )
 
 
-def found(marks: Marks) -> list[set[str]]:
+def found(marks: MarkDatasets) -> list[set[str]]:
     return [{str(record) for record in dataset.records()} for dataset in marks]
 
 

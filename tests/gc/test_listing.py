@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.gc.listing import Listed, Unlisted, files_below
-from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
+from nessie_cli.gc.removal import RemovalCandidate, RemovalOutcome, RemovalScope, Remover
 
 
 @pytest.fixture
@@ -105,13 +105,13 @@ def test_a_file_without_a_known_time_is_compared_by_its_size():
     memory.pipe({"/lake/t/a": b"12", "/lake/t/b": b"1"})
     try:
         found = [
-            Candidate(
+            RemovalCandidate(
                 f"memory://lake/t/{name}", 2, datetime(2023, 1, 1, tzinfo=UTC), "memory://lake/t"
             )
             for name in "ab"
         ]
-        removed = Remover(Scope(["memory://lake/t"]), {}).remove(found)
-        assert [one.outcome for one in removed] == [Outcome.DELETED, Outcome.CHANGED]
+        removed = Remover(RemovalScope(["memory://lake/t"]), {}).remove(found)
+        assert [one.outcome for one in removed] == [RemovalOutcome.DELETED, RemovalOutcome.CHANGED]
         assert memory.find("/lake") == ["/lake/t/b"]
     finally:
         memory.rm("/lake", recursive=True)

@@ -9,9 +9,9 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.errors import InvalidInput, ReferenceMoved
-from nessie_cli.gc.apply import Marked, apply, approve
+from nessie_cli.gc.apply import MarkResult, apply, approve
 from nessie_cli.gc.marker import RepositoryMarker
-from nessie_cli.gc.run import Marks, Run
+from nessie_cli.gc.run import MarkDatasets, Run
 from nessie_cli.gc.staged import staged_states
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -24,7 +24,7 @@ from nessie_cli.model import (
     Namespace,
     Put,
 )
-from nessie_cli.workspace.batch import Batch, BatchFile, Staged
+from nessie_cli.workspace.batch import BatchFile, Staged, StagedBatch
 from nessie_cli.workspace.folder import Workspace, make_workspace
 from nessie_cli.workspace.stash import Stashed, StashFile
 from tests.gc.lakes import ROWS, Shore, candidates, now, shore, silent
@@ -46,7 +46,7 @@ class Meanwhile(RepositoryMarker):
 
     happens: Callable[[], object]
 
-    def mark(self, marks: Marks) -> Marked:
+    def mark(self, marks: MarkDatasets) -> MarkResult:
         found = super().mark(marks)
         self.happens()
         return found
@@ -174,7 +174,7 @@ def test_a_manifest_that_the_mark_could_not_read_is_read_again(lake):
 def test_a_table_staged_between_the_mark_and_the_deletion_is_kept(lake, tmp_path):
     run = lake.planned(lake.settings("1"))
     workspace = make_workspace(tmp_path, None)
-    batch = Batch(NO_ANCESTOR, (Staged(Put(ContentKey(("db", "back")), content(lake))),))
+    batch = StagedBatch(NO_ANCESTOR, (Staged(Put(ContentKey(("db", "back")), content(lake))),))
     before = lake.files()
     with pytest.raises(ReferenceMoved, match=r"db\.back on the staged batch"):
         applied(
@@ -208,8 +208,8 @@ def table(number: int) -> IcebergTable:
     return IcebergTable(metadata_location=f"s3://lake/{number}.json", snapshot_id=number)
 
 
-def batch_of(*numbers: int) -> Batch:
-    return Batch(
+def batch_of(*numbers: int) -> StagedBatch:
+    return StagedBatch(
         NO_ANCESTOR,
         tuple(Staged(Put(ContentKey((f"t{number}",)), table(number))) for number in numbers),
     )
@@ -238,7 +238,7 @@ def test_all_staged_and_stashed_states_are_yielded(tmp_path):
         Staged(Put(ContentKey(("ns",)), Namespace(elements=("ns",)))),
         Staged(Delete(ContentKey(("d",))), table(9)),
     )
-    BatchFile(workspace).write(Batch(NO_ANCESTOR, (*batch_of(1).staged, *others)))
+    BatchFile(workspace).write(StagedBatch(NO_ANCESTOR, (*batch_of(1).staged, *others)))
     stashes = StashFile(workspace)
     stashes.push(Stashed(batch_of(2), "", "main", now()))
     stashes.push(Stashed(batch_of(3, 4), "", "main", now()))

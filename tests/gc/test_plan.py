@@ -13,7 +13,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.gc.mark import mark
-from nessie_cli.gc.parts import Finding
+from nessie_cli.gc.parts import GcFinding
 from nessie_cli.gc.plan import plan, scope_of
 from nessie_cli.gc.schemas import BASES, FINDINGS
 from nessie_cli.gc.table_files import probable_location
@@ -238,7 +238,7 @@ def test_locations_of_candidates(lake, base, warehouse, reason):
         write(pa.table([[base], ["1"], ["db.t"]], schema=BASES))
     with run.marks().findings.writing(FINDINGS):
         pass
-    findings: list[Finding] = []
+    findings: list[GcFinding] = []
     scope = scope_of(run, settings, findings.append)
     assert scope.roots == (() if reason else (base,))
     assert [finding.kind for finding in findings] == (["OUTSIDE"] if reason else [])

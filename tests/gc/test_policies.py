@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.gc.policies import Defaults, Policy, policies, policy, repository_defaults
+from nessie_cli.gc.policies import Defaults, RetentionPolicy, policies, policy, repository_defaults
 from nessie_cli.model import RepositoryConfig
 from nessie_cli.model.durations import parse_duration
 from nessie_cli.wire.repository_config import GARBAGE_COLLECTOR
@@ -18,29 +18,31 @@ NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 @pytest.mark.parametrize(
     ("text", "meant"),
     [
-        ("NONE", Policy("NONE")),
-        ("none", Policy("NONE")),
-        ("10", Policy("10", commits=10)),
-        ("P30D", Policy("P30D", since=NOW - timedelta(days=30))),
-        ("pt36h", Policy("pt36h", since=NOW - timedelta(hours=36))),
-        ("P1DT0.5S", Policy("P1DT0.5S", since=NOW - timedelta(days=1, seconds=0.5))),
-        ("PT0S", Policy("PT0S", since=NOW)),
-        ("365000d", Policy("365000d", since=NOW - timedelta(days=365000))),
-        ("30d", Policy("30d", since=NOW - timedelta(days=30))),
-        ("1w 2d", Policy("1w 2d", since=NOW - timedelta(days=9))),
+        ("NONE", RetentionPolicy("NONE")),
+        ("none", RetentionPolicy("NONE")),
+        ("10", RetentionPolicy("10", commits=10)),
+        ("P30D", RetentionPolicy("P30D", since=NOW - timedelta(days=30))),
+        ("pt36h", RetentionPolicy("pt36h", since=NOW - timedelta(hours=36))),
+        ("P1DT0.5S", RetentionPolicy("P1DT0.5S", since=NOW - timedelta(days=1, seconds=0.5))),
+        ("PT0S", RetentionPolicy("PT0S", since=NOW)),
+        ("365000d", RetentionPolicy("365000d", since=NOW - timedelta(days=365000))),
+        ("30d", RetentionPolicy("30d", since=NOW - timedelta(days=30))),
+        ("1w 2d", RetentionPolicy("1w 2d", since=NOW - timedelta(days=9))),
         (
             "2026-01-01T00:00:00Z",
-            Policy("2026-01-01T00:00:00Z", since=datetime(2026, 1, 1, tzinfo=UTC)),
+            RetentionPolicy("2026-01-01T00:00:00Z", since=datetime(2026, 1, 1, tzinfo=UTC)),
         ),
         (
             "2026-01-01T02:00:00+02:00",
-            Policy("2026-01-01T02:00:00+02:00", since=datetime(2026, 1, 1, tzinfo=UTC)),
+            RetentionPolicy("2026-01-01T02:00:00+02:00", since=datetime(2026, 1, 1, tzinfo=UTC)),
         ),
-        (" 5 ", Policy("5", commits=5)),
-        ("999w", Policy("999w", since=NOW - timedelta(weeks=999))),
+        (" 5 ", RetentionPolicy("5", commits=5)),
+        ("999w", RetentionPolicy("999w", since=NOW - timedelta(weeks=999))),
     ],
 )
-def test_a_policy_is_a_number_a_duration_an_instant_or_none(text: str, meant: Policy) -> None:
+def test_a_policy_is_a_number_a_duration_an_instant_or_none(
+    text: str, meant: RetentionPolicy
+) -> None:
     assert policy(text, NOW) == meant
 
 

@@ -11,7 +11,7 @@ from urllib.request import Request, urlopen
 import pytest
 
 from nessie_cli.gc.listing import Listed, Unlisted, files_below
-from nessie_cli.gc.removal import Candidate, Outcome, Remover, Scope
+from nessie_cli.gc.removal import RemovalCandidate, RemovalOutcome, RemovalScope, Remover
 from tests.gc.s3 import SECRET, Store, s3
 
 BASE = "s3://lake/db/t"
@@ -38,12 +38,12 @@ def listed(store: Store, base: str = BASE) -> list[Listed]:
     return sorted(one for one in found if isinstance(one, Listed))
 
 
-def candidates(store: Store) -> list[Candidate]:
-    return [Candidate(one.location, one.size, one.modified, BASE) for one in listed(store)]
+def candidates(store: Store) -> list[RemovalCandidate]:
+    return [RemovalCandidate(one.location, one.size, one.modified, BASE) for one in listed(store)]
 
 
-def remove(store: Store, found: list[Candidate]) -> dict[str, tuple[str, str]]:
-    results = Remover(Scope([BASE]), store.properties).remove(found)
+def remove(store: Store, found: list[RemovalCandidate]) -> dict[str, tuple[str, str]]:
+    results = Remover(RemovalScope([BASE]), store.properties).remove(found)
     return {
         one.location.removeprefix(f"{BASE}/"): (one.outcome.value, one.message) for one in results
     }
@@ -123,8 +123,8 @@ def test_a_modified_object_is_kept(store):
 
 def test_files_outside_of_the_allowed_locations_are_kept(store):
     (other,) = listed(store, "s3://lake/db/t2")
-    (result,) = Remover(Scope([BASE]), store.properties).remove(
-        [Candidate(other.location, other.size, other.modified, BASE)]
+    (result,) = Remover(RemovalScope([BASE]), store.properties).remove(
+        [RemovalCandidate(other.location, other.size, other.modified, BASE)]
     )
-    assert result.outcome is Outcome.OUTSIDE
+    assert result.outcome is RemovalOutcome.OUTSIDE
     assert len(listed(store, "s3://lake/db/t2")) == 1

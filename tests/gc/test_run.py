@@ -17,7 +17,7 @@ from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailab
 from nessie_cli.gc import phases
 from nessie_cli.gc.apply import approve, require_approval
 from nessie_cli.gc.audit_trail import Trail
-from nessie_cli.gc.run import Run, Runs, Settings, State
+from nessie_cli.gc.run import Run, Runs, RunSettings, RunState
 from tests.gc.collected import TIME, Heap, clock, there
 from tests.gc.killing import Killed, killed_at
 
@@ -26,7 +26,7 @@ SCHEMA = pa.schema([("n", pa.int64())])
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return Runs(tmp_path).new(Settings(store="memory:", reference_time=TIME), TIME)
+    return Runs(tmp_path).new(RunSettings(store="memory:", reference_time=TIME), TIME)
 
 
 def rows(*numbers: int) -> pa.Table:
@@ -49,7 +49,7 @@ def test_runs_sort_by_time_and_are_found_by_their_first_letters(tmp_path):
     with pytest.raises(NotFound, match="there is no run"):
         runs.open()
     made = [
-        runs.new(Settings(store="memory:", reference_time=TIME), when).id
+        runs.new(RunSettings(store="memory:", reference_time=TIME), when).id
         for when in (TIME.replace(year=2027), TIME, *[TIME] * 10)
     ]
     assert runs.ids() == [made[0], *reversed(made[1:])]
@@ -151,13 +151,13 @@ def test_an_error_is_recorded_and_the_run_is_resumed(tmp_path):
     with run.changing(), pytest.raises(StoreUnavailable):
         phases.mark(run, fails, clock)
     found = heap.runs.open()
-    assert (found.info.state, found.info.error) == (State.FAILED, "the store is away")
+    assert (found.info.state, found.info.error) == (RunState.FAILED, "the store is away")
     assert CollectorRun.of(found).next_step == f"nessie gc mark --resume {found.id}"
     with found.changing():
         with pytest.raises(InvalidInput, match="has not been marked yet"):
             phases.plan(found, dict, heap.settings, clock)
         phases.mark(found, heap.mark, clock)
-        assert (found.info.state, found.info.error) == (State.MARKED, None)
+        assert (found.info.state, found.info.error) == (RunState.MARKED, None)
         with pytest.raises(InvalidInput, match="it has been marked"):
             phases.mark(found, heap.mark, clock)
 
@@ -228,7 +228,7 @@ def test_a_run_killed_before_any_change_of_the_disk_is_resumed(memory_disk):
             done = True
         assert done == (death.changes <= kills)
         run = heap.go_on()
-        assert run.info.state is State.APPLIED
+        assert run.info.state is RunState.APPLIED
         assert there(heap.garbage) == [False] * 3
         assert all(there(heap.kept))
         deleted_paths = [

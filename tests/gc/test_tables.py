@@ -13,7 +13,7 @@ from nessie_cli.gc.apply import apply, approve
 from nessie_cli.gc.mark import mark
 from nessie_cli.gc.marker import RepositoryMarker
 from nessie_cli.gc.plan import plan
-from nessie_cli.gc.run import Marks, Run, Runs, Settings, State
+from nessie_cli.gc.run import MarkDatasets, Run, Runs, RunSettings, RunState
 from nessie_cli.model import ReferenceType
 from tests.gc.lakes import later
 from tests.iceberg.lake import ROWS, Lake, lake_at, new_store, sorted_rows
@@ -33,7 +33,7 @@ class Collector:
     def __init__(self, lake: Lake) -> None:
         self.lake = lake
         when = now()
-        settings = Settings(
+        settings = RunSettings(
             store=lake.uri,
             reference_time=later(),
             default_cutoff="1",
@@ -42,7 +42,7 @@ class Collector:
         self.run: Run = Runs(lake.folder / "runs").new(settings, when)
         self.settings = settings
 
-    def mark(self, marks: Marks) -> object:
+    def mark(self, marks: MarkDatasets) -> object:
         return mark(self.lake.repository, self.settings, marks, {}, unheard)
 
     def plan_and_approve(self) -> None:
@@ -86,7 +86,7 @@ def test_live_tables_are_readable_and_garbage_is_deleted(lake):
     collector = Collector(lake)
     collector.plan_and_approve()
     counts = collector.apply()
-    assert collector.run.info.state is State.APPLIED
+    assert collector.run.info.state is RunState.APPLIED
     assert [
         path for path in files(lake) if "/gone" in str(path) or path.name == "left-behind.parquet"
     ] == []

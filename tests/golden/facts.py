@@ -10,9 +10,9 @@ from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import (
     NO_COMMIT,
     RECORD_SIZE,
-    Commit,
     Kind,
     Node,
+    StoredCommit,
     encode_commit,
     encode_node,
     encode_value,
@@ -33,7 +33,7 @@ def stored(kind: Kind, data: bytes) -> dict[str, str]:
     return {"bytes": data.hex(), "id": object_id(kind, data).hex()}
 
 
-COMMIT = Commit(
+COMMIT = StoredCommit(
     parents=(NO_COMMIT, b"\x01" * 32),
     height=7,
     generation=300,

@@ -12,7 +12,7 @@ from pyiceberg.exceptions import (
     NoSuchNamespaceError,
 )
 
-from nessie_cli.iceberg.reference import State
+from nessie_cli.iceberg.reference import PyIcebergState
 from nessie_cli.model import CommitMeta, ContentKey, Entry, Namespace, Put
 from nessie_cli.repository.base import Repository
 from tests.iceberg.lake import ROWS, Lake
@@ -100,7 +100,7 @@ def test_a_listing_skips_nested_entries(embedded: Lake) -> None:
 
     counting = Counting(embedded.repository)
     branch = embedded.repository.reference(embedded.branch)
-    state = State(counting, branch)  # type: ignore[arg-type]
+    state = PyIcebergState(counting, branch)  # type: ignore[arg-type]
     assert [entry.key.plain for entry in state.inside(None)] == ["big", "small"]
     assert counting.entries_read < 200
 

@@ -24,8 +24,8 @@ from nessie_cli.iceberg.locations import normalised
 from nessie_cli.iceberg.reachable import (
     BrokenFile,
     Fault,
+    FileKind,
     Found,
-    Kind,
     ReferencedFile,
     Snapshots,
     Walker,
@@ -42,7 +42,7 @@ def walk(
     return list(Walker(Files(), wanted).follow(location, snapshot))
 
 
-def paths(found: list[Found], *kinds: Kind) -> set[str]:
+def paths(found: list[Found], *kinds: FileKind) -> set[str]:
     assert [one for one in found if isinstance(one, BrokenFile)] == []
     return {
         one.path
@@ -143,9 +143,11 @@ def test_statistics_count_as_long_as_their_snapshot(own):
     described = {"snapshot-id": first, "statistics-path": path} | sizes
     with own.update_statistics() as update:
         update.set_statistics(StatisticsFile(**described))
-    assert paths(walk(own.metadata_location), Kind.STATISTICS) == {path}
-    assert paths(walk(own.metadata_location, None, Snapshots.REFERENCED), Kind.STATISTICS) == set()
-    assert paths(walk(own.metadata_location, first, Snapshots.REFERENCED), Kind.STATISTICS) == {
+    assert paths(walk(own.metadata_location), FileKind.STATISTICS) == {path}
+    assert (
+        paths(walk(own.metadata_location, None, Snapshots.REFERENCED), FileKind.STATISTICS) == set()
+    )
+    assert paths(walk(own.metadata_location, first, Snapshots.REFERENCED), FileKind.STATISTICS) == {
         path
     }
 
@@ -158,10 +160,10 @@ def test_files_shared_by_two_states_are_read_and_yielded_once(own):
     own.append(ROWS)
     after = [one for one in walker.follow(own.metadata_location) if isinstance(one, ReferencedFile)]
     assert sorted(one.kind for one in after) == [
-        Kind.DATA,
-        Kind.MANIFEST,
-        Kind.MANIFEST_LIST,
-        Kind.METADATA,
+        FileKind.DATA,
+        FileKind.MANIFEST,
+        FileKind.MANIFEST_LIST,
+        FileKind.METADATA,
     ]
     assert before.isdisjoint(one.path for one in after)
 
@@ -254,12 +256,12 @@ def test_delete_files_of_every_kind_and_entries_that_were_removed(table, tmp_pat
         if isinstance(one, ReferencedFile) and one.path.startswith("s3:")
     }
     assert in_lake == {
-        "s3://lake/t/data.parquet": Kind.DATA,
-        "s3://lake/t/positions.parquet": Kind.POSITION_DELETES,
-        "s3://lake/t/equal.parquet": Kind.EQUALITY_DELETES,
-        "s3://lake/t/vectors.puffin": Kind.DELETION_VECTORS,
+        "s3://lake/t/data.parquet": FileKind.DATA,
+        "s3://lake/t/positions.parquet": FileKind.POSITION_DELETES,
+        "s3://lake/t/equal.parquet": FileKind.EQUALITY_DELETES,
+        "s3://lake/t/vectors.puffin": FileKind.DELETION_VECTORS,
     }
-    assert str(tmp_path / "m.avro") in paths(found, Kind.MANIFEST), (
+    assert str(tmp_path / "m.avro") in paths(found, FileKind.MANIFEST), (
         "a table of version 1 may name its manifests without a list"
     )
 
@@ -284,7 +286,7 @@ def test_a_view_has_only_its_metadata_file(tmp_path):
     path = tmp_path / "v.metadata.json"
     path.write_text(json.dumps(view))
     assert [(one.path, one.kind) for one in walk(str(path)) if isinstance(one, ReferencedFile)] == [
-        (str(path), Kind.METADATA)
+        (str(path), FileKind.METADATA)
     ]
     assert read_table(Files(), str(path)).bases == ("s3://lake/v",)
 

@@ -14,7 +14,7 @@ from nessie_cli.gc import phases
 from nessie_cli.gc.apply import approve
 from nessie_cli.gc.mark import mark
 from nessie_cli.gc.plan import plan
-from nessie_cli.gc.run import Run, Runs, Settings
+from nessie_cli.gc.run import Run, Runs, RunSettings
 from nessie_cli.model import IcebergTable
 
 BEGIN = datetime(2025, 1, 1, tzinfo=UTC)
@@ -87,8 +87,8 @@ def approved(folder: Path) -> None:
         approve(run, "Ann", BEGIN)
 
 
-def _settings(folder: Path, repository: Repository) -> Settings:
-    return Settings(
+def _settings(folder: Path, repository: Repository) -> RunSettings:
+    return RunSettings(
         store=repository.url,
         reference_time=BEGIN,
         default_cutoff="1",

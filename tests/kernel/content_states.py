@@ -13,7 +13,7 @@ from typing import NamedTuple
 from nessie_cli.kernel import merge_options
 from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.content_merge import ContentMerge, OtherContents, merge_contents
-from nessie_cli.kernel.content_verdicts import Choice, ContentStates, Position
+from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates, Position
 from nessie_cli.kernel.forms import content_id_of, record_of
 from nessie_cli.model import IcebergTable, MergeBehavior, Namespace
 
@@ -83,7 +83,7 @@ def merge(
     base: State,
     ours: State,
     theirs: State,
-    choices: tuple[Choice, ...] = (),
+    choices: tuple[ContentChoice, ...] = (),
     default: MergeBehavior = MergeBehavior.NORMAL,
 ) -> ContentMerge:
     before, here, there = map(positions, (base, ours, theirs))
@@ -101,7 +101,7 @@ def conflicts_of(result: ContentMerge) -> list[KeyConflict]:
 
 
 def conflicts_with_options(
-    sides: tuple[State, State, State], choices: tuple[Choice, ...]
+    sides: tuple[State, State, State], choices: tuple[ContentChoice, ...]
 ) -> list[KeyConflict]:
     """Returns the conflicts of a merge with their options."""
     there = positions(sides[2])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.committing import Batch, apply_batch
+from nessie_cli.kernel.committing import OperationBatch, apply_batch
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
 from nessie_cli.kernel.keys import encode_key
@@ -94,7 +94,7 @@ def new_id(key: bytes) -> bytes:
 def committed(objects: Objects, expected: Id, head: Id, batch: list[Operation]) -> Id | None:
     """Returns the new state, or None if the batch is refused."""
     try:
-        applied = apply_batch(objects, Batch(objects, batch), expected, head, new_id)
+        applied = apply_batch(objects, OperationBatch(objects, batch), expected, head, new_id)
     except InvalidInput:
         return None
     return None if applied.conflicts else applied.root
@@ -160,7 +160,7 @@ def test_an_id_that_leaves_no_key_is_refused_whatever_the_batch_expects(
 ) -> None:
     objects = Heap().objects()
     root = root_of(objects, {A: (0, 0), B: (1, 0)})
-    batch = Batch(objects, [Put(A, content(number, 1), seen)])
+    batch = OperationBatch(objects, [Put(A, content(number, 1), seen)])
     with pytest.raises(InvalidInput) as refused:
         apply_batch(objects, batch, root, root, new_id)
     assert refused.value.message == (
@@ -173,7 +173,7 @@ def test_an_id_that_arrived_elsewhere_at_head_conflicts() -> None:
     objects = Heap().objects()
     expected = root_of(objects, {A: (0, 0)})
     head = root_of(objects, {A: (1, 0), B: (0, 0)})
-    batch = Batch(objects, [Put(A, content(0, 1), content(1, 0))])
+    batch = OperationBatch(objects, [Put(A, content(0, 1), content(1, 0))])
     [conflict] = apply_batch(objects, batch, expected, head, new_id).conflicts
     assert (conflict.type, conflict.key) == ("CONTENT_ID_DIFFERS", encode_key(A))
     assert content_id_of(conflict.expected or b"") == IDS[0]

@@ -11,7 +11,7 @@ import pytest
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.conflicts import KeyOption
 from nessie_cli.kernel.content_merge import ContentMerge
-from nessie_cli.kernel.content_verdicts import Choice, Position, Verdict
+from nessie_cli.kernel.content_verdicts import ContentChoice, Position, Verdict
 from nessie_cli.kernel.forms import content_id_of
 from nessie_cli.model import MergeBehavior, Namespace
 from tests.kernel.content_states import (
@@ -135,14 +135,14 @@ def test_a_decision_settles_the_conflict_that_it_names(
         before = merge(*sides)
         for conflict in conflicts_of(before):
             name = conflict.content_id if conflict.is_ambiguous else None
-            after = merge(*sides, choices=(Choice(conflict.key, behavior, name),))
+            after = merge(*sides, choices=(ContentChoice(conflict.key, behavior, name),))
             assert not after.unused, seed
             left = {(c.content_id, c.key) for c in conflicts_of(after)}
             assert left < {(c.content_id, c.key) for c in conflicts_of(before)}, seed
             assert (conflict.content_id, conflict.key) not in left, seed
-            first = Choice(conflict.key, behavior, name)
+            first = ContentChoice(conflict.key, behavior, name)
             for other in conflicts_of(after):
-                second = Choice(
+                second = ContentChoice(
                     other.key, behavior, other.content_id if other.is_ambiguous else None
                 )
                 assert not merge(*sides, choices=(first, second)).unused, seed
@@ -156,7 +156,8 @@ def test_all_decisions_together_settle_everything(seeds: range, behavior: MergeB
         sides = (history.base, history.ours, history.theirs)
         conflicts = conflicts_of(merge(*sides))
         choices = tuple(
-            Choice(c.key, behavior, c.content_id if c.is_ambiguous else None) for c in conflicts
+            ContentChoice(c.key, behavior, c.content_id if c.is_ambiguous else None)
+            for c in conflicts
         )
         after = merge(*sides, choices=choices)
         assert not conflicts_of(after), seed
@@ -172,7 +173,7 @@ def test_options_say_what_decisions_one_after_the_other_do(seeds: range) -> None
     for seed in seeds:
         history, rng = History(seed), random.Random(seed)
         sides = (history.base, history.ours, history.theirs)
-        choices: tuple[Choice, ...] = ()
+        choices: tuple[ContentChoice, ...] = ()
         conflicts = conflicts_with_options(sides, choices)
         while conflicts:
             conflict = rng.choice(conflicts)
@@ -180,7 +181,7 @@ def test_options_say_what_decisions_one_after_the_other_do(seeds: range) -> None
             before = keys_after(history.ours, merge(*sides, choices=choices))
             results = {}
             for behavior in (OURS, THEIRS):
-                given = (*choices, Choice(conflict.key, behavior, name))
+                given = (*choices, ContentChoice(conflict.key, behavior, name))
                 try:
                     results[behavior] = merge(*sides, choices=given)
                 except InvalidInput:
@@ -192,7 +193,7 @@ def test_options_say_what_decisions_one_after_the_other_do(seeds: range) -> None
             if not conflict.options:
                 break
             chosen = rng.choice(conflict.options)
-            choices = (*choices, Choice(conflict.key, chosen.behavior, name))
+            choices = (*choices, ContentChoice(conflict.key, chosen.behavior, name))
             conflicts = conflicts_with_options(sides, choices)
 
 

@@ -11,7 +11,7 @@ import pytest
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.ancestry import AncestryIndex
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import Outcome, Sides, ThreeWay
+from nessie_cli.kernel.decisions import MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build, edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, record_of
@@ -121,7 +121,7 @@ def test_merge(grown: Tree, some: list[bytes], count: int) -> None:
 
 def merge_contents(objects: Objects, base: Id, target: Id, source: Id) -> Outcome:
     changes = [ThreeWay(*states) for states in tree.three_way(objects, base, target, source)]
-    sides = Sides(base, target, changes, NO_COMMIT, NO_COMMIT)
+    sides = MergeSides(base, target, changes, NO_COMMIT, NO_COMMIT)
     rules = ContentRules(objects, (), MergeBehavior.NORMAL)
     outcome = rules.apply(objects, sides, validate_namespaces=False)
     edit(objects, target, outcome.edits)

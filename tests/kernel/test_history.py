@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.drafting import Stamp, draft_commit
-from nessie_cli.kernel.forms import NO_COMMIT, Commit, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 from tests.kernel.heap import Heap
@@ -52,7 +52,7 @@ class Graph:
     def objects(self) -> Objects:
         return self.heap.objects()
 
-    def commit(self, id_: Id) -> Commit:
+    def commit(self, id_: Id) -> StoredCommit:
         return self.objects().commit(id_)
 
     def _line(self, id_: Id) -> list[Id]:

@@ -14,8 +14,8 @@ from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import (
     Access,
-    Grant,
     OAuth2,
+    OAuth2Grant,
     OAuth2Tokens,
     read_tokens,
     write_tokens,
@@ -210,7 +210,13 @@ def test_a_user_signs_in_on_another_device(issuer: Issuer, cache: TokenFile) -> 
     issuer.pending, issuer.public = 2, True
     shown: list[str] = []
     with source(
-        client(issuer, cache, client_secret=None, grant=Grant.DEVICE_CODE, print_line=shown.append)
+        client(
+            issuer,
+            cache,
+            client_secret=None,
+            grant=OAuth2Grant.DEVICE_CODE,
+            print_line=shown.append,
+        )
     ) as tokens:
         assert tokens.header() == "Bearer token-1"
     assert shown == [f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH"]
@@ -227,7 +233,7 @@ def test_a_user_signs_in_on_another_device(issuer: Issuer, cache: TokenFile) -> 
 def test_a_failed_sign_in_is_reported(issuer: Issuer, code: str, line: str) -> None:
     issuer.denied = code
     with (
-        source(client(issuer, grant=Grant.DEVICE_CODE, print_line=lambda _: None)) as tokens,
+        source(client(issuer, grant=OAuth2Grant.DEVICE_CODE, print_line=lambda _: None)) as tokens,
         pytest.raises(NotAllowed, match=line),
     ):
         tokens.header()
@@ -235,7 +241,7 @@ def test_a_failed_sign_in_is_reported(issuer: Issuer, code: str, line: str) -> N
 
 def test_without_a_terminal_no_sign_in_is_started(issuer: Issuer) -> None:
     with (
-        source(client(issuer, grant=Grant.DEVICE_CODE)) as tokens,
+        source(client(issuer, grant=OAuth2Grant.DEVICE_CODE)) as tokens,
         pytest.raises(NotAllowed, match="must sign in on a terminal"),
     ):
         tokens.header()
@@ -304,7 +310,9 @@ def test_a_secret_is_not_sent_to_an_endpoint_without_tls(
         ):
             tokens.header()
         with (
-            source(client(issuer, grant=Grant.DEVICE_CODE, print_line=lambda _: None)) as tokens,
+            source(
+                client(issuer, grant=OAuth2Grant.DEVICE_CODE, print_line=lambda _: None)
+            ) as tokens,
             pytest.raises(NotAllowed, match="is not used"),
         ):
             tokens.header()

@@ -1,7 +1,7 @@
 import pytest
 
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference, ReferenceType
-from nessie_cli.render.changes import Change, ChangeKind
+from nessie_cli.render.changes import ChangeKind, ContentChange
 from nessie_cli.render.history import LogForm, LoggedCommit, Names, print_log, show_lines
 from nessie_cli.render.text import cells
 
@@ -157,7 +157,9 @@ def test_changes_are_counted_by_kind(screen, pipe, entry, table) -> None:
         ChangeKind.RENAMED,
         ChangeKind.DELETED,
     ]
-    changes = [Change(kind, ContentKey((f"k{n}",)), None, None) for n, kind in enumerate(kinds)]
+    changes = [
+        ContentChange(kind, ContentKey((f"k{n}",)), None, None) for n, kind in enumerate(kinds)
+    ]
     commits = [LoggedCommit(entry(1, "many"), changes), LoggedCommit(entry(2, "none"), [])]
     shown = screen()
     print_log(commits, LogForm(oneline=True, stat=True), shown.terminal)
@@ -188,9 +190,11 @@ def test_a_commit_is_shown_with_all_of_its_metadata(screen, entry, table) -> Non
     commit = msgspec.structs.replace(found, meta=msgspec.structs.replace(found.meta, **said))
     key = ContentKey(("db", "orders"))
     changes = [
-        Change(ChangeKind.UPDATED, key, table("00012-a.json", 1), table("00013-b.json", 2)),
-        Change(ChangeKind.RENAMED, key, table("x", 1), table("x", 1), ContentKey(("db", "old"))),
-        Change(ChangeKind.DELETED, key, table("x", 1), None),
+        ContentChange(ChangeKind.UPDATED, key, table("00012-a.json", 1), table("00013-b.json", 2)),
+        ContentChange(
+            ChangeKind.RENAMED, key, table("x", 1), table("x", 1), ContentKey(("db", "old"))
+        ),
+        ContentChange(ChangeKind.DELETED, key, table("x", 1), None),
     ]
     shown = screen(120)
     shown.terminal.print_lines(show_lines(LoggedCommit(commit, changes), shown.terminal))

@@ -29,7 +29,7 @@ from nessie_cli.repository.changes import (
 )
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.group_commit import Planned
-from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.requests import ChangeSubmission
 from tests.repository.naive import Naive, Op, State, Verdict, apply
 from tests.repository.test_machine import Machine, pick, thing
 from tests.repository.vocabulary import EMPTY, types_and_keys
@@ -73,7 +73,7 @@ class ModelledPlan:
         times: int = 0,
     ) -> None:
         self._wish = wish
-        self._submission = Submission(request_id)
+        self._submission = ChangeSubmission(request_id)
         self._interfere = interfere
         self._times = times
         self.request_id = request_id

@@ -9,20 +9,20 @@ from typing import Any
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Change
 from nessie_cli.repository.group_commit import Planned
-from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.requests import ChangeSubmission
 from tests.repository.vocabulary import Catalog
 
 
 def plan(call: Callable[[Catalog], Any]) -> Callable[[Repository], Planned[Any]]:
     """Returns the plan of a call that reads and drafts at most one verb."""
-    submission: list[Submission] = []
+    submission: list[ChangeSubmission] = []
 
     def run(at: Repository) -> Planned[Any]:
         drafts = []
 
         def submit(change: Change, *, request_id: str | None = None, check: object = None) -> Any:
             if not submission:
-                submission.append(Submission(request_id))
+                submission.append(ChangeSubmission(request_id))
             draft = at.draft(change, submission[0])
             drafts.append(draft)
             return draft.answer()

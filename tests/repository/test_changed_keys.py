@@ -8,7 +8,7 @@ from random import Random
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import LogEntry, MergeBehavior, Operation
-from nessie_cli.render.changes import Change, changes_of, outlined
+from nessie_cli.render.changes import ContentChange, changes_of, outlined
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
@@ -23,7 +23,7 @@ def check(repository: LocalRepository, entry: LogEntry, seed: int) -> set[str]:
     changes = changes_of(repository.diff(entry.parent, entry.hash))
     found = repository.changed_keys(entry)
     assert outlined(found) == [
-        Change(kind, key, None, None, old_key) for kind, key, _, _, old_key, _ in changes
+        ContentChange(kind, key, None, None, old_key) for kind, key, _, _, old_key, _ in changes
     ], f"seed {seed}"
     assert Repository.changed_keys(repository, entry) == found, (
         f"seed {seed}: what a repository without a faster way answers"

@@ -14,10 +14,10 @@ from msgspec import structs
 from nessie_cli.errors import DamagedObject, NessieError
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.forms import (
-    Commit,
     Id,
     Kind,
     Node,
+    StoredCommit,
     decode_commit,
     decode_node,
     encode_commit,
@@ -318,7 +318,7 @@ def point(path: Path, target: Id) -> None:
     store.close()
 
 
-def newest(path: Path) -> tuple[Id, Commit]:
+def newest(path: Path) -> tuple[Id, StoredCommit]:
     store = open_store(str(path))
     reference = store.reference("main")
     assert reference is not None
@@ -327,7 +327,7 @@ def newest(path: Path) -> tuple[Id, Commit]:
     return reference.target, commit
 
 
-WRONG_COMMITS: dict[str, Callable[[Id, Commit], Commit]] = {
+WRONG_COMMITS: dict[str, Callable[[Id, StoredCommit], StoredCommit]] = {
     "jump to an ancestor that is not the right one": lambda _, c: structs.replace(
         c, jump=c.parents[0] if c.jump != c.parents[0] else c.root
     ),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from nessie_cli.audit.findings import Counts
+from nessie_cli.audit.findings import AuditCounts
 from nessie_cli.audit.local import findings
 from nessie_cli.audit.sizes import size_of_table, sizes
 from nessie_cli.audit.statistics import history
@@ -44,7 +44,7 @@ def test_findings_are_equal_to_those_of_this_process(
 ) -> None:
     from nessie_cli.spark import audited
 
-    here, there = Counts(), Counts()
+    here, there = AuditCounts(), AuditCounts()
     keys = KeyRange(prefix=prefix) if prefix else KeyRange()
     expected = list(
         findings(broken.lake.repository.entries(broken.lake.branch, keys, content=True), here)
@@ -101,11 +101,11 @@ def test_statistics_of_a_random_history_are_equal_to_those_of_this_process(
 def test_an_empty_history_has_empty_statistics(spark: SparkSession, store: str) -> None:
     from nessie_cli.spark import audited, history_of, sizes_of
 
-    counts = Counts()
+    counts = AuditCounts()
     assert history_of(spark, store, NO_ANCESTOR, None, 5) == history((), (), 5)
     assert sizes_of(spark, store, NO_ANCESTOR, 5) == sizes((), 5)
     assert list(audited(spark, store, NO_ANCESTOR, None, counts)) == []
-    assert counts == Counts()
+    assert counts == AuditCounts()
 
 
 def test_a_store_removed_meanwhile_is_one_error(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from nessie_cli.gc.removal import Outcome
+from nessie_cli.gc.removal import RemovalOutcome
 from nessie_cli.gc.run import Run
 from nessie_cli.model import CommitMeta, ContentKey, DeltaLakeTable, Put
 from nessie_cli.spark.mark import gc_mark
@@ -99,8 +99,8 @@ def test_both_engines_have_the_same_results(spark, lake, tmp_path):
 
     before = lake.files()
     assert lake.applied(on_spark, gc_mark).outcomes == {
-        Outcome.DELETED: local.info.counts["candidates"],
-        Outcome.GONE: 0,
+        RemovalOutcome.DELETED: local.info.counts["candidates"],
+        RemovalOutcome.GONE: 0,
     }
     assert before - lake.files() == set(candidates(local))
     assert candidates(lake.planned(settings)) == [], f"seed {seed}: nothing is left"

@@ -17,9 +17,9 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
-from nessie_cli.gc.removal import Outcome
+from nessie_cli.gc.removal import RemovalOutcome
 from nessie_cli.iceberg.locations import normalised
-from nessie_cli.iceberg.reachable import Kind
+from nessie_cli.iceberg.reachable import FileKind
 from nessie_cli.model import IcebergView, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 from tests.engines.served import Served
@@ -138,10 +138,10 @@ def test_after_a_collection_exactly_the_live_tables_of_two_engines_are_readable(
         run = lake.planned(lake.settings(str(CUTOFF)))
         applied = lake.applied(run)
         assert list(run.dataset("findings").records()) == [], f"seed {seed}"
-        assert {Kind.POSITION_DELETES, Kind.DELETION_VECTORS, Kind.STATISTICS} < {
+        assert {FileKind.POSITION_DELETES, FileKind.DELETION_VECTORS, FileKind.STATISTICS} < {
             row["kind"] for row in run.dataset("live").records()
         }
-        assert applied.outcomes[Outcome.DELETED] == run.info.counts["candidates"] > 0, (
+        assert applied.outcomes[RemovalOutcome.DELETED] == run.info.counts["candidates"] > 0, (
             f"seed {seed}"
         )
         left = {path for path in lake.files() if not Path(path).name.startswith(".")}

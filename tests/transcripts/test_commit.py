@@ -10,7 +10,7 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Put
-from nessie_cli.workspace.batch import Batch, BatchFile
+from nessie_cli.workspace.batch import BatchFile, StagedBatch
 from nessie_cli.workspace.folder import Workspace
 
 
@@ -404,7 +404,7 @@ def unanswered(catalog):
     batch = file.read()
     assert batch is not None
     with file.changing():
-        file.write(Batch(batch.begun_at, batch.staged, "request-1"))
+        file.write(StagedBatch(batch.begun_at, batch.staged, "request-1"))
     with connect(str(catalog.folder / ".nessie" / "store.sqlite")) as repository:
         repository.commit(
             "main", batch.operations, CommitMeta("committed, then killed"), request_id="request-1"
@@ -439,7 +439,7 @@ def test_a_submission_that_never_arrived_is_repeated(catalog):
     file = BatchFile(Workspace(catalog.folder))
     batch = file.read()
     assert batch is not None
-    file.write(Batch(batch.begun_at, batch.staged, "request-2"))
+    file.write(StagedBatch(batch.begun_at, batch.staged, "request-2"))
 
     outcome = catalog.ok("commit", "-m", "second try", "--json")
 

@@ -24,9 +24,9 @@ from nessie_cli.model import (
     UnknownContent,
 )
 from nessie_cli.workspace.batch import (
-    Batch,
     BatchFile,
     Staged,
+    StagedBatch,
     decode_batch,
     decode_document,
     encode_batch,
@@ -63,14 +63,14 @@ def file(workspace):
 
 
 def test_a_written_batch_can_be_read(file):
-    batch = Batch("abc", staged_everything(), "request", "main")
+    batch = StagedBatch("abc", staged_everything(), "request", "main")
 
     file.write(batch)
 
     assert file.read() == batch
 
 
-WRITTEN = Batch("abc", (Staged(Put(ContentKey(("a",)), NEW, OLD), OLD),))
+WRITTEN = StagedBatch("abc", (Staged(Put(ContentKey(("a",)), NEW, OLD), OLD),))
 
 
 @pytest.mark.parametrize("content", ["content", "expectedContent"])
@@ -115,7 +115,7 @@ def test_an_invalid_operation_is_refused_with_its_place(item):
 def test_the_operations_of_the_file_are_rest_json(file):
     from nessie_cli.wire.decode import decode_operation
 
-    operations = encode_batch(Batch("abc", staged_everything()))["operations"]
+    operations = encode_batch(StagedBatch("abc", staged_everything()))["operations"]
     for operation in operations:
         # Of the operations of REST, only a PUT has it.
         if operation["type"] != "PUT":
@@ -127,8 +127,8 @@ def test_the_operations_of_the_file_are_rest_json(file):
 
 
 def test_an_empty_batch_has_no_file(file, workspace):
-    file.write(Batch("abc", staged_everything()))
-    file.write(Batch("abc", ()))
+    file.write(StagedBatch("abc", staged_everything()))
+    file.write(StagedBatch("abc", ()))
 
     assert not workspace.batch_path.exists()
     assert file.read() is None
@@ -232,12 +232,12 @@ def small_files():
 
 
 def test_a_failed_write_leaves_the_old_batch_and_no_other_files(file, workspace, small_files):
-    small = Batch("abc", staged_everything()[:1])
+    small = StagedBatch("abc", staged_everything()[:1])
     file.write(small)
     many = tuple(Staged(Delete(ContentKey((f"key{n}",)))) for n in range(200))
 
     with pytest.raises(StoreUnavailable, match=r"batch\.json cannot be written: "):
-        file.write(Batch("abc", many))
+        file.write(StagedBatch("abc", many))
 
     assert file.read() == small
     assert sorted(path.name for path in workspace.folder.iterdir()) == [".gitignore", "batch.json"]

@@ -38,14 +38,14 @@ def aliases(folder: Path) -> Mapping[str, str]:
     ignored, because an alias can name a store on the command line.
     """
     from nessie_cli.workspace.folder import find_workspace
-    from nessie_cli.workspace.settings import Settings
+    from nessie_cli.workspace.settings import SettingsFile
     from nessie_cli.workspace.trust import TRUSTED
     from nessie_cli.workspace.user import user_settings
 
     sources = [user_settings()]
     workspace = find_workspace(folder)
     if workspace is not None and workspace.trust == TRUSTED:
-        sources.append(Settings(workspace.config_path))
+        sources.append(SettingsFile(workspace.config_path))
     texts = (item for source in sources for item in source.texts().items())
     return {name[1]: text for name, text in texts if len(name) > 1 and name[0] == "alias"}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from nessie_cli.render.busy import Busy, Work
+    from nessie_cli.render.busy import Activity, Busy
     from nessie_cli.repository.base import Repository
 
 WORDS: Mapping[str, str] = {
@@ -65,7 +65,7 @@ class _WatchedRepository:
         return verb
 
 
-def _each(answer: Iterator[Any], work: Work) -> Iterator[Any]:
+def _each(answer: Iterator[Any], work: Activity) -> Iterator[Any]:
     end = object()
     while True:
         with work:

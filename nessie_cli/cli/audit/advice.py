@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
-from nessie_cli.audit.findings import Finding, FindingKind
+from nessie_cli.audit.findings import AuditFinding, FindingKind
 
 _FROM_FILE = "`nessie content put {key} --from-metadata {where}` reads all ids from the file"
 _BACK = (
@@ -37,7 +37,7 @@ ADVICE: Mapping[FindingKind, str] = {
 """The advice for each kind; `{key}` and `{where}` stand for those of the finding."""
 
 
-def advice(finding: Finding) -> str:
+def advice(finding: AuditFinding) -> str:
     """Returns how to repair a finding, with command lines that can be run."""
     key, where = shlex.quote(str(finding.key)), shlex.quote(finding.where)
     return ADVICE[finding.kind].format(key=key, where=where)

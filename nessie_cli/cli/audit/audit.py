@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from nessie_cli.audit import findings
-from nessie_cli.audit.findings import Counts, FindingKind
+from nessie_cli.audit.findings import AuditCounts, FindingKind
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
@@ -75,7 +75,7 @@ class Finding(Struct, rename="camel"):
     advice: str
 
     @classmethod
-    def of(cls, found: findings.Finding) -> "Finding":
+    def of(cls, found: findings.AuditFinding) -> "Finding":
         """Returns a finding with its advice."""
         where = (found.where, found.message, advice(found))
         return cls(found.kind, Key.of(found.key), found.content_id, *where)
@@ -100,8 +100,8 @@ class AuditedResult(Result, frozen=True):
     """The problems, and the counts, which are complete when all problems have been read."""
 
     document: Audited
-    findings: Iterable[findings.Finding]
-    counts: Counts
+    findings: Iterable[findings.AuditFinding]
+    counts: AuditCounts
 
     @property
     def exit_code(self) -> int:
@@ -114,13 +114,13 @@ def run(options: Options, app: Invocation) -> AuditedResult:
     refuse_empty("nessie audit [REV] [--prefix PREFIX]", options.revision, options.prefix)
     prefix = ContentKey.parse(options.prefix) if options.prefix else None
     effective = app.repository().resolve(app.revision(options.revision))
-    counts = Counts()
+    counts = AuditCounts()
     audit = _audit_with_spark if chosen(options.engine) is Engine.SPARK else _audit_here
     found = audit(app, effective.hash, prefix, counts)
     first = list(islice(found, 1))
     if prefix and not first and not counts.contents:
         raise ContentNotFound(f"no key is {prefix} or below it", prefix)
-    every: Iterable[findings.Finding] = chain(first, found)
+    every: Iterable[findings.AuditFinding] = chain(first, found)
     if app.options.json:
         # The counts precede the findings in the document, so the audit must be complete.
         every = list(every)
@@ -153,7 +153,7 @@ def show(result: AuditedResult, output: Output) -> None:
     output.note(_summary(result.counts))
 
 
-def _summary(counts: Counts) -> str:
+def _summary(counts: AuditCounts) -> str:
     having = "has" if counts.with_files == 1 else "have"
     checked = "was" if counts.files == 1 else "were"
     of = f"{counts.with_files:,} of {counted(counts.contents, 'content')} {having} files"
@@ -164,8 +164,8 @@ def _audit_here(
     app: Invocation,
     at: str,
     prefix: ContentKey | None,
-    counts: Counts,
-) -> Iterator[findings.Finding]:
+    counts: AuditCounts,
+) -> Iterator[findings.AuditFinding]:
     from nessie_cli.audit.local import findings as local_findings
     from nessie_cli.iceberg.files import Files
 
@@ -179,8 +179,8 @@ def _audit_with_spark(
     app: Invocation,
     at: str,
     prefix: ContentKey | None,
-    counts: Counts,
-) -> Iterator[findings.Finding]:
+    counts: AuditCounts,
+) -> Iterator[findings.AuditFinding]:
     with spark_session(app, brief=True) as spark:
         from nessie_cli.spark import audited
 

@@ -21,7 +21,7 @@ from nessie_cli.workspace.known import (
     parse_name,
 )
 from nessie_cli.workspace.locations import user_config
-from nessie_cli.workspace.settings import Settings
+from nessie_cli.workspace.settings import SettingsFile
 
 
 class Setting(Document, frozen=True):
@@ -95,11 +95,11 @@ def known_setting(name: str, scope: Scope | None) -> Known:
     return found
 
 
-def settings_file(app: Invocation, scope: Scope) -> Settings | None:
+def settings_file(app: Invocation, scope: Scope) -> SettingsFile | None:
     """Returns the file of the user's or workspace's settings; None if there is no workspace."""
     if scope is Scope.WORKSPACE and app.store.workspace is None:
         return None
-    return Settings(settings_path(app, scope))
+    return SettingsFile(settings_path(app, scope))
 
 
 def settings_path(app: Invocation, scope: Scope) -> Path:

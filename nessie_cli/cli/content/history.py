@@ -15,7 +15,7 @@ from nessie_cli.cli.content.key_history import Moment, history_of
 from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
-from nessie_cli.render.changes import Change
+from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.moments import print_moments
 
 EXAMPLES = (
@@ -58,7 +58,7 @@ class HistoryResult(Result, frozen=True):
     """The commits with their changes of the content."""
 
     document: History
-    changes: Iterator[tuple[LogEntry, Change]]
+    changes: Iterator[tuple[LogEntry, ContentChange]]
 
 
 def run(options: Options, app: Invocation) -> HistoryResult:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 from msgspec import UNSET, Meta, UnsetType, field, structs
 
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
-from nessie_cli.render.changes import Change, ChangeKind
+from nessie_cli.render.changes import ChangeKind, ContentChange
 from nessie_cli.render.diffs import changed_labels
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
@@ -29,7 +29,7 @@ class Moment(commits.LogEntry, kw_only=True):
     renamed_from: Key | UnsetType = UNSET
 
     @classmethod
-    def of_change(cls, entry: LogEntry, change: Change) -> Self:
+    def of_change(cls, entry: LogEntry, change: ContentChange) -> Self:
         """Returns the struct of a commit with its change of the content."""
         return cls(
             **structs.asdict(commits.LogEntry.of(entry)),
@@ -44,7 +44,7 @@ class Moment(commits.LogEntry, kw_only=True):
 
 def history_of(
     repository: Repository, at: str, key: ContentKey
-) -> Iterator[tuple[LogEntry, Change]]:
+) -> Iterator[tuple[LogEntry, ContentChange]]:
     """Yields the commits that changed a content, newest first, from `at` along first parents.
 
     The history continues under the earlier key of a renamed content. A key without a content at
@@ -65,7 +65,7 @@ def history_of(
                 break
 
 
-def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change | None:
+def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> ContentChange | None:
     """Returns the change of a key in a commit, or None if the commit did not change it."""
     # As a text, a hash would be looked up among the names of references first.
     before_it, after_it = Revision(None, entry.parent), Revision(None, entry.hash)
@@ -76,14 +76,14 @@ def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Change 
     if after is None:
         new_key = _partner(repository, entry, key, before, came=False)
         if new_key:
-            return Change(ChangeKind.RENAMED, new_key, before, before, key)
-        return Change(ChangeKind.DELETED, key, before, None)
+            return ContentChange(ChangeKind.RENAMED, new_key, before, before, key)
+        return ContentChange(ChangeKind.DELETED, key, before, None)
     if before is None or before.id != after.id:
         old_key = _partner(repository, entry, key, after, came=True)
         if old_key is not None:
             old = repository.content(entry.parent, old_key)
-            return Change(ChangeKind.RENAMED, key, old, after, old_key)
-    return Change(ChangeKind.UPDATED if before else ChangeKind.CREATED, key, before, after)
+            return ContentChange(ChangeKind.RENAMED, key, old, after, old_key)
+    return ContentChange(ChangeKind.UPDATED if before else ChangeKind.CREATED, key, before, after)
 
 
 def _partner(

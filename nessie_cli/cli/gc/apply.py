@@ -10,7 +10,7 @@ from nessie_cli.cli.gc.results import CollectorRun, CollectorStep, clock, finish
 from nessie_cli.cli.gc.runs import RunEngineOption, RunOptions
 from nessie_cli.cli.gc.worker import Worker
 from nessie_cli.gc.apply import apply
-from nessie_cli.gc.run import State
+from nessie_cli.gc.run import RunState
 from nessie_cli.render.text import counted, human_size
 from nessie_cli.wire.scalars import Count
 
@@ -50,7 +50,7 @@ def run(options: Options, app: Invocation) -> CollectorStep | CollectorRehearsal
     """Deletes the approved files, or counts them in a dry run."""
     run = options.run(app)
     with run.changing(), app.at_work("marking again") as work:
-        if run.info.state is State.APPLIED and not options.dry_run:
+        if run.info.state is RunState.APPLIED and not options.dry_run:
             app.output.note(f"run {run.id} has been applied already")
             return finished(run)
         worker = Worker(app, run, options.engine, work.report)

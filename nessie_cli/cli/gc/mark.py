@@ -13,7 +13,7 @@ from nessie_cli.cli.gc.worker import Worker, need_packages
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc import phases
 from nessie_cli.gc.policies import policies, repository_defaults
-from nessie_cli.gc.run import Run, Settings
+from nessie_cli.gc.run import Run, RunSettings
 from nessie_cli.iceberg.filesystems import properties_of
 from nessie_cli.revisions import parse_time
 
@@ -136,7 +136,7 @@ def _new(options: Options, app: Invocation) -> Run:
     repository = app.repository()
     defaults = repository_defaults(repository.config())
     cutoffs = defaults.cutoffs if options.cutoffs is None else tuple(map(_cutoff, options.cutoffs))
-    settings = Settings(
+    settings = RunSettings(
         store=repository.url,
         reference_time=parse_time(options.reference_time, app.now)
         if options.reference_time

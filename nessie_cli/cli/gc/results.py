@@ -10,17 +10,17 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.errors.report import PARTLY_DONE
 from nessie_cli.gc.phases import MARKED, is_incomplete
-from nessie_cli.gc.run import Approval, Pinned, Run, State
+from nessie_cli.gc.run import Approval, PinnedReference, Run, RunState
 from nessie_cli.render.text import counted, human_size
 from nessie_cli.wire.scalars import BranchOrTag, Count, Digest, Hash, Instant, instant
 
 _NEXT_STEPS = {
-    State.MARKING: "nessie gc mark --resume {run}",
-    State.MARKED: "nessie gc plan {run} --warehouse LOCATION",
-    State.PLANNED: "nessie gc show {run} --candidates, then nessie gc approve {run}",
-    State.APPROVED: "nessie gc apply {run}",
-    State.APPLYING: "nessie gc apply {run}",
-    State.PARTLY: "nessie gc apply {run}",
+    RunState.MARKING: "nessie gc mark --resume {run}",
+    RunState.MARKED: "nessie gc plan {run} --warehouse LOCATION",
+    RunState.PLANNED: "nessie gc show {run} --candidates, then nessie gc approve {run}",
+    RunState.APPROVED: "nessie gc apply {run}",
+    RunState.APPLYING: "nessie gc apply {run}",
+    RunState.PARTLY: "nessie gc apply {run}",
 }
 _OUTSIDE = "OUTSIDE"
 """The kind of a finding: a table outside of the locations where files may be deleted."""
@@ -45,7 +45,7 @@ class CollectedReference(Struct):
     hash: Hash
 
     @classmethod
-    def of(cls, pinned: Pinned) -> Self:
+    def of(cls, pinned: PinnedReference) -> Self:
         """Returns the struct of a reference."""
         return cls(pinned.type, pinned.name, pinned.hash)
 
@@ -76,7 +76,7 @@ class CollectorRun(Document, frozen=True, kw_only=True):
     """
 
     run: str
-    state: State
+    state: RunState
     folder: str
     created: Instant
     store: str
@@ -126,15 +126,15 @@ class CollectorRun(Document, frozen=True, kw_only=True):
     def next_step(self) -> str:
         """The next command, or an empty text. After a failure it is the command that failed."""
         state = self.state
-        if state is State.FAILED:
+        if state is RunState.FAILED:
             state = (
-                State.APPLYING
+                RunState.APPLYING
                 if self.approval
-                else State.MARKED
+                else RunState.MARKED
                 if MARKED in self.times
-                else State.MARKING
+                else RunState.MARKING
             )
-        if state is State.PLANNED and not self.counts.get("candidates"):
+        if state is RunState.PLANNED and not self.counts.get("candidates"):
             return ""
         return _NEXT_STEPS.get(state, "").format(run=self.run)
 
@@ -173,15 +173,15 @@ def finished(run: Run) -> CollectorStep:
     """Returns the result of a step, with the next step. Exits with 8 if it was incomplete."""
     found = CollectorRun.of(run)
     notes = []
-    if run.info.state is State.PARTLY:
+    if run.info.state is RunState.PARTLY:
         failed = counted(run.info.counts.get("failed", 0), "file")
         notes.append(f"{failed} could not be deleted; `nessie gc show {run.id} --kept` shows why")
-    elif run.info.state in (State.MARKED, State.PLANNED) and is_incomplete(run):
+    elif run.info.state in (RunState.MARKED, RunState.PLANNED) and is_incomplete(run):
         notes.append(
             f"some files could not be read or listed; `nessie gc show {run.id}` shows which"
         )
     partly = bool(notes)
-    if run.info.state is State.PLANNED and (outside := _outside(run)):
+    if run.info.state is RunState.PLANNED and (outside := _outside(run)):
         tables = "1 table lies" if outside == 1 else f"{outside:,} tables lie"
         notes.append(
             f"{tables} outside of the named locations; `nessie gc show {run.id}` shows which"

@@ -10,7 +10,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.progress import Report
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.apply import Revived
-from nessie_cli.gc.run import Marks, Run, Settings
+from nessie_cli.gc.run import MarkDatasets, Run, RunSettings
 from nessie_cli.gc.staged import staged_states
 from nessie_cli.iceberg.filesystems import properties_of
 from nessie_cli.repository.base import Repository
@@ -73,8 +73,8 @@ class Worker:
     def _mark(
         self,
         repository: Repository,
-        settings: Settings,
-        marks: Marks,
+        settings: RunSettings,
+        marks: MarkDatasets,
         properties: Mapping[str, str],
         progress: Report,
     ) -> "Marked":
@@ -89,7 +89,7 @@ class Worker:
         return found
 
     def verify(self) -> int | None:
-        """See `Marker`. Prints a remark if the store cannot be verified from here."""
+        """Verifies the store. Prints a remark if it cannot be verified from here."""
         verified = self._marker.verify()
         if verified is None:
             self._app.output.note(
@@ -98,12 +98,12 @@ class Worker:
             )
         return verified
 
-    def mark(self, marks: Marks) -> "Marked":
-        """See `Marker`."""
+    def mark(self, marks: MarkDatasets) -> "Marked":
+        """Marks the files that are live now."""
         return self._marker.mark(marks)
 
     def revived(self) -> Iterator[Revived]:
-        """See `Marker`."""
+        """Yields files that have become live since the mark or the last call."""
         return self._marker.revived()
 
     def plan(self) -> Mapping[str, int]:

@@ -11,7 +11,7 @@ from nessie_cli.iceberg.comparison import compare
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.metadata import Document, parse_document
 from nessie_cli.model import Content, DiffEntry
-from nessie_cli.render.changes import Change, Fact, Inside, changes_of
+from nessie_cli.render.changes import ContentChange, Fact, Inside, changes_of
 from nessie_cli.workspace.environment import of_s3
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ Read = Callable[[str], Document]
 """A function that reads a metadata file."""
 
 
-def deep_changes(entries: Iterable[DiffEntry], app: Invocation) -> Iterator[Change]:
+def deep_changes(entries: Iterable[DiffEntry], app: Invocation) -> Iterator[ContentChange]:
     """Yields the changes of a few diff entries with the comparisons of their metadata files."""
     return deepen(changes_of(entries), app)
 
 
 def deepen(
-    changes: Iterable[Change], app: Invocation, read: Read | None = None
-) -> Iterator[Change]:
+    changes: Iterable[ContentChange], app: Invocation, read: Read | None = None
+) -> Iterator[ContentChange]:
     """Yields each change with the comparison of its metadata files, while they are read.
 
     A file that cannot be read is reported as a problem of its change; the others are still read.

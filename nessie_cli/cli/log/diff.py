@@ -17,7 +17,7 @@ from nessie_cli.cli.log.renames import changes_between
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, KeyRange, Reference
 from nessie_cli.model import DiffEntry as Difference
-from nessie_cli.render.changes import Change, changes_of
+from nessie_cli.render.changes import ContentChange, changes_of
 from nessie_cli.render.diffs import print_diff, print_name_status, print_names, print_summary
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.repository.base import ALL_KEYS
@@ -81,7 +81,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
     @property
-    def print_changes(self) -> Callable[[Iterable[Change], Terminal], None]:
+    def print_changes(self) -> Callable[[Iterable[ContentChange], Terminal], None]:
         """The function that prints the changes in the selected form."""
         if self.name_only:
             return print_names
@@ -106,7 +106,7 @@ class DiffResult(Result, frozen=True, kw_only=True):
     """The differences, and how they are printed."""
 
     document: Diff
-    changes: Iterable[Change]
+    changes: Iterable[ContentChange]
     options: Options
     fails: bool
 
@@ -186,7 +186,7 @@ def _sides(words: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:
 
 def _between(
     before: str, after: str, prefixes: Sequence[ContentKey], app: Invocation
-) -> Iterator[Change]:
+) -> Iterator[ContentChange]:
     """Returns the changes between two commits at or below some keys."""
     repository = app.repository()
     start, end = Revision(None, before), Revision(None, after)
@@ -203,7 +203,7 @@ def _between(
 
 def _staged(
     words: Sequence[str], prefixes: Sequence[ContentKey], app: Invocation
-) -> tuple[Reference, Reference, Iterator[Change]]:
+) -> tuple[Reference, Reference, Iterator[ContentChange]]:
     """Returns the branch of the staged batch, twice, and the changes at or below some keys."""
     from nessie_cli.cli.log.staged import staged_differences
 

@@ -7,7 +7,7 @@ from typing import Self
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from nessie_cli.render.changes import Change, Fact
+from nessie_cli.render.changes import ContentChange, Fact
 from nessie_cli.wire.contents import AnyContent, Key, optional_content
 
 
@@ -41,7 +41,7 @@ class DiffEntry(Struct, rename="camel"):
     metadata_problems: list[str] | UnsetType = UNSET
 
 
-def diff_entries(changes: Iterable[Change]) -> Iterator[DiffEntry]:
+def diff_entries(changes: Iterable[ContentChange]) -> Iterator[DiffEntry]:
     """Yields the entries of changes: two for a rename, with the comparison at the new key."""
     for change in changes:
         key, before, old_key = Key.of(change.key), optional_content(change.before), change.old_key

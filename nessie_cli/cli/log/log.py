@@ -16,7 +16,7 @@ from nessie_cli.cli.log.options import DeepOption
 from nessie_cli.cli.log.selection import SelectionOptions, select
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
-from nessie_cli.render.changes import Change, tally
+from nessie_cli.render.changes import ContentChange, tally
 from nessie_cli.render.history import NO_NAMES, LogForm, LoggedCommit, Names, print_log
 from nessie_cli.render.templates import Template
 from nessie_cli.wire import commits
@@ -212,7 +212,7 @@ def _with_changes(
         read = metadata_reader()
     needs_contents = options.compares or (options.name_status and app.output.is_json)
     for entry, selected in entries:
-        changes: list[Change] | None = None
+        changes: list[ContentChange] | None = None
         if selected and needs_contents:
             changes = changes_in(repository, entry)
         elif selected and (options.stat or options.name_status):

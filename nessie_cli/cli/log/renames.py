@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 
 from nessie_cli.model import Content, ContentKey, DiffEntry
-from nessie_cli.render.changes import Change, ChangeKind, changes_of
+from nessie_cli.render.changes import ChangeKind, ContentChange, changes_of
 
 FEW = 10_000
 """Up to this number of differences are kept in memory, and read only once."""
@@ -18,7 +18,7 @@ Read = Callable[[], Iterator[DiffEntry]]
 
 def changes_between(
     read: Read, content_before: Callable[[ContentKey], Content | None]
-) -> Iterator[Change]:
+) -> Iterator[ContentChange]:
     """Yields the same changes as `changes_of`, while the differences are read.
 
     Updates before the first creation or deletion are yielded immediately: they are not part of a
@@ -34,7 +34,7 @@ def changes_between(
             first.append(entry)
             break
         count += 1
-        yield Change(kind, entry.key, entry.before, entry.after)
+        yield ContentChange(kind, entry.key, entry.before, entry.after)
     first += islice(entries, FEW - 1)
     if len(first) < FEW:
         yield from changes_of(first)
@@ -44,9 +44,9 @@ def changes_between(
         kind, content_id = _side(entry)
         old_key = old_keys.get(content_id)
         if old_key is None or kind is ChangeKind.UPDATED:
-            yield Change(kind, entry.key, entry.before, entry.after)
+            yield ContentChange(kind, entry.key, entry.before, entry.after)
         elif kind is ChangeKind.CREATED:
-            yield Change(
+            yield ContentChange(
                 ChangeKind.RENAMED, entry.key, content_before(old_key), entry.after, old_key
             )
 

@@ -16,7 +16,7 @@ from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption, NameStatusOption
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import LogEntry
-from nessie_cli.render.changes import Change
+from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines
 from nessie_cli.wire import commits
 from nessie_cli.wire.scalars import empty_list
@@ -61,7 +61,7 @@ class ShownCommitResult(Result, frozen=True, kw_only=True):
 
     document: ShownCommit
     entry: LogEntry
-    changes: Sequence[Change]
+    changes: Sequence[ContentChange]
     by_letter: bool
     names: Names
 

@@ -7,8 +7,8 @@ from typing import Annotated, NamedTuple, Self
 import typer
 from msgspec import Struct
 
-from nessie_cli.audit.sizes import Size, Sizes
-from nessie_cli.audit.statistics import Author, Day, History, KeyChanges
+from nessie_cli.audit.sizes import MeasuredTable, Sizes
+from nessie_cli.audit.statistics import Author, Day, HistoryStatistics, KeyChanges
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
 from nessie_cli.cli.app.invocation import Invocation
@@ -144,7 +144,7 @@ class TableSize(Struct):
     bytes: Count | None
 
     @classmethod
-    def of(cls, size: Size) -> Self:
+    def of(cls, size: MeasuredTable) -> Self:
         """Returns the struct of a table's size."""
         return cls(Key.of(size.key), size.rows, size.files, size.bytes)
 
@@ -195,7 +195,7 @@ class StatisticsResult(Result, frozen=True):
     """The counted history, and the sizes of tables."""
 
     document: Statistics
-    history: History
+    history: HistoryStatistics
     sizes: Sizes | None
 
 
@@ -283,7 +283,7 @@ def _line(words: str | None, app: Invocation) -> Line:
     return Line(end, apart.common_ancestor, apart.ahead)
 
 
-def _count(options: Options, line: Line, app: Invocation) -> History:
+def _count(options: Options, line: Line, app: Invocation) -> HistoryStatistics:
     """Counts in this process."""
     from nessie_cli.audit.statistics import history
 
@@ -302,7 +302,7 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
 
     files = Files(of_s3())
 
-    def size(entry: Entry) -> Size:
+    def size(entry: Entry) -> MeasuredTable:
         assert isinstance(entry.content, IcebergTable)
         return size_of_table(entry.key, entry.content, files)
 
@@ -312,7 +312,9 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
         return sizes(each(tables, size, progress), options.most)
 
 
-def _count_by_spark(options: Options, line: Line, app: Invocation) -> tuple[History, Sizes | None]:
+def _count_by_spark(
+    options: Options, line: Line, app: Invocation
+) -> tuple[HistoryStatistics, Sizes | None]:
     """Counts on Spark, and sums up the tables if requested."""
     with spark_session(app, brief=True) as spark:
         from nessie_cli.spark import history_of, sizes_of

@@ -13,7 +13,7 @@ from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
-from nessie_cli.render.changes import Change
+from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge, replaced_contents
 from nessie_cli.render.spans import Span
@@ -40,7 +40,7 @@ class Merged(Result, frozen=True, kw_only=True):
     """The description of the source."""
     source_hash: str | None = None
     """The hash of the source of a merge."""
-    changes: Sequence[Change] | None = None
+    changes: Sequence[ContentChange] | None = None
     """The changes of the target, if `--deep` compares them."""
 
     @property

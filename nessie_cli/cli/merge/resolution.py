@@ -25,7 +25,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.render.text import visible
 from nessie_cli.repository.changes import MergeOptions
-from nessie_cli.workspace.batch import Batch
+from nessie_cli.workspace.batch import StagedBatch
 from nessie_cli.workspace.content_edits import ContentEdit
 from nessie_cli.workspace.staging import StagedList
 
@@ -140,9 +140,9 @@ def _resolved_by(conflict: Conflict, content: Content) -> KeyBehavior:
 
 def resolve_batch(
     app: Invocation,
-    batch: Batch,
+    batch: StagedBatch,
     branch: str,
-    check: Callable[[Batch], object],
+    check: Callable[[StagedBatch], object],
     decisions: Decisions,
 ) -> tuple[StagedList, ReferenceConflict | None]:
     """Returns the staged operations with all conflicts resolved, except those that were skipped.
@@ -157,7 +157,7 @@ def resolve_batch(
         head = head_of_branch(repository, branch)
         try:
             if staged:
-                check(Batch(batch.begun_at, staged))
+                check(StagedBatch(batch.begun_at, staged))
         except ReferenceConflict as error:
             if {conflict.key for conflict in error.conflicts} <= done:
                 raise

@@ -107,7 +107,7 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
             return revert(app, branch, what, decided)
         now = Reference(ReferenceType.BRANCH, branch, head_of_branch(repository, branch))
         staged = operations_of(repository, now, what, decided.behaviors, decided.expected_hash)
-        return _stage(app, workspace.Batch(now.hash, staged), branch)
+        return _stage(app, workspace.StagedBatch(now.hash, staged), branch)
 
     with conflicts_of_merge(app, branch, pinned={options.revision: what.revision}):
         return deciding(revert_with, merging, patterns_of(options))
@@ -138,7 +138,7 @@ def _contents(staged: StagedList) -> dict[ContentKey, Content]:
     return {item.key: content for item in staged if (content := proposed(item)) is not None}
 
 
-def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> BatchResult:
+def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> BatchResult:
     """Adds the inverse to the staged batch.
 
     Raises `InvalidInput` if one of its keys is already staged, or a table under another one.
@@ -155,7 +155,7 @@ def _stage(app: Invocation, inverse: workspace.Batch, branch: str) -> BatchResul
             )
         if before:
             refuse_second_entries(_contents(before.staged), _contents(inverse.staged))
-        after = workspace.Batch(
+        after = workspace.StagedBatch(
             before.begun_at if before else inverse.begun_at,
             (*(before.staged if before else ()), *inverse.staged),
             branch=branch,

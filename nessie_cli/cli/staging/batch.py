@@ -91,7 +91,7 @@ class BatchResult(Result, frozen=True):
     @classmethod
     def of(
         cls,
-        batch: workspace.Batch | None,
+        batch: workspace.StagedBatch | None,
         reference: str,
         touched: Iterable[ContentKey] = (),
     ) -> "BatchResult":

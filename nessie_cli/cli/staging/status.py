@@ -167,7 +167,7 @@ def _current(app: Invocation) -> Reference:
         ) from error
 
 
-def _batch(app: Invocation) -> workspace.Batch | None:
+def _batch(app: Invocation) -> workspace.StagedBatch | None:
     """Returns the staged batch, unless a submission without a response has committed it."""
     if app.store.workspace is None:
         return None
@@ -185,13 +185,13 @@ def _batch(app: Invocation) -> workspace.Batch | None:
 
 
 def _conflicts(
-    app: Invocation, reference: Reference, batch: workspace.Batch
+    app: Invocation, reference: Reference, batch: workspace.StagedBatch
 ) -> ConflictReport | None:
     """Returns the conflicts of a dry run.
 
     It has no request id, because that belongs to a submission.
     """
-    trial = workspace.Batch(batch.begun_at, batch.staged)
+    trial = workspace.StagedBatch(batch.begun_at, batch.staged)
     submission = Submission(reference.name or "", CommitMeta(""), dry_run=True)
     try:
         submit(app, trial, submission)

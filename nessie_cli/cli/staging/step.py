@@ -114,7 +114,7 @@ def _place(app: Invocation, step: Step, branch: str) -> _Place:
     return _Place(head, known.get)
 
 
-def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> workspace.Batch:
+def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> workspace.StagedBatch:
     """Returns the batch with the operations of the step. It may be empty then."""
     place = _place(app, step, branch)
     batch, done = read_batch(app, file)
@@ -128,7 +128,7 @@ def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> worksp
     staged = step.change(batch.staged if batch else (), place.state)
     staged = _without_unchanged(staged, step.keys)
     begun_at = batch.begun_at if batch else place.head
-    return workspace.Batch(begun_at, staged, branch=branch, store=app.store.name())
+    return workspace.StagedBatch(begun_at, staged, branch=branch, store=app.store.name())
 
 
 def _refuse_other_keys(step: Step, file: BatchFile) -> None:
@@ -163,7 +163,7 @@ def _commit_directly(app: Invocation, step: Step, submission: Submission) -> Sub
     staged = _without_unchanged(step.change((), place.state), step.keys)
     if not staged:
         raise _nothing_to_commit(step)
-    batch = workspace.Batch(place.head, staged, new_request_id())
+    batch = workspace.StagedBatch(place.head, staged, new_request_id())
     return Submitted(submit(app, batch, submission), len(batch.keys))
 
 

@@ -44,7 +44,7 @@ from nessie_cli.workspace.staging import proposed, without
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.repository.base import Repository
-    from nessie_cli.workspace.batch import Batch, BatchFile, Staged
+    from nessie_cli.workspace.batch import BatchFile, Staged, StagedBatch
 
 NOTHING_STAGED = (
     "nothing is staged. Hint: commands such as `nessie content put KEY ...` stage operations"
@@ -87,7 +87,7 @@ def new_request_id() -> str:
     return os.urandom(16).hex()
 
 
-def read_batch(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitResult | None]:
+def read_batch(call: Invocation, file: BatchFile) -> tuple[StagedBatch | None, CommitResult | None]:
     """Returns the batch, or the commit if a submission without a response has succeeded.
 
     In that case, the batch is removed. The caller holds the workspace lock.
@@ -102,7 +102,7 @@ def read_batch(call: Invocation, file: BatchFile) -> tuple[Batch | None, CommitR
     return None, done
 
 
-def refuse_elsewhere(call: Invocation, batch: Batch, branch: str) -> None:
+def refuse_elsewhere(call: Invocation, batch: StagedBatch, branch: str) -> None:
     """Raises `InvalidInput` if a batch is for another store or branch than this invocation."""
     store = call.store.name()
     if batch.store is not None and batch.store != store:
@@ -118,7 +118,7 @@ def refuse_elsewhere(call: Invocation, batch: Batch, branch: str) -> None:
         )
 
 
-def commit_there(call: Invocation, batch: Batch) -> str:
+def commit_there(call: Invocation, batch: StagedBatch) -> str:
     """Returns the command line that commits a batch on its own branch of its own store."""
     words = ["--ref", batch.branch] if batch.branch else []
     if batch.store is not None and batch.store != call.store.name():
@@ -126,7 +126,7 @@ def commit_there(call: Invocation, batch: Batch) -> str:
     return command_line(*words, "commit")
 
 
-def is_for(batch: Batch, store: str, branch: str) -> bool:
+def is_for(batch: StagedBatch, store: str, branch: str) -> bool:
     """Whether a batch is for this branch of this store."""
     return batch.store in (None, store) and batch.branch in (None, branch)
 
@@ -161,7 +161,7 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
     return Submitted(result, count)
 
 
-def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResult:
+def submit(call: Invocation, batch: StagedBatch, submission: Submission) -> CommitResult:
     """Commits the operations of a batch.
 
     Raises `ReferenceConflict` with every conflict and its resolutions.
@@ -174,7 +174,7 @@ def submit(call: Invocation, batch: Batch, submission: Submission) -> CommitResu
         raise
 
 
-def _with_contents(call: Invocation, batch: Batch, conflict: Conflict) -> Conflict:
+def _with_contents(call: Invocation, batch: StagedBatch, conflict: Conflict) -> Conflict:
     """Names the contents of a namespace that is not empty in its conflict.
 
     The message names the first ones. The option to keep its deletion names all of them, and is
@@ -194,7 +194,7 @@ def _with_contents(call: Invocation, batch: Batch, conflict: Conflict) -> Confli
     )
 
 
-def _submit(repository: Repository, batch: Batch, submission: Submission) -> CommitResult:
+def _submit(repository: Repository, batch: StagedBatch, submission: Submission) -> CommitResult:
     branch = submission.branch
     head = head_of_branch(repository, branch)
     conflicts = changed_since(repository, batch, head)
@@ -219,7 +219,7 @@ def _submit(repository: Repository, batch: Batch, submission: Submission) -> Com
         raise
 
 
-def changed_since(repository: Repository, batch: Batch, head: str) -> list[Conflict]:
+def changed_since(repository: Repository, batch: StagedBatch, head: str) -> list[Conflict]:
     """Returns the keys whose state at `head` differs from the one on which they were staged.
 
     If a content was renamed since, its state is that under the new key.
@@ -330,7 +330,11 @@ def _difference(expected: Content | None, actual: Content | None) -> ConflictTyp
 
 
 def _other_conflicts(
-    repository: Repository, batch: Batch, submission: Submission, head: str, found: list[Conflict]
+    repository: Repository,
+    batch: StagedBatch,
+    submission: Submission,
+    head: str,
+    found: list[Conflict],
 ) -> list[Conflict]:
     """Returns the conflicts that remain if the staged changes are kept, to report all together."""
     keys = [conflict.key for conflict in found if conflict.key]

@@ -11,7 +11,7 @@ from datetime import date, time
 from typing import Any
 
 from nessie_cli.iceberg.builder import schemas
-from nessie_cli.iceberg.validity.nodes import Node
+from nessie_cli.iceberg.validity.nodes import DocumentNode
 
 _DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))(?:[eE]([+-]?[0-9]{1,9}))?")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -23,7 +23,7 @@ _SECONDS = len("00:00:00")
 _PARAMETERS = re.compile(r"[0-9]+")
 
 
-def check_default(default: Node, type_: Any) -> None:
+def check_default(default: DocumentNode, type_: Any) -> None:
     """Checks a default value of a column of this type, which must be valid."""
     kind = schemas.type_name(type_)
     if kind in _NUMBERS:
@@ -37,7 +37,7 @@ def check_default(default: Node, type_: Any) -> None:
         default.refuse(f"is not a value of type {type_}")
 
 
-def _check_float(default: Node) -> None:
+def _check_float(default: DocumentNode) -> None:
     if not isinstance(default.value, float):
         default.refuse("is not a number with a decimal point")
 
@@ -80,10 +80,10 @@ def _is_timestamp_with_zone(text: str) -> bool:
     return _UTC.fullmatch(text[-zone:]) is not None and _is_timestamp(text[:-zone])
 
 
-_NUMBERS: Mapping[str, Callable[[Node], object]] = {
-    "boolean": Node.boolean,
-    "int": Node.integer,
-    "long": Node.long,
+_NUMBERS: Mapping[str, Callable[[DocumentNode], object]] = {
+    "boolean": DocumentNode.boolean,
+    "int": DocumentNode.integer,
+    "long": DocumentNode.long,
     "float": _check_float,
     "double": _check_float,
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.validity.nodes import Node
+from nessie_cli.iceberg.validity.nodes import DocumentNode
 from nessie_cli.iceberg.validity.tables import check_table
 from nessie_cli.iceberg.validity.views import check_view
 
@@ -19,6 +19,6 @@ def check_metadata(document: Mapping[str, Any]) -> None:
     """
     check = check_view if "view-uuid" in document else check_table
     try:
-        check(Node(document))
+        check(DocumentNode(document))
     except RecursionError:
         raise InvalidInput("not valid Iceberg metadata: it is nested too deeply") from None

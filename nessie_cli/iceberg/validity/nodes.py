@@ -15,7 +15,7 @@ _PLAIN = re.compile(r"[\w-]{1,64}", re.ASCII)
 _LONGEST_NAME = 64
 
 
-class Node:
+class DocumentNode:
     """A value of a document.
 
     Its methods return the value as a type, or raise `InvalidInput` that names the place, such as
@@ -24,7 +24,9 @@ class Node:
 
     __slots__ = ("_name", "_parent", "value")
 
-    def __init__(self, value: Any, name: str | int = "", parent: Node | None = None) -> None:
+    def __init__(
+        self, value: Any, name: str | int = "", parent: DocumentNode | None = None
+    ) -> None:
         self.value = value
         self._name = name
         self._parent = parent
@@ -57,32 +59,32 @@ class Node:
 
     # -- members -----------------------------------------------------------------------------------
 
-    def need(self, name: str) -> Node:
+    def need(self, name: str) -> DocumentNode:
         """Returns a member of an object, which must exist."""
         found = self.find(name)
         if found is None:
-            Node(None, name, self).refuse("is missing")
+            DocumentNode(None, name, self).refuse("is missing")
         return found
 
-    def find(self, name: str) -> Node | None:
+    def find(self, name: str) -> DocumentNode | None:
         """Returns a member of an object, None if it does not exist."""
         members = self.object()
-        return Node(members[name], name, self) if name in members else None
+        return DocumentNode(members[name], name, self) if name in members else None
 
-    def given(self, name: str) -> Node | None:
+    def given(self, name: str) -> DocumentNode | None:
         """Returns a member of an object, None if it does not exist or is null."""
         found = self.find(name)
         return None if found is None or found.value is None else found
 
-    def members(self) -> list[Node]:
+    def members(self) -> list[DocumentNode]:
         """Returns the members of an object."""
-        return [Node(value, name, self) for name, value in self.object().items()]
+        return [DocumentNode(value, name, self) for name, value in self.object().items()]
 
-    def items(self) -> list[Node]:
+    def items(self) -> list[DocumentNode]:
         """Returns the items of a list."""
         if not isinstance(self.value, list):
             self.refuse("is not a list")
-        return [Node(value, number, self) for number, value in enumerate(self.value)]
+        return [DocumentNode(value, number, self) for number, value in enumerate(self.value)]
 
     # -- types -------------------------------------------------------------------------------------
 
@@ -123,7 +125,7 @@ class Node:
             member.text()
 
 
-def check_unique(nodes: list[Node], ids: list[Any]) -> None:
+def check_unique(nodes: list[DocumentNode], ids: list[Any]) -> None:
     """Refuses the first node whose id another one has."""
     seen = set()
     for node, id_ in zip(nodes, ids, strict=True):

@@ -5,10 +5,10 @@ from __future__ import annotations
 from nessie_cli.iceberg.builder import schemas
 from nessie_cli.iceberg.builder.document import NEWEST_VERSION
 from nessie_cli.iceberg.validity.defaults import check_default
-from nessie_cli.iceberg.validity.nodes import Node
+from nessie_cli.iceberg.validity.nodes import DocumentNode
 
 
-def check_schema(schema: Node) -> int:
+def check_schema(schema: DocumentNode) -> int:
     """Checks a schema; returns its id, which is 0 if the file has none.
 
     Types need no format version here, because Iceberg's parser does not compare them.
@@ -26,7 +26,7 @@ def check_schema(schema: Node) -> int:
     return number
 
 
-def _check_struct(struct: Node) -> None:
+def _check_struct(struct: DocumentNode) -> None:
     for field in struct.need("fields").items():
         field.need("id").integer()
         field.need("name").text()
@@ -40,7 +40,7 @@ def _check_struct(struct: Node) -> None:
         field.need("required").boolean()
 
 
-def _check_type(type_: Node) -> None:
+def _check_type(type_: DocumentNode) -> None:
     if isinstance(type_.value, str):
         with type_.placed():
             schemas.primitive(type_.value)
@@ -59,6 +59,6 @@ def _check_type(type_: Node) -> None:
         type_.refuse("is not a type")
 
 
-def _check_part(type_: Node, name: str) -> None:
+def _check_part(type_: DocumentNode, name: str) -> None:
     type_.need(f"{name}-id").integer()
     _check_type(type_.need(name))

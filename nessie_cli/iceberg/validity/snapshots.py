@@ -7,12 +7,12 @@ import binascii
 
 from nessie_cli.iceberg.builder.document import MAIN, NO_SNAPSHOT
 from nessie_cli.iceberg.builder.table import CLOCK_SKEW
-from nessie_cli.iceberg.validity.nodes import Node, check_unique
+from nessie_cli.iceberg.validity.nodes import DocumentNode, check_unique
 
 _BASE64_UNIT = 4
 
 
-def check_history(table: Node, version: int) -> None:
+def check_history(table: DocumentNode, version: int) -> None:
     """Checks the members of table metadata that describe its history."""
     newest = table.need("last-sequence-number").long() if version > 1 else 0
     listed = table.find("snapshots")
@@ -35,7 +35,7 @@ def check_history(table: Node, version: int) -> None:
             _check_key(key)
 
 
-def _check_snapshot(snapshot: Node, newest: int) -> int:
+def _check_snapshot(snapshot: DocumentNode, newest: int) -> int:
     """Returns the id of a snapshot."""
     id_ = snapshot.need("snapshot-id").long()
     sequence = snapshot.find("sequence-number")
@@ -64,7 +64,7 @@ def _check_snapshot(snapshot: Node, newest: int) -> int:
     return id_
 
 
-def _check_references(table: Node, snapshots: set[int]) -> None:
+def _check_references(table: DocumentNode, snapshots: set[int]) -> None:
     given = table.given("current-snapshot-id")
     current = NO_SNAPSHOT if given is None else given.long()
     if given is not None and current != NO_SNAPSHOT and current not in snapshots:
@@ -80,7 +80,7 @@ def _check_references(table: Node, snapshots: set[int]) -> None:
             reference.refuse(f"is at snapshot {id_}, but the current-snapshot-id is {current}")
 
 
-def _check_reference(reference: Node) -> int:
+def _check_reference(reference: DocumentNode) -> int:
     """Returns the id of the snapshot."""
     id_ = reference.need("snapshot-id").long()
     kind = reference.need("type").text().lower()
@@ -98,7 +98,7 @@ def _check_reference(reference: Node) -> int:
     return id_
 
 
-def _check_log(log: Node, member: str, updated: int) -> None:
+def _check_log(log: DocumentNode, member: str, updated: int) -> None:
     """Checks the entries of a log, whose times may go back by the skew of clocks."""
     before: int | None = None
     for entry in log.items():
@@ -114,13 +114,13 @@ def _check_log(log: Node, member: str, updated: int) -> None:
         log.refuse(f"ends at {before}, which is later than last-updated-ms")
 
 
-def _check_statistics_file(file: Node) -> None:
+def _check_statistics_file(file: DocumentNode) -> None:
     file.need("snapshot-id").long()
     file.need("statistics-path").text()
     file.need("file-size-in-bytes").long()
 
 
-def _check_statistics(file: Node) -> None:
+def _check_statistics(file: DocumentNode) -> None:
     _check_statistics_file(file)
     file.need("file-footer-size-in-bytes").long()
     for blob in file.need("blob-metadata").items():
@@ -133,7 +133,7 @@ def _check_statistics(file: Node) -> None:
             properties.text_map()
 
 
-def _check_key(key: Node) -> None:
+def _check_key(key: DocumentNode) -> None:
     key.need("key-id").text()
     metadata = key.need("encrypted-key-metadata")
     text = metadata.text()

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from nessie_cli.iceberg.builder import partitions, schemas
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
-from nessie_cli.iceberg.validity.nodes import Node, check_unique
+from nessie_cli.iceberg.validity.nodes import DocumentNode, check_unique
 from nessie_cli.iceberg.validity.schemas import check_schema
 from nessie_cli.iceberg.validity.snapshots import check_history
 
 _DIRECTIONS, _NULL_ORDERS = ("asc", "desc"), ("nulls-first", "nulls-last")
 
 
-def check_table(table: Node) -> None:
+def check_table(table: DocumentNode) -> None:
     """Checks table metadata. Raises `InvalidInput` that names the place."""
     version = table.need("format-version").integer()
     _check_scalars(table, version)
@@ -26,7 +26,7 @@ def check_table(table: Node) -> None:
     check_history(table, version)
 
 
-def _check_scalars(table: Node, version: int) -> None:
+def _check_scalars(table: DocumentNode, version: int) -> None:
     uuid = table.given("table-uuid")
     if uuid is not None:
         uuid.text()
@@ -44,7 +44,7 @@ def _check_scalars(table: Node, version: int) -> None:
         table.need("next-row-id").long()
 
 
-def _check_schemas(table: Node, version: int) -> dict[int, schemas.Field]:
+def _check_schemas(table: DocumentNode, version: int) -> dict[int, schemas.Field]:
     """Returns the fields of the current schema."""
     listed = table.find("schemas")
     if listed is None and version == 1:
@@ -60,7 +60,7 @@ def _check_schemas(table: Node, version: int) -> dict[int, schemas.Field]:
     return schemas.fields(given[ids.index(current)].value)
 
 
-def _check_specs(table: Node, version: int, fields: dict[int, schemas.Field]) -> None:
+def _check_specs(table: DocumentNode, version: int, fields: dict[int, schemas.Field]) -> None:
     ids_by_name = schemas.ids_by_name(fields)
     listed = table.find("partition-specs")
     if listed is None and version == 1:
@@ -88,7 +88,7 @@ def _check_specs(table: Node, version: int, fields: dict[int, schemas.Field]) ->
         )
 
 
-def _check_fields(given: Node) -> None:
+def _check_fields(given: DocumentNode) -> None:
     """Checks the members of partition fields."""
     numbered = 0
     for field in given.items():
@@ -102,7 +102,7 @@ def _check_fields(given: Node) -> None:
         given.refuse("has some fields with a field-id and some without")
 
 
-def _check_orders(table: Node, version: int, fields: dict[int, schemas.Field]) -> None:
+def _check_orders(table: DocumentNode, version: int, fields: dict[int, schemas.Field]) -> None:
     listed = table.find("sort-orders")
     if listed is None and version == 1:
         return
@@ -121,7 +121,7 @@ def _check_orders(table: Node, version: int, fields: dict[int, schemas.Field]) -
         )
 
 
-def _check_order(order: Node, id_: int) -> None:
+def _check_order(order: DocumentNode, id_: int) -> None:
     given = order.need("fields").items()
     if bool(given) == (id_ == partitions.UNSORTED_ORDER_ID):
         order.refuse(f"has the id {id_}, but only the order without fields has the id 0")

@@ -5,11 +5,11 @@ https://iceberg.apache.org/view-spec/
 
 from __future__ import annotations
 
-from nessie_cli.iceberg.validity.nodes import Node
+from nessie_cli.iceberg.validity.nodes import DocumentNode
 from nessie_cli.iceberg.validity.schemas import check_schema
 
 
-def check_view(view: Node) -> None:
+def check_view(view: DocumentNode) -> None:
     """Checks view metadata. Raises `InvalidInput` that names the place."""
     view.need("view-uuid").text()
     view.need("location").text()
@@ -25,7 +25,7 @@ def check_view(view: Node) -> None:
         entry.need("timestamp-ms").long()
 
 
-def _check_version(version: Node) -> None:
+def _check_version(version: DocumentNode) -> None:
     version.need("version-id").integer()
     version.need("schema-id").integer()
     version.need("timestamp-ms").long()

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec import structs
 
 from nessie_cli.errors import ReferenceConflict
-from nessie_cli.kernel.committing import Applied, Batch, apply_batch, parse_content_id
+from nessie_cli.kernel.committing import AppliedBatch, OperationBatch, apply_batch, parse_content_id
 from nessie_cli.kernel.conflicts import commit_message, describe
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id
@@ -137,7 +137,7 @@ def _with_states(
 class CommitCheck(NamedTuple):
     """The outcome of the commit rules: the changes, or the conflicts with their details."""
 
-    applied: Applied
+    applied: AppliedBatch
     conflicts: tuple[Conflict, ...]
     message: str
 
@@ -153,7 +153,7 @@ def check_commit(
     head_root = _root(objects, {**at_head, **_children(session, operations, at_head, head)})
     applied = apply_batch(
         objects,
-        Batch(objects, operations),
+        OperationBatch(objects, operations),
         _root(objects, at_expected),
         head_root,
         lambda _: session.context.new_content_id(),

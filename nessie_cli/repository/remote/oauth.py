@@ -24,8 +24,8 @@ from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import (
     Access,
-    Grant,
     OAuth2,
+    OAuth2Grant,
     OAuth2Tokens,
     bearer,
     read_tokens,
@@ -142,7 +142,7 @@ class TokenSource:
             return None
 
     def _granted(self) -> OAuth2Tokens:
-        if self._client.grant is Grant.DEVICE_CODE:
+        if self._client.grant is OAuth2Grant.DEVICE_CODE:
             return self._signed_in()
         return self._asked("client_credentials", scope=self._scope)
 

@@ -46,7 +46,7 @@ from nessie_cli.repository.remote.server import Server
 if TYPE_CHECKING:
     from nessie_cli.repository.checks import Check
     from nessie_cli.repository.draft import Draft
-    from nessie_cli.repository.requests import Submission
+    from nessie_cli.repository.requests import ChangeSubmission
 
 
 A = TypeVar("A")
@@ -216,7 +216,7 @@ class RemoteRepository(Repository):
 
     # -- writing ----------------------------------------------------------------------------------
 
-    def draft(self, change: Change[A], submission: Submission | None = None) -> Draft[A]:  # noqa: ARG002 - a dry run keeps nothing
+    def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:  # noqa: ARG002 - a dry run keeps nothing
         """See `Repository`; by a dry run, if the server has one for the change.
 
         Only moves of references are exact.

@@ -47,7 +47,7 @@ from nessie_cli.model import (
     Unchanged,
 )
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.server.auth.access import CallerAccess, Catalog
 from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.http.messages import LARGE, Reply
@@ -165,9 +165,9 @@ class IcebergCall(Call):
         return idempotency.checked(given[0]) if given else None
 
     @cached_property
-    def submission(self) -> Submission:
+    def submission(self) -> ChangeSubmission:
         """The submission of the write, known by its request: names of metadata files are random."""
-        return Submission(self.request_id, self.digest)
+        return ChangeSubmission(self.request_id, self.digest)
 
     @cached_property
     def digest(self) -> bytes | None:

@@ -16,7 +16,7 @@ from nessie_cli.repository.changes import Change
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.reader import ReadableRepository
-from nessie_cli.repository.requests import Submission
+from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.access import CallerAccess, Catalog
 from nessie_cli.server.auth.locations import check_locations
@@ -166,9 +166,9 @@ class Call:
         return answer if policy is None else policy.shown(change, answer)
 
     @cached_property
-    def submission(self) -> Submission:
+    def submission(self) -> ChangeSubmission:
         """The submission of the write of this request, over all its drafts."""
-        return Submission(self.request_id)
+        return ChangeSubmission(self.request_id)
 
     @cached_property
     def request_id(self) -> str | None:

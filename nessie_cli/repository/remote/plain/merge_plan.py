@@ -22,7 +22,7 @@ from nessie_cli.errors import MergeConflict, ReferenceConflict
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import describe, merge_message
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import Detail, Outcome, Sides, ThreeWay
+from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import content_id_of
 from nessie_cli.kernel.keys import decode_key, encode_key
@@ -167,7 +167,7 @@ class KeyMergeReplay:
         total = Outcome()
         for source, difference in zip(sources, differences, strict=True):
             changes = [ThreeWay(k, old, ours.get(k), new) for k, (old, new) in difference.items()]
-            sides = Sides(
+            sides = MergeSides(
                 build(self._objects, sorted(base.items())),
                 build(self._objects, sorted(ours.items())),
                 changes,
