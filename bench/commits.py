@@ -26,13 +26,10 @@ GOAL = 0.6
 SEED = 20_260_101
 
 _OBJECT = "INSERT INTO objects (id, kind, written, packed) VALUES (?, ?, ?, ?)"
-_REFLOG = """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message, request_id, check_sum)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_REFLOG = """INSERT INTO reflog (number, name, kind, before, after, time, who, operation, message,
+request_id, previous, digest) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 _INDEX = "INSERT INTO object_index (entry, object) VALUES (?, ?)"
-_REQUEST = (
-    "INSERT INTO requests (id, caller, digest, result, time, check_sum) VALUES (?, ?, ?, ?, ?, ?)"
-)
-_MOVE = "UPDATE refs SET target = ?, check_sum = ? WHERE name = ?"
+_MOVE = "UPDATE refs SET target = ?, newest = ?, check_sum = ? WHERE name = ?"
 
 Row = tuple[Any, ...]
 
@@ -43,7 +40,6 @@ class Written(NamedTuple):
     objects: list[Row]
     entries: list[Row]
     move: Row
-    request: Row
 
 
 def measure(scratch: Path) -> Iterator[Line]:
@@ -99,9 +95,8 @@ def writing(loop: apsw.Connection, written: Written) -> Callable[[], object]:
 
     def write() -> None:
         cursor.execute("BEGIN IMMEDIATE")
-        cursor.execute(_MOVE, (move[4], 0, move[1]))
+        cursor.execute(_MOVE, (move[4], move[11], 0, move[1]))
         cursor.execute(_REFLOG, move)
-        cursor.execute(_REQUEST, written.request)
         cursor.executemany(_OBJECT, written.objects)
         cursor.executemany(_INDEX, written.entries)
         cursor.execute("COMMIT")
@@ -139,9 +134,5 @@ def written_since(watcher: apsw.Connection, mark: tuple[int, int]) -> Iterator[W
         while not objects or objects[-1][1] != 3:
             number, *row = next(rows)
             objects.append(tuple(row))
-        request = watcher.execute(
-            "SELECT id, caller, digest, result, time, check_sum FROM requests WHERE id = ?",
-            (move[9],),
-        ).fetchall()[0]
-        yield Written(objects, [found for found in index if found[1] == number], move, request)
+        yield Written(objects, [entry for entry in index if entry[1] == number], move)
     assert next(rows, None) is None

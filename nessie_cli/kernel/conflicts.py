@@ -53,6 +53,7 @@ class KeyConflict(Struct, frozen=True):
     content_id: bytes | None = None
     base_key: bytes | None = None
     theirs_key: bytes | None = None
+    value_key: bytes | None = None
     is_ambiguous: bool = False
     commit: Id | None = None
     other_key: bytes | None = None
@@ -121,6 +122,7 @@ def describe(
                 content_id=format_content_id(c.content_id) if c.content_id else None,
                 base_key=decode_key(c.base_key) if c.base_key else None,
                 theirs_key=decode_key(c.theirs_key) if c.theirs_key else None,
+                value_key=decode_key(c.value_key) if c.value_key else None,
                 is_ambiguous=c.is_ambiguous,
                 commit=c.commit.hex() if c.commit else None,
                 other_key=decode_key(c.other_key) if c.other_key else None,

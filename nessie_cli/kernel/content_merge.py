@@ -319,9 +319,11 @@ class ContentMerge:
     def conflict(self, verdict: Verdict) -> KeyConflict:
         """Returns the conflict about a content that is not settled."""
         base, ours, theirs = verdict.states
-        holder, key = verdict.holder, verdict.conflict_key
+        holder, key, value_key = verdict.holder, verdict.conflict_key, None
         if holder is not None:
             assert verdict.result is not None
+            if theirs and ours and theirs.record != verdict.result.record == ours.record:
+                value_key = ours.key
             base_of_ours, ours = holder.states.base, holder.states.ours
             theirs = verdict.result
         else:
@@ -337,6 +339,7 @@ class ContentMerge:
             content_id=verdict.states.content_id,
             theirs_key=theirs.key if theirs else None,
             base_key=base.key if base and holder is None else None,
+            value_key=value_key,
             is_ambiguous=self.is_ambiguous(verdict),
         )
 

@@ -70,7 +70,8 @@ class Conflict(Struct, frozen=True):
     set if a side of a merge renamed the content.
 
     In a merge per content, `key` is its key on ours, else on theirs. `base_key` and `theirs_key`
-    are its keys there, None if it is absent. `is_ambiguous` is whether the key names another
+    are its keys there, None if it is absent. `value_key` is set if the content claims a key with
+    the value that it has on ours: its key there. `is_ambiguous` is whether the key names another
     content in conflict as well, so that a decision must use `content_id`. `commit` is the
     transplanted commit. `other_key` is set if the merge would give a content a second key: it is
     the key that has the content already. `options` are the decisions that are possible together
@@ -89,6 +90,7 @@ class Conflict(Struct, frozen=True):
     content_id: str | None = None
     base_key: ContentKey | None = None
     theirs_key: ContentKey | None = None
+    value_key: ContentKey | None = None
     is_ambiguous: bool = False
     commit: str | None = None
     other_key: ContentKey | None = None

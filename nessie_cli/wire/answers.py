@@ -216,6 +216,7 @@ def _conflict_of(conflict: _AnyConflict, path: str) -> Conflict:
         content_id=conflict.content_id,
         base_key=_optional_key(conflict.base_key or None, path),
         theirs_key=_optional_key(conflict.theirs_key or None, path),
+        value_key=_optional_key(conflict.value_key, path),
         is_ambiguous=conflict.key_is_ambiguous is True,
         commit=conflict.commit,
         options=tuple(_option(option, join(path, "options")) for option in conflict.options),

@@ -14,11 +14,11 @@ from msgspec import Meta, Struct, to_builtins
 from nessie_cli import model
 from nessie_cli.model import ReferenceType
 from nessie_cli.wire.contents import MOST_ITEMS, Int32, Key, Properties, Texts, content_json
-from nessie_cli.wire.scalars import Behavior, Json
+from nessie_cli.wire.scalars import SHA_256, Behavior, Json
 
 # Contents and some texts are checked by `decode`, whose messages say more.
 ContentObject = Annotated[Json, Meta(extra_json_schema={"$ref": "#/components/schemas/Content"})]
-Hash = Annotated[str, Meta(extra_json_schema={"pattern": "^[0-9a-f]{64}$"})]
+Hash = Annotated[str, Meta(extra_json_schema=SHA_256)]
 HashSpec = Annotated[str, Meta(extra_json_schema={"pattern": f"^{model.FULL_HASH}{model.STEPS}$"})]
 """A hash with relative parts after it."""
 ReferenceName = Annotated[

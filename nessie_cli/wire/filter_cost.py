@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
 from math import prod
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.filter_expression import checked_expression
 
 MOST_STEPS = 1_000_000
 """The most steps of one evaluation; they take less than 50 ms."""
@@ -83,14 +83,7 @@ def most_steps(expression: Any, sizes: Variables) -> int:
     `sizes[OPERATION]` is the size of one of the operations. Raises `InvalidInput` for a filter with
     too many nested loops.
     """
-    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
-
-    container, checked = _message("Any")(), _message("Checked")()
-    try:
-        container.ParseFromString(expression.serialize())
-        checked.ParseFromString(container.value)
-    except DecodeError:
-        raise InvalidInput("filter: is nested too deeply") from None
+    checked = checked_expression(expression)
     types = {entry.key: entry.value.primitive for entry in checked.types}
     return _Analysis(sizes, types).bound(checked.expr, {}).steps
 
@@ -194,84 +187,3 @@ class _Analysis:
         end, end_steps = self.bound(loop.result, {**variables, loop.accu_var: result})
         self._loops -= 1
         return _Bound(end, list_steps + first_steps + end_steps + iterations * once)
-
-
-# -- the messages of a compiled filter -------------------------------------------------------------
-
-_MESSAGES: Mapping[str, Mapping[str, tuple[int, str]]] = {
-    "Checked": {"types": (3, "[TypeEntry]"), "expr": (4, "Node")},
-    "TypeEntry": {"key": (1, "number"), "value": (2, "Type")},
-    "Type": {"primitive": (3, "number")},
-    "Any": {"value": (2, "bytes")},
-    "Node": {
-        "id": (2, "number"),
-        "constant": (3, "bytes"),
-        "ident": (4, "Ident"),
-        "select": (5, "Select"),
-        "call": (6, "Call"),
-        "list": (7, "List"),
-        "struct": (8, "Struct"),
-        "comprehension": (9, "Comprehension"),
-    },
-    "Ident": {"name": (1, "string")},
-    "Select": {"operand": (1, "Node")},
-    "Call": {"target": (1, "Node"), "function": (2, "string"), "args": (3, "[Node]")},
-    "List": {"elements": (1, "[Node]")},
-    "Struct": {"entries": (2, "[Entry]")},
-    "Entry": {"map_key": (3, "Node"), "value": (4, "Node")},
-    "Comprehension": {
-        "iter_var": (1, "string"),
-        "iter_range": (2, "Node"),
-        "accu_var": (3, "string"),
-        "accu_init": (4, "Node"),
-        "condition": (5, "Node"),
-        "step": (6, "Node"),
-        "result": (7, "Node"),
-    },
-}
-"""The attributes of `cel.expr.CheckedExpr` that matter here, by number and type.
-
-See https://github.com/google/cel-spec/blob/master/proto/cel/expr/syntax.proto.
-"""
-_PACKAGE = "nessie.expression"
-
-
-@cache
-def _pool() -> Any:
-    from google.protobuf import descriptor_pb2, descriptor_pool  # type: ignore[import-untyped]
-
-    proto = descriptor_pb2.FieldDescriptorProto
-    scalars = {
-        "bytes": proto.TYPE_BYTES,
-        "string": proto.TYPE_STRING,
-        "number": proto.TYPE_INT64,
-    }
-    file = descriptor_pb2.FileDescriptorProto(
-        name="nessie.expression.proto", package=_PACKAGE, syntax="proto2"
-    )
-    for name, fields in _MESSAGES.items():
-        message = file.message_type.add(name=name)
-        if name == "Node":
-            message.oneof_decl.add(name="kind")
-        for field, (number, type_) in fields.items():
-            many, plain = type_.startswith("["), type_.strip("[]")
-            added = message.field.add(
-                name=field,
-                number=number,
-                label=proto.LABEL_REPEATED if many else proto.LABEL_OPTIONAL,
-                type=scalars.get(plain, proto.TYPE_MESSAGE),
-            )
-            if plain not in scalars:
-                added.type_name = f".{_PACKAGE}.{plain}"
-            if name == "Node" and field != "id":
-                added.oneof_index = 0
-    pool = descriptor_pool.DescriptorPool()
-    pool.AddSerializedFile(file.SerializeToString())
-    return pool
-
-
-@cache
-def _message(name: str) -> Any:
-    from google.protobuf import message_factory
-
-    return message_factory.GetMessageClass(_pool().FindMessageTypeByName(f"{_PACKAGE}.{name}"))

@@ -98,6 +98,7 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
     content_id: str | None = None
     base_key: Key | UnsetType | None = UNSET
     theirs_key: Key | UnsetType | None = UNSET
+    value_key: Key | None = None
     key_is_ambiguous: bool | UnsetType = UNSET
     commit: Hash | None = None
     options: list[MergeOption] = []
@@ -110,6 +111,7 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
             optional_key(conflict.key),
             conflict.message,
             **content_in_conflict(conflict),
+            value_key=optional_key(conflict.value_key),
             options=list(map(MergeOption.of, conflict.options)),
         )
 

@@ -15,14 +15,15 @@ from nessie_cli.model import ConflictType, MergeBehavior
 Json = dict[str, Any]
 """An object of JSON."""
 
-_SHA_256: Json = {"pattern": "^[0-9a-f]{64}$"}
+SHA_256: Json = {"pattern": "^[0-9a-f]{64}$"}
+"""The schema of a hash in full."""
 
 Hash = Annotated[
     str,
     Meta(
         title="Hash",
         description="The hash of a commit, in full.",
-        extra_json_schema=_SHA_256,
+        extra_json_schema=SHA_256,
     ),
 ]
 Digest = Annotated[
@@ -30,7 +31,7 @@ Digest = Annotated[
     Meta(
         title="Digest",
         description="The hash of an object that is not a commit.",
-        extra_json_schema=_SHA_256,
+        extra_json_schema=SHA_256,
     ),
 ]
 Instant = Annotated[

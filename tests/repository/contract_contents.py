@@ -583,7 +583,29 @@ class ContentTransplants:
 
 
 class ShownStates:
-    """Decisions are about the state at the expected hash."""
+    """Conflicts show what decisions do, and decisions are about the state at the expected hash."""
+
+    @pytest.mark.parametrize("verb", ["merge", "transplant"])
+    def test_a_claim_shows_the_value_that_theirs_would_give_the_key(
+        self, catalog: Catalog, verb: str
+    ) -> None:
+        catalog.write("main", {"old": 1})
+        catalog.branch("dev")
+        renamed = catalog.rename("dev", "old", "new")
+        catalog.write("main", {"old": 110, "new": 5})
+
+        def combine(**options: Any) -> MergeResult:
+            if verb == "merge":
+                return catalog.merge_contents("dev", **options)
+            return catalog.transplant_contents([renamed], **options)
+
+        with pytest.raises(MergeConflict) as refused:
+            combine()
+        conflict = only_conflict(refused)
+        shown = [number_of(side) for side in (conflict.actual, conflict.proposed)]
+        assert (conflict.type, shown) == (ConflictType.KEY_EXISTS, [5, 110])
+        combine(behaviors=[behave("new", "FORCE")])
+        assert catalog.numbers() == {"new": 110}
 
     @pytest.mark.parametrize("side", ["FORCE", "DROP"])
     @pytest.mark.parametrize("verb", ["merge", "transplant"])

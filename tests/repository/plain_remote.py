@@ -74,6 +74,7 @@ class Plain(Served):
         "test_heights_count_first_parents": "the height of a commit is not available",
         **dict.fromkeys(
             (
+                "test_a_claim_shows_the_value_that_theirs_would_give_the_key",
                 "test_a_creation_and_a_rename_conflict",
                 "test_a_deletion_of_a_renamed_content_conflicts_under_its_new_key",
                 "test_a_lost_claim_gives_the_content_its_other_key",

@@ -50,6 +50,8 @@ def test_a_page_token_remains_valid_after_its_reference_is_deleted(client):
         "min-key=n&",
         "max-key=z&",
         "filter=entry.contentType%20!%3D%20'NAMESPACE'&",
+        "filter=entry.namespace%3D%3D'n'&",
+        "filter=entry.encodedKey.startsWith('n.t')&",
     ],
 )
 def test_the_pages_together_are_the_whole_listing(client, query):
@@ -71,6 +73,13 @@ def test_the_pages_together_are_the_whole_listing(client, query):
         pages += page["entries"]
         token = page["token"]
     assert pages == whole
+
+
+@pytest.mark.parametrize("more", ["%26%26entry.namespace%3D%3D'a'", "&prefix-key=a"])
+def test_a_filter_that_contradicts_itself_or_the_range_matches_nothing(client, more):
+    client.commit("main", EMPTY, put("n", content=namespace("n")), put("n", "t"), put("a"))
+    page = client.get(f"/api/v2/trees/main/entries?filter=entry.namespace%3D%3D'n'{more}").body
+    assert (page["entries"], page["hasMore"]) == ([], False)
 
 
 def test_a_page_of_the_log_has_at_most_250_commits(client):

@@ -18,6 +18,7 @@ from nessie_cli.errors import (
     ReferenceConflict,
     ReferenceNotFound,
     Resolution,
+    WaysOut,
 )
 from nessie_cli.model import (
     CommitMeta,
@@ -113,9 +114,14 @@ def test_a_rename_is_included_only_if_there_is_one():
     assert "sourceRename" not in plain(documents.Conflict.of, CONFLICT)
 
 
+class Fixes(WaysOut):
+    def of(self, conflict):
+        return [Resolution(f"fix {conflict.key}")]
+
+
 def test_a_conflict_error_has_its_branch_and_resolutions():
     error = ReferenceConflict("m", [CONFLICT], reference="main", head="8f31", expected_hash="51b0")
-    error.resolutions = lambda c: [Resolution(f"fix {c.key}")]
+    error.ways_out = Fixes()
     details = plain(documents.Error.of, error)["errorDetails"]
     assert (details["reference"], details["hash"], details["expectedHash"]) == (
         "main",

@@ -28,8 +28,13 @@ SCHEMES = {
     "hdfs": "hdfs",
 }  # fmt: skip
 """The schemes of locations, with the one that stands for those that name the same files."""
-PATH_PROPERTIES = ("write.metadata.path", "write.data.path", "write.object-storage.path")
-"""Properties of tables and views that name folders to write to."""
+PATH_PROPERTIES = (
+    "write.metadata.path",
+    "write.data.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+"""Properties of tables and views that name folders: all those that Iceberg writes to."""
 
 _SLASHES = re.compile(r"/{2,}")
 _MOST_DECODINGS = 4

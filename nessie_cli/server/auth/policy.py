@@ -168,6 +168,7 @@ class Policy:
             else conflict.message,
             base_key=shown(conflict.base_key),
             theirs_key=shown(conflict.theirs_key),
+            value_key=shown(conflict.value_key),
             other_key=shown(conflict.other_key),
             source_rename=rename(conflict.source_rename),
             target_rename=rename(conflict.target_rename),

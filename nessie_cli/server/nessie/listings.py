@@ -148,6 +148,8 @@ def entries(
 ) -> Page[Entry]:
     """Returns a page of keys."""
     filter_ = filter_of(call, "entries")
+    if filter_ is not None and wanted == KeyRange():
+        wanted = _range_of(call.text("filter") or "")
     rest, prefix = from_page(wanted, page_token)
 
     def read() -> Iterable[Entry]:
@@ -159,6 +161,13 @@ def entries(
         )
 
     return page(read, limit(records), lambda found: key_token(found.key), filter_)
+
+
+def _range_of(text: str) -> KeyRange:
+    """Returns the keys that a filter of entries can match."""
+    from nessie_cli.wire.filter_range import prefix_of
+
+    return KeyRange(prefix=prefix_of(text))
 
 
 def differences(

@@ -334,7 +334,7 @@ def test_a_siblings_location_is_refused(
             check_table_locations(files, located(location), issued, may_choose=may_choose)
         with pytest.raises(LocationRefused):
             check_namespace_location(files, location)
-        for name in ("write.metadata.path", "write.data.path", "write.object-storage.path"):
+        for name in PATH_PROPERTIES:
             with pytest.raises(LocationRefused):
                 check_table_locations(
                     files, located(issued, **{name: location}), issued, may_choose=may_choose

@@ -62,7 +62,9 @@ def test_no_request_reads_or_writes_outside_of_the_warehouse(
     main.view("db", "v")
     before = snapshot(served)
     register: Any = {"name": "r", "metadata-location": location}
-    paths = ("write.metadata.path", "write.data.path", "write.object-storage.path")
+    paths = tuple(
+        f"write.{one}.path" for one in ("metadata", "data", "object-storage", "folder-storage")
+    )
     for answer in (
         main.post("/namespaces/db/register", register),
         main.post("/namespaces/db/register", {**register, "name": "t", "overwrite": True}),

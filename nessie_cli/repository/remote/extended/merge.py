@@ -109,10 +109,14 @@ class AnswerByContent(DetailedAnswer):
         reader.add_keys(head, [conflict.key for conflict in conflicts])
         for conflict in conflicts:
             reader.add_keys(self._base_of(conflict), [conflict.base_key])
-            reader.add_keys(conflict.commit or self.sources[-1], [conflict.theirs_key])
+            reader.add_keys(*self._place_of_theirs(conflict))
         changed_by = self.server.changes_since(
             keys_of(conflicts), self.answer.common_ancestor, head, reader.state(head)
         )
+
+        def theirs(conflict: Conflict) -> Content | None:
+            at, keys = self._place_of_theirs(conflict)
+            return reader.content(at, keys[0])
 
         def completed(conflict: Conflict) -> Conflict:
             if conflict.content_id is None:
@@ -122,7 +126,7 @@ class AnswerByContent(DetailedAnswer):
                 conflict,
                 expected=reader.content(self._base_of(conflict), conflict.base_key),
                 actual=_on_ours(conflict, reader.content(head, conflict.key)),
-                proposed=reader.content(conflict.commit or self.sources[-1], conflict.theirs_key),
+                proposed=theirs(conflict),
                 changed_by=changed_by.get(conflict.key) if conflict.key else None,
             )
 
@@ -158,6 +162,12 @@ class AnswerByContent(DetailedAnswer):
             )
 
         return tuple(map(completed, self.answer.details))
+
+    def _place_of_theirs(self, conflict: Conflict) -> tuple[str, list[ContentKey | None]]:
+        """Returns the commit and the key of the content that theirs would give a key."""
+        if conflict.value_key is not None:
+            return self.head, [conflict.value_key]
+        return conflict.commit or self.sources[-1], [conflict.theirs_key]
 
     def _base_of(self, conflict: Conflict) -> str:
         """Returns the merge base, or the parent of the transplanted commit of a conflict."""
