@@ -8,6 +8,7 @@ login`.
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,8 @@ SAFE_DIRECTORIES = "safe-directories"
 TRUSTED_ENDPOINTS = "trusted-endpoints"
 ALLOW_HTTP = "allow-http"
 _WORKSPACES, _SERVERS = "workspaces", "servers"
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+"""Characters that could end a record: a path with one of them is not recorded."""
 _IDENTITY, _LENGTH = "identity", 64
 """The file in `.nessie/` with the identity of a workspace, and its length."""
 _DATABASES = ("postgresql", "postgres")
@@ -57,7 +60,9 @@ def record_workspace(root: str) -> bool:
     """
     path = os.path.realpath(root)
     owners = _owners(path)
-    if owners is None or "\n" in path or not _set_identity(path, identity := os.urandom(32).hex()):
+    if owners is None or _CONTROL.search(path):
+        return False
+    if not _set_identity(path, identity := os.urandom(32).hex()):
         return False
     line = trust.record(path, owners, identity)
     return _change(_WORKSPACES, lambda lines: [*_without(lines, path), line])
@@ -214,7 +219,9 @@ def _listed(path: Path, name: str, separator: str | None) -> list[str]:
 def _text(path: Path) -> str:
     """Returns the text of a file, or an empty one if it cannot be read."""
     try:
-        return path.read_text(encoding="utf-8", errors="surrogateescape")
+        # Other characters than a line feed end no line.
+        with path.open(encoding="utf-8", errors="surrogateescape", newline="\n") as file:
+            return file.read()
     except OSError:
         return ""
 

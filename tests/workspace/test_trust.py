@@ -130,6 +130,19 @@ def test_a_workspace_of_the_user_is_not_trusted_until_it_is_recorded(workspace: 
     assert fresh(workspace) == TRUSTED
 
 
+@pytest.mark.parametrize("separator", ["\r", "\n", "\x0b", "\x1c"])
+def test_the_name_of_a_folder_is_no_second_record(tmp_path: Path, separator: str) -> None:
+    victim = make_workspace(tmp_path / "victim", None)
+    identity = "ab" * 32
+    (victim.root / ".nessie" / "identity").write_text(identity)
+    record = trust.record(str(victim.root), frozenset({os.geteuid()}), identity)
+    folder = tmp_path / f"x{separator}{record.replace('/', os.sep)}"
+    folder.mkdir(parents=True)
+    make_workspace(folder, None)
+    trust_records.record_workspace(str(folder))
+    assert trust_records.trust_in(str(victim.root)) != TRUSTED
+
+
 def test_a_copy_and_a_moved_folder_are_not_trusted(workspace: Workspace, tmp_path: Path) -> None:
     trust_records.record_workspace(str(workspace.root))
     workspace.root.rename(tmp_path / "moved")
