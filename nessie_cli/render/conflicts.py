@@ -119,7 +119,7 @@ def _list(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
     widest = min(max(map(cells, keys)), terminal.width // 2)
     for key, conflict in zip(keys, report.conflicts, strict=True):
         sentence = _sentence(conflict, report.sides) or visible(conflict.message)
-        text = sentence.removeprefix(key).removeprefix(" was ").strip()
+        text = sentence.removeprefix(f"{key} ").removeprefix("was ")
         room = max(terminal.width - len(_INDENT) - max(widest, cells(key)) - _GAP, _LEAST)
         head = Span(pad(key, widest + _GAP if text else 0), "key")
         yield trimmed([Span(_INDENT), head, Span(shorten_end(text, room))])

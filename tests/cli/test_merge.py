@@ -298,6 +298,17 @@ def test_a_glob_deletes_no_content_that_it_does_not_match(nessie, catalog) -> No
     assert "other: the iceberg-table snapshot 60 of main is deleted" in ran.err
 
 
+@pytest.mark.parametrize("behavior", ["force", "drop"])
+@pytest.mark.parametrize("words", [["merge", "feature"], ["transplant", "v1..feature"]])
+def test_a_glob_and_a_side_for_all_contents_are_refused_together(
+    nessie, conflict, words, behavior
+) -> None:
+    head = conflict.head("main")
+    ran = nessie(*words, "--behavior", behavior, "--ours", "db.*")
+    assert (ran.code, f"--behavior {behavior} and a glob" in ran.err) == (2, True), ran
+    assert conflict.head("main") == head
+
+
 def test_a_glob_decides_a_revert(nessie, conflict) -> None:
     before = conflict.snapshot("main", "db.items")
     changed = conflict.update("main", "db.items", 5)

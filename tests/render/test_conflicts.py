@@ -392,6 +392,14 @@ def test_each_conflict_has_its_block(screen, orders) -> None:
     ]
 
 
+def test_a_line_of_the_list_is_never_cut_inside_a_word(screen, orders) -> None:
+    other = Conflict(
+        ConflictType.NAMESPACE_NOT_EMPTY, ContentKey(("n",)), "namespace 'n' is not empty"
+    )
+    lines = shown(screen(), report(orders, other))
+    assert lines[1] == "  n                namespace 'n' is not empty"
+
+
 def test_command_lines_for_all_conflicts_are_last_and_once(screen, orders) -> None:
     other = structs.replace(orders, key=ContentKey(("x",)))
     lines = Lines(

@@ -90,7 +90,7 @@ def run(options: Options, app: Invocation) -> Merged:
         unrelated=options.unrelated or is_empty(repository, branch),
         dry_run=options.dry_run,
     )
-    patterns = patterns_of(options)
+    patterns = patterns_of(options, options.behavior)
     # The decisions of globs are about the state of the source that they have seen.
     source = pinned if patterns else source
 

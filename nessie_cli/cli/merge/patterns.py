@@ -9,7 +9,8 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.effects import options_of
-from nessie_cli.errors import ReferenceConflict
+from nessie_cli.cli.merge.options import Behavior
+from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior
 from nessie_cli.repository.changes import MergeOptions
 
@@ -52,10 +53,11 @@ class SidePattern(NamedTuple):
         return None
 
 
-def patterns_of(options: SideOptions) -> list[SidePattern]:
+def patterns_of(options: SideOptions, behavior: Behavior = Behavior.NORMAL) -> list[SidePattern]:
     """Returns the globs of `--ours` and `--theirs`, the longest first.
 
-    It counts if several match. Raises `InvalidInput` for invalid ones.
+    It counts if several match. Raises `InvalidInput` for invalid ones, and with a `behavior` that
+    leaves no conflicts which a glob could decide.
     """
     patterns = [
         SidePattern(pattern, behavior)
@@ -66,6 +68,12 @@ def patterns_of(options: SideOptions) -> list[SidePattern]:
         for text in texts or ()
         if (pattern := KeyPattern.parse(text)) is not None
     ]
+    if patterns and behavior is not Behavior.NORMAL:
+        raise InvalidInput(
+            f"--behavior {behavior.value} and a glob cannot be used together: there are no conflicts"
+            " that the glob could decide",
+            hint="name the keys",
+        )
     return sorted(patterns, key=lambda pattern: -len(pattern.pattern.text))
 
 

@@ -96,7 +96,7 @@ def run(options: Options, app: Invocation) -> Merged:
             return repository.transplant(branch, commits, decided, request_id=request_id)
 
     with conflicts_of_merge(app, branch, " ".join(options.words), commits, pinned):
-        outcome = deciding(transplant_with, merging, patterns_of(options))
+        outcome = deciding(transplant_with, merging, patterns_of(options, options.behavior))
     source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")
     merge = Merged(outcome=outcome, verb="transplanted", source=source)
     return with_differences(merge, app) if options.deep else merge
