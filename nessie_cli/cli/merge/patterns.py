@@ -70,7 +70,7 @@ def patterns_of(options: SideOptions, behavior: Behavior = Behavior.NORMAL) -> l
     ]
     if patterns and behavior is not Behavior.NORMAL:
         raise InvalidInput(
-            f"--behavior {behavior.value} and a glob cannot be used together: there are no conflicts"
+            f"--behavior {behavior.value} and a glob cannot be used together: there is no conflict"
             " that the glob could decide",
             hint="name the keys",
         )
