@@ -42,8 +42,8 @@ class Options(SideOptions, frozen=True, kw_only=True):
     namespaces prevent the change, it is a conflict, and nothing is written. --ours keeps the
     current state of a table, and --theirs takes the state before the reverted commits. KEY is the
     key on the branch, else the key before or after the commits. `nessie resolve revert REV`
-    resolves conflicts one by one. A table that was deleted is created again, with a new content id.
-    Staged changes stay staged and are not committed.
+    resolves conflicts one by one. A table that was deleted is created again, with a new content id,
+    unless another key has its metadata file. Staged changes stay staged and are not committed.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

@@ -34,10 +34,11 @@ class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore contents from an earlier revision, as staged changes.
 
     A content that was renamed since gets its earlier key back, and keeps its content id. One that
-    was deleted since is created again, with a new content id. A content that was created since is
-    deleted if its key is restored. But a content that has the key of a renamed one now is deleted
-    only if both keys of the rename are restored. Otherwise nothing is staged, and the error prints
-    a command that moves it.
+    was deleted since is created again, with a new content id. If another key has the metadata file
+    of such a table, nothing is staged. A content that was created since is deleted if its key is
+    restored. But a content that has the key of a renamed one now is deleted only if both keys of
+    the rename are restored. Otherwise nothing is staged, and the error prints a command that moves
+    it.
     """
 
     keys: Annotated[
