@@ -309,6 +309,28 @@ def test_a_glob_and_a_side_for_all_contents_are_refused_together(
     assert conflict.head("main") == head
 
 
+@pytest.mark.parametrize("words", [["merge", "x"], ["transplant", "main..x"]])
+@pytest.mark.parametrize(
+    "globs",
+    [
+        ["--ours", "a*", "--theirs", "*"],
+        ["--theirs", "a*", "--ours", "*"],
+        ["--ours", "mt*", "--theirs", "*"],
+        ["--ours", "m?", "--theirs", "a?"],
+    ],
+)
+def test_globs_of_different_sides_never_decide_one_content(nessie, catalog, words, globs) -> None:
+    catalog.create("main", "ab")
+    catalog.branch("x")
+    catalog.rename("x", "ab", "mt")
+    catalog.update("x", "mt", 5)
+    catalog.update("main", "ab", 7)
+    catalog.create("main", "mt", 60)
+    head = catalog.head("main")
+    assert nessie(*words, *globs).code == 3
+    assert catalog.head("main") == head
+
+
 def test_a_glob_decides_a_revert(nessie, conflict) -> None:
     before = conflict.snapshot("main", "db.items")
     changed = conflict.update("main", "db.items", 5)

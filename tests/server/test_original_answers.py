@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from nessie_cli.wire.extensions import HEADER
 from tests.server.client import EMPTY, Answer, Client, delete, namespace, put, table
 
 NAMESPACE = "/api/v1/namespaces/namespace"
@@ -238,3 +239,17 @@ def test_the_same_change_on_both_sides_merges(client):
         answer.body["resultantTargetHash"],
         answer.body["details"],
     ) == (200, False, head, [])
+
+
+@pytest.mark.parametrize("text", ["{", "", "null", "1", "[]", "{}", "[" * 100_000, "9" * 5_000])
+def test_a_setting_that_is_no_object_is_as_good_as_none(client, text):
+    """`nessie config set repository-config.GARBAGE_COLLECTOR` takes any text."""
+    path = "/api/v2/config/repository"
+    settings = {"repository-config.GARBAGE_COLLECTOR": text}
+    given = {"config": {"type": "NESSIE_CLI_SETTINGS", "settings": settings}}
+    assert client.send("POST", path, given, headers={HEADER: "1"}).status == 200
+    assert client.get(f"{path}?type=GARBAGE_COLLECTOR").body == {}
+    config = {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": "P30D"}
+    answer = client.send("POST", path, {"config": config})
+    assert (answer.status, answer.body) == (200, {"previous": None})
+    assert client.get(f"{path}?type=GARBAGE_COLLECTOR").body == {"configs": [config]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -37,26 +37,11 @@ class SidePattern(NamedTuple):
     pattern: KeyPattern
     behavior: MergeBehavior
 
-    def decision(self, conflict: Conflict) -> KeyBehavior | None:
-        """Returns the decision about a conflict, if the glob takes a side of it.
-
-        It does not if that would delete a content whose key the glob does not match.
-        """
-        key = conflict.key
-        if key is None or not self.pattern.matches(key):
-            return None
-        for option in options_of(conflict):
-            if option.behavior is self.behavior and all(map(self.pattern.matches, option.deletes)):
-                return KeyBehavior(
-                    key, self.behavior, content_id=conflict.content_id, commit=conflict.commit
-                )
-        return None
-
 
 def patterns_of(options: SideOptions, behavior: Behavior = Behavior.NORMAL) -> list[SidePattern]:
-    """Returns the globs of `--ours` and `--theirs`, the longest first.
+    """Returns the globs of `--ours` and `--theirs`.
 
-    It counts if several match. Raises `InvalidInput` for invalid ones, and with a `behavior` that
+    Raises `InvalidInput` for invalid ones, and with a `behavior` that
     leaves no conflicts which a glob could decide.
     """
     patterns = [
@@ -74,7 +59,7 @@ def patterns_of(options: SideOptions, behavior: Behavior = Behavior.NORMAL) -> l
             " that the glob could decide",
             hint="name the keys",
         )
-    return sorted(patterns, key=lambda pattern: -len(pattern.pattern.text))
+    return patterns
 
 
 def deciding(
@@ -95,7 +80,7 @@ def deciding(
                 id_of(conflict): decision
                 for conflict in error.conflicts
                 if id_of(conflict) not in decided
-                for decision in _decisions(conflict, patterns)
+                and (decision := _decision(conflict, patterns)) is not None
             }
             if not more:
                 raise
@@ -108,7 +93,38 @@ def deciding(
     return do(options)
 
 
-def _decisions(conflict: Conflict, patterns: Sequence[SidePattern]) -> Iterator[KeyBehavior]:
-    """Yields the decision of the first glob that takes a side of a conflict, if there is one."""
-    decisions = (pattern.decision(conflict) for pattern in patterns)
-    yield from list(filter(None, decisions))[:1]
+def _decision(conflict: Conflict, patterns: Sequence[SidePattern]) -> KeyBehavior | None:
+    """Returns the decision about a conflict, if its key matches a glob.
+
+    There is none if other keys of the content match a glob of the other side, if the side cannot be
+    taken, or if it would delete a content whose key does not match a glob of this side.
+    """
+    key = conflict.key
+    if key is None or len(sides := _sides(key, patterns)) != 1:
+        return None
+    (behavior,) = sides
+    if any(_sides(other, patterns) - sides for other in _other_keys(conflict)):
+        return None
+    for option in options_of(conflict):
+        if option.behavior is behavior and all(
+            _sides(k, patterns) == sides for k in option.deletes
+        ):
+            return KeyBehavior(
+                key, behavior, content_id=conflict.content_id, commit=conflict.commit
+            )
+    return None
+
+
+def _sides(key: ContentKey, patterns: Sequence[SidePattern]) -> set[MergeBehavior]:
+    """Returns the side of the longest glob that matches a key; both if two have this length."""
+    matching = [each for each in patterns if each.pattern.matches(key)]
+    longest = max((len(each.pattern.text) for each in matching), default=0)
+    return {each.behavior for each in matching if len(each.pattern.text) == longest}
+
+
+def _other_keys(conflict: Conflict) -> set[ContentKey]:
+    """Returns the keys that the content in conflict has in other states, if it was renamed."""
+    renames = (conflict.source_rename, conflict.target_rename)
+    keys = {conflict.base_key, conflict.theirs_key, conflict.value_key}
+    keys |= {key for rename in renames if rename for key in (rename.old, rename.new)}
+    return {key for key in keys if key is not None}

@@ -52,6 +52,7 @@ def resolve_merge(
     """
     answers: dict[ConflictId, KeyBehavior] = {}
     asked: Sequence[ConflictId] = ()
+    told: set[str] = set()
     decided = options
     for _ in range(MOST_ROUNDS):
         try:
@@ -63,9 +64,10 @@ def resolve_merge(
             if error.left:
                 raise
         except InvalidInput as error:
-            if not asked:
+            if not asked or error.message in told:
                 raise
             # The latest answers contradict each other.
+            told.add(error.message)
             app.output.err.print_text(visible(f"{error.message}; please answer again"))
             for identity in asked:
                 del answers[identity]

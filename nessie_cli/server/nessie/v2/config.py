@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from msgspec import json, to_builtins
 
 from nessie_cli.errors import InvalidInput
@@ -17,6 +19,7 @@ from nessie_cli.server.nessie.extensions import (
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.wire import rest
 from nessie_cli.wire.repository_config import TYPE_NAMES, decode_repository_config
+from nessie_cli.wire.scalars import Json
 
 SETTING = "repository-config.{}"
 """The setting of the repository that contains an object, as JSON."""
@@ -39,12 +42,8 @@ def get_repository_config(call: Call) -> Answer:
             raise InvalidInput(f"No repository config type registered for name {name}")
         require_config(call.repository, name)
     settings = call.repository.config().settings if wanted else {}
-    found = [
-        json.decode(settings[SETTING.format(name)])
-        for name in wanted
-        if SETTING.format(name) in settings
-    ]
-    return Answer({"configs": found} if found else {})
+    configs = [config for name in wanted if (config := _object(settings.get(SETTING.format(name))))]
+    return Answer({"configs": configs} if configs else {})
 
 
 def post_repository_config(call: Call) -> Answer:
@@ -55,4 +54,12 @@ def post_repository_config(call: Call) -> Answer:
     name, value = decode_repository_config(body)
     setting = SETTING.format(name)
     previous = call.submit(PutSettings({setting: json.encode(value).decode()})).get(setting)
-    return Answer({"previous": None if previous is None else json.decode(previous)})
+    return Answer({"previous": _object(previous)})
+
+
+def _object(text: str | None) -> Json | None:
+    """Returns the object of a setting; None for another text, which `nessie config` can store."""
+    with suppress(ValueError, RecursionError):
+        value = json.decode(text or "null")
+        return value if isinstance(value, dict) and "type" in value else None
+    return None
