@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -51,11 +51,13 @@ _AT_ONCE = 1000
 class MergeTarget(NamedTuple):
     """The branch and source of a merge or transplant.
 
-    `base` is the merge base, None for a transplant.
+    `expected` is the commit of the expected hash, without one HEAD. `base` is the merge base, None
+    for a transplant.
     """
 
     branch: StoredReference
     expected_hash: str | None
+    expected: Id
     base: Id | None
     source: Id
     progress: Progress | None = None
@@ -97,7 +99,7 @@ def _merge(
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
     base = _base(objects, branch, from_, unrelated=options.unrelated)
-    target = MergeTarget(branch, options.expected_hash, base, from_, context.progress)
+    target = MergeTarget(branch, options.expected_hash, expected, base, from_, context.progress)
     if base == from_:
         return drafts.unchanged(answer(objects, target, {}, branch.target))
     rules = rules_of(objects, options)
@@ -110,11 +112,8 @@ def _merge(
     effect = DraftEffect(
         objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_]
     )
-    refuse: Callable[[], NessieError] | None = None
-    if not options.per_key:
-        keys = outcome.edits.keys() | outcome.judged_keys
-        refuse = refuse_changed(objects, branch, expected, keys)
-    refuse = refuse or refusal(at, objects, target, outcome, rules)
+    keys = () if options.per_key else outcome.edits.keys() | outcome.judged_keys
+    refuse = refusal(at, objects, target, outcome, rules, changed=keys)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     # A merge per content is recorded even if it changes nothing, so its decisions are remembered.
@@ -208,17 +207,23 @@ def refusal(
     target: MergeTarget,
     outcome: Outcome,
     rules: KeyRules | ContentRules | None,
+    *,
+    changed: Collection[bytes] = (),
 ) -> Callable[[], NessieError] | None:
     """Returns the error that prevents an outcome, or None.
 
-    With `rules`, also verifies that each decision was used.
+    With `rules`, also verifies that each decision was used. `changed` are keys that must be the
+    same at the expected hash.
     """
+    branch = target.branch
+    if moved := refuse_changed(objects, branch, target.expected, changed):
+        return moved
     if outcome.namespace_conflicts:
         return partial(
             conflict_error,
             at,
             objects,
-            target.branch,
+            branch,
             target.base or NO_COMMIT,
             outcome.namespace_conflicts,
         )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import structs
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError
+from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import meta_of, operations_of, root_of
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, Place, ThreeWay
@@ -32,7 +32,6 @@ from nessie_cli.repository.snapshot import (
     StoreSnapshot,
     existing_branch,
     expected_commit,
-    refuse_changed,
 )
 from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
@@ -77,7 +76,9 @@ def _transplant(
     at, branch = drafts.at, drafts.branch
     options, context, objects = change.options, at.context, at.drafting_objects()
     expected = expected_commit(objects, branch, options.expected_hash)
-    target = MergeTarget(branch, options.expected_hash, None, commits[-1], context.progress)
+    target = MergeTarget(
+        branch, options.expected_hash, expected, None, commits[-1], context.progress
+    )
     replay = CommitReplay(
         objects, branch, options, context, validate_namespaces=drafts.validates_namespaces
     )
@@ -90,11 +91,8 @@ def _transplant(
     effect = DraftEffect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
     # After a conflict, the decisions about later commits are not used yet.
     rules = None if replay.is_stopped else replay.rules
-    refuse: Callable[[], NessieError] | None = None
-    if not options.per_key:
-        keys = replay.edits.keys() | replay.total.judged_keys
-        refuse = refuse_changed(objects, branch, expected, keys)
-    refuse = refuse or refusal(at, objects, target, replay.total, rules)
+    keys = () if options.per_key else replay.edits.keys() | replay.total.judged_keys
+    refuse = refusal(at, objects, target, replay.total, rules, changed=keys)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     skipped = () if options.per_key else replay.skipped

@@ -229,6 +229,14 @@ def test_contents_by_a_filter(nessie, history) -> None:
     ) == ["db.items", "db.orders"]
 
 
+@pytest.mark.parametrize("more", [[], ["db"], ["d*"], ["-t", "iceberg-table"]])
+def test_a_filter_on_a_namespace_lists_what_is_directly_in_it(nessie, catalog, more) -> None:
+    catalog.create("main", "dba")
+    text = "entry.namespace == 'db'"
+    assert names(nessie("content", "list", *more, "--filter", text)) == ["db.items", "db.orders"]
+    assert names(nessie("content", "list", *more, "--filter", f"{text} && false")) == []
+
+
 # -- wrong filters -------------------------------------------------------------------------------
 @pytest.mark.parametrize("command", [["log"], ["branch"], ["tag"], ["content", "list"]])
 @pytest.mark.parametrize("text", ["", "nothing(", "unknown.name == 1", "1 + 1", "'a' < 1"])

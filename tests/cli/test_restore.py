@@ -137,6 +137,16 @@ def test_a_staged_table_that_came_back_is_not_staged_a_second_time(nessie, catal
     assert "db.orders: db.kept has the same metadata file" in ran.err
 
 
+def test_a_revert_sees_a_table_that_came_back_in_the_batch(nessie, catalog) -> None:
+    dropped = catalog.drop("main", "db.orders")
+    assert nessie("revert", dropped, "-n").code == 0
+    assert nessie("content", "rename", "db.orders", "db.kept").code == 0
+    head = catalog.head("main")
+    ran = nessie("revert", dropped)
+    assert (ran.code, catalog.head("main")) == (2, head), ran
+    assert "db.orders: db.kept has the same metadata file" in ran.err
+
+
 def test_a_function_is_never_taken_for_another_one_with_its_text(nessie, catalog) -> None:
     udf = UDF(dialect="spark", sql_text="x + 1")
     catalog.commit("main", "f", Put(key("f"), udf))

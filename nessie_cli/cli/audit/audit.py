@@ -75,10 +75,10 @@ class Finding(Struct, rename="camel"):
     advice: str
 
     @classmethod
-    def of(cls, found: findings.AuditFinding) -> "Finding":
+    def of(cls, finding: findings.AuditFinding) -> "Finding":
         """Returns a finding with its advice."""
-        where = (found.where, found.message, advice(found))
-        return cls(found.kind, Key.of(found.key), found.content_id, *where)
+        where = (finding.where, finding.message, advice(finding))
+        return cls(finding.kind, Key.of(finding.key), finding.content_id, *where)
 
 
 class Audited(Listing, frozen=True, kw_only=True):
@@ -116,11 +116,11 @@ def run(options: Options, app: Invocation) -> AuditedResult:
     effective = app.repository().resolve(app.revision(options.revision))
     counts = AuditCounts()
     audit = _audit_with_spark if chosen(options.engine) is Engine.SPARK else _audit_here
-    found = audit(app, effective.hash, prefix, counts)
-    first = list(islice(found, 1))
+    rest = audit(app, effective.hash, prefix, counts)
+    first = list(islice(rest, 1))
     if prefix and not first and not counts.contents:
         raise ContentNotFound(f"no key is {prefix} or below it", prefix)
-    every: Iterable[findings.AuditFinding] = chain(first, found)
+    every: Iterable[findings.AuditFinding] = chain(first, rest)
     if app.options.json:
         # The counts precede the findings in the document, so the audit must be complete.
         every = list(every)
@@ -140,9 +140,9 @@ def show(result: AuditedResult, output: Output) -> None:
     ways: dict[str, str] = {}
 
     def rows() -> Iterator[tuple[str, str, str, str]]:
-        for one in result.findings:
-            ways.setdefault(one.kind.value, advice(one))
-            yield one.kind.value, str(one.key), one.where, one.message
+        for finding in result.findings:
+            ways.setdefault(finding.kind.value, advice(finding))
+            yield finding.kind.value, str(finding.key), finding.where, finding.message
 
     if result.document.clean:
         output.say(f"clean: {_summary(result.counts)}")
@@ -185,5 +185,5 @@ def _audit_with_spark(
         from nessie_cli.spark import audited
 
         # Closed before the Spark session, because the caller may stop early.
-        with closing(audited(spark, app.store_url(), at, prefix, counts)) as found:
-            yield from found
+        with closing(audited(spark, app.store_url(), at, prefix, counts)) as audit_findings:
+            yield from audit_findings

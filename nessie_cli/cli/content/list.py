@@ -1,6 +1,6 @@
 """`nessie content list`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated
 
 import typer
@@ -92,21 +92,27 @@ def run(options: Options, app: Invocation) -> EntriesResult:
         if pattern
         else KeyRange(prefix=ContentKey.parse(options.prefix) if options.prefix else None)
     )
-    effective = repository.resolve(app.revision(options.at))
-    with_contents = app.output.is_json or app.options.verbose
-    found = repository.entries(effective.hash, keys, content=with_contents)
-    if pattern:
-        found = (entry for entry in found if pattern.matches(entry.key))
-    if type_name:
-        found = (entry for entry in found if entry.type == type_name)
+    is_listed: Callable[[Entry], bool] | None = None
     if options.filter_:
         from nessie_cli.cli.app.filters import by_filter
+        from nessie_cli.wire.filter_range import prefix_of
 
-        found = filter(by_filter("entries", options.filter_), found)
+        is_listed = by_filter("entries", options.filter_)
+        if keys == KeyRange():
+            keys = KeyRange(prefix=prefix_of(options.filter_))
+    effective = repository.resolve(app.revision(options.at))
+    with_contents = app.output.is_json or app.options.verbose
+    listed = repository.entries(effective.hash, keys, content=with_contents)
+    if pattern:
+        listed = (entry for entry in listed if pattern.matches(entry.key))
+    if type_name:
+        listed = (entry for entry in listed if entry.type == type_name)
+    if is_listed:
+        listed = filter(is_listed, listed)
     document = Entries(
-        effective_reference=reference_struct(effective), entries=map(entries.Entry.of, found)
+        effective_reference=reference_struct(effective), entries=map(entries.Entry.of, listed)
     )
-    return EntriesResult(document, found, options.tree)
+    return EntriesResult(document, listed, options.tree)
 
 
 def show(result: EntriesResult, output: Output) -> None:

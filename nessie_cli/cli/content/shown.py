@@ -83,13 +83,13 @@ def _missing(
 
 def print_content(result: ShownContentResult, output: Output) -> None:
     """Prints one line for each field, and the last change."""
-    found = {
+    texts = {
         "key": str(result.key),
         **fields(result.content),
         "cache-key": result.document.cache_key,
     }
-    width = max(map(len, [*found, "last-change"])) + 2
-    for label, text in found.items():
+    width = max(map(len, [*texts, "last-change"])) + 2
+    for label, text in texts.items():
         output.out.print_line(
             Span(f"{label:<{width}}", "label"), Span(text, "key" if label == "key" else "")
         )

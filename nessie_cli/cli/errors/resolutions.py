@@ -18,16 +18,16 @@ class CurrentHash(WaysOut):
     """Repeats a command with the current hash as the expected one, if it has an expected hash."""
 
     def __init__(self, app: Invocation, error: ReferenceConflict) -> None:
-        self._words, self._head = list(app.argv), error.head
+        self._argv, self._head = app.argv, error.head
 
     def of(self, conflict: object) -> Sequence[Resolution]:
         """Returns the command line, or nothing."""
         del conflict
-        words = self._words.copy()
+        argv = list(self._argv)
         for option in ("--expected-hash", "-c"):
-            if self._head and option in words[:-1]:
-                words[words.index(option) + 1] = short_hash(self._head)
-                return [Resolution(command_line(*words))]
+            if self._head and option in argv[:-1]:
+                argv[argv.index(option) + 1] = short_hash(self._head)
+                return [Resolution(command_line(*argv))]
         return []
 
 

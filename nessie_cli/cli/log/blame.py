@@ -77,14 +77,14 @@ def run(options: Options, app: Invocation) -> BlameResult:
     repository = app.repository()
     effective = repository.resolve(app.revision(options.at))
     keys = KeyRange(prefix=ContentKey.parse(options.prefix)) if options.prefix else KeyRange()
-    found = iter(last_changes(repository, effective.hash, keys))
-    first = list(islice(found, 1))
+    rest = iter(last_changes(repository, effective.hash, keys))
+    first = list(islice(rest, 1))
     if keys.prefix is not None and not first:
         where = effective.name or effective.hash
         raise ContentNotFound(
             f"there is no content at or below key '{keys.prefix}' in '{where}'", keys.prefix
         )
-    changes = chain(first, found)
+    changes = chain(first, rest)
     document = Blame(
         effective_reference=reference_struct(effective),
         blame=starmap(BlamedEntry.of_change, changes),

@@ -16,6 +16,8 @@ from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
+    Content,
+    ContentKey,
     KeyBehavior,
     MergeBehavior,
     Reference,
@@ -26,7 +28,7 @@ from nessie_cli.repository.inverse import Inverse, InvertedCommits, UnusedDecisi
 from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import RevisionRange
 from nessie_cli.workspace.edits import operations_for
-from nessie_cli.workspace.staging import StagedList
+from nessie_cli.workspace.staging import StagedList, proposed
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
@@ -120,7 +122,7 @@ def decisions_of(options: SideOptions) -> list[KeyBehavior]:
 
 
 def operations_of(
-    repository: Repository,
+    app: Invocation,
     branch: Reference,
     what: Reverted,
     behaviors: Sequence[KeyBehavior] = (),
@@ -130,8 +132,9 @@ def operations_of(
 
     Raises `ReferenceMoved` if a key of the revert has changed since the hash `expected`,
     `ReferenceConflict` with every conflict, and `InvalidInput` if nothing is left to revert, or if
-    a table would come back that has another key.
+    a table would come back that has another key, on the branch or in the staged batch.
     """
+    repository = app.repository()
     try:
         inverse = invert(repository, what.commits, branch.hash, behaviors)
     except UnusedDecision as error:
@@ -142,7 +145,7 @@ def operations_of(
         refuse_changed(repository, branch, expected, keys)
     if inverse.conflicts:
         raise _conflict(repository, branch, what, inverse)
-    refuse_second_entries(inverse.state, inverse.edits)
+    refuse_second_entries(inverse.state | _staged_contents(app, branch.name), inverse.edits)
     staged = operations_for(inverse.edits, inverse.state)
     if not staged:
         if any(behavior.behavior is MergeBehavior.DROP for behavior in behaviors):
@@ -151,6 +154,14 @@ def operations_of(
         commit = short_hash(what.commits.last)
         raise InvalidInput(f"there is nothing to revert: commit {commit} {reason}")
     return staged
+
+
+def _staged_contents(app: Invocation, branch: str) -> dict[ContentKey, Content]:
+    """Returns the contents that are staged for a branch."""
+    batch = app.batch_file().read() if app.workspace is not None else None
+    if batch is None or batch.branch not in (None, branch):
+        return {}
+    return {item.key: content for item in batch.staged if (content := proposed(item)) is not None}
 
 
 def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> RevertResult:
@@ -163,7 +174,7 @@ def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) 
     for attempt in range(1, MOST_ATTEMPTS + 1):
         head = head_of_branch(repository, branch)
         now = Reference(ReferenceType.BRANCH, branch, head)
-        staged = operations_of(repository, now, what, options.behaviors, options.expected_hash)
+        staged = operations_of(app, now, what, options.behaviors, options.expected_hash)
         try:
             result = _commit(repository, branch, staged, head, options)
         except ReferenceConflict:

@@ -41,12 +41,12 @@ class SidePattern(NamedTuple):
 def patterns_of(options: SideOptions, behavior: Behavior = Behavior.NORMAL) -> list[SidePattern]:
     """Returns the globs of `--ours` and `--theirs`.
 
-    Raises `InvalidInput` for invalid ones, and with a `behavior` that
-    leaves no conflicts which a glob could decide.
+    Raises `InvalidInput` for invalid ones, and with a `behavior` that leaves no conflicts which a
+    glob could decide.
     """
     patterns = [
-        SidePattern(pattern, behavior)
-        for texts, behavior in (
+        SidePattern(pattern, side)
+        for texts, side in (
             (options.ours, MergeBehavior.DROP),
             (options.theirs, MergeBehavior.FORCE),
         )
@@ -102,17 +102,13 @@ def _decision(conflict: Conflict, patterns: Sequence[SidePattern]) -> KeyBehavio
     key = conflict.key
     if key is None or len(sides := _sides(key, patterns)) != 1:
         return None
-    (behavior,) = sides
     if any(_sides(other, patterns) - sides for other in _other_keys(conflict)):
         return None
-    for option in options_of(conflict):
-        if option.behavior is behavior and all(
-            _sides(k, patterns) == sides for k in option.deletes
-        ):
-            return KeyBehavior(
-                key, behavior, content_id=conflict.content_id, commit=conflict.commit
-            )
-    return None
+    (behavior,) = sides
+    deletes = next((o.deletes for o in options_of(conflict) if o.behavior is behavior), None)
+    if deletes is None or any(_sides(deleted, patterns) != sides for deleted in deletes):
+        return None
+    return KeyBehavior(key, behavior, content_id=conflict.content_id, commit=conflict.commit)
 
 
 def _sides(key: ContentKey, patterns: Sequence[SidePattern]) -> set[MergeBehavior]:

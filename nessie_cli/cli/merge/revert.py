@@ -18,12 +18,10 @@ from nessie_cli.cli.staging.batch import BatchResult, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.submission import head_of_branch, read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey, Reference, ReferenceType
+from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import MergeOptions
-from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace import batch as workspace
-from nessie_cli.workspace.staging import StagedList, proposed
 
 EXAMPLES = (
     "nessie revert main",
@@ -94,7 +92,7 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
         raise InvalidInput(f"-n and {other} cannot be used together: -n makes no commit")
     repository, branch = app.repository(), app.reference_name()
     expected = expected_commit(app, options.expected_hash)
-    head_of_branch(repository, branch)
+    head_of_branch(repository, branch)  # a tag is refused first
     what, behaviors = reverted(app, options.revision), decisions_of(options)
     _refuse_parent(app, options.message, what.commits.last)
     message = message_of_paragraphs(options.message) if options.message else what.message
@@ -106,7 +104,7 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
         if not options.no_commit:
             return revert(app, branch, what, decided)
         now = Reference(ReferenceType.BRANCH, branch, head_of_branch(repository, branch))
-        staged = operations_of(repository, now, what, decided.behaviors, decided.expected_hash)
+        staged = operations_of(app, now, what, decided.behaviors, decided.expected_hash)
         return _stage(app, workspace.StagedBatch(now.hash, staged), branch)
 
     with conflicts_of_merge(app, branch, pinned={options.revision: what.revision}):
@@ -134,14 +132,10 @@ def _refuse_parent(app: Invocation, message: list[str] | None, commit: str) -> N
         )
 
 
-def _contents(staged: StagedList) -> dict[ContentKey, Content]:
-    return {item.key: content for item in staged if (content := proposed(item)) is not None}
-
-
 def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> BatchResult:
     """Adds the inverse to the staged batch.
 
-    Raises `InvalidInput` if one of its keys is already staged, or a table under another one.
+    Raises `InvalidInput` if one of its keys is already staged.
     """
     with app.batch_file().changing() as file:
         before, _ = read_batch(app, file)
@@ -153,8 +147,6 @@ def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> Batc
                 f"{', '.join(taken)}: already staged; `nessie commit`, `nessie stash` or `nessie"
                 " reset` first"
             )
-        if before:
-            refuse_second_entries(_contents(before.staged), _contents(inverse.staged))
         after = workspace.StagedBatch(
             before.begun_at if before else inverse.begun_at,
             (*(before.staged if before else ()), *inverse.staged),

@@ -57,12 +57,12 @@ def show(result: TokensResult, output: Output) -> None:
     out = output.out
     rows = (
         (
-            one.id,
-            one.name,
-            ",".join(one.roles),
-            out.time(one.created) if one.created else "",
-            instant(one.expires) or "never",
+            token.id,
+            token.name,
+            ",".join(token.roles),
+            out.time(token.created) if token.created else "",
+            instant(token.expires) or "never",
         )
-        for one in result.entries
+        for token in result.entries
     )
     out.print_table(_COLUMNS, rows)

@@ -77,8 +77,8 @@ def run(options: Options, app: Invocation) -> CheckedResult:  # noqa: ARG001 - t
     )
     problems = (_with_hint(app, problem) for problem in store.check())
     first = list(islice(problems, 1))
-    found = chain(first, problems)
-    return CheckedResult(Checked(clean=not first, problems=map(Problem.of, found)), found)
+    every = chain(first, problems)
+    return CheckedResult(Checked(clean=not first, problems=map(Problem.of, every)), every)
 
 
 def _with_hint(app: Invocation, problem: model.Problem) -> model.Problem:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class CallerAccess(NamedTuple):
     """The repository for one caller: for reading, for drafting, and the policy of its writes.
 
-    Without a policy everything is allowed. `caller` is the authenticated name, empty for an
-    anonymous caller; None if the server authenticates nobody.
+    Without a policy everything is allowed. `caller` is the authenticated name: empty for a
+    request without credentials, None if the server has no authentication.
     """
 
     reading: ReadableRepository
