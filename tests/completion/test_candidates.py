@@ -32,7 +32,10 @@ def test_options_are_offered_with_their_help(here, said):
     assert said("log", "--one") == {
         "--oneline": "Show the hash and subject of each commit on one line."
     }
-    theirs = "Take the source's state of this content. A glob decides all matching conflicts. Repeatable."
+    theirs = (
+        "Take the source's state of this content. A glob decides all matching conflicts."
+        " Repeatable."
+    )
     assert said("merge", "--theirs")["--theirs"] == theirs
 
 
