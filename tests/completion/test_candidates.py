@@ -33,7 +33,7 @@ def test_options_are_offered_with_their_help(here, said):
         "--oneline": "Show the hash and subject of each commit on one line."
     }
     theirs = (
-        "Take the source's state of this content. A glob decides all matching conflicts."
+        "Take the source's state of this content. A glob decides all conflicts that match."
         " Repeatable."
     )
     assert said("merge", "--theirs")["--theirs"] == theirs

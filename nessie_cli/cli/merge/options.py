@@ -32,8 +32,9 @@ class SideOptions(Struct, frozen=True, kw_only=True):
 
 
 WORDS_OF_MERGES: Mapping[str, str] = {
-    "ours": "Keep the target branch's state of this content. A glob decides all matching conflicts.",
-    "theirs": "Take the source's state of this content. A glob decides all matching conflicts.",
+    "ours": "Keep the target branch's state of this content. A glob decides all conflicts"
+    " that match.",
+    "theirs": "Take the source's state of this content. A glob decides all conflicts that match.",
     "drop": "drop: always keep ours.",
     "fail": "Fail",
 }
