@@ -69,6 +69,18 @@ def test_an_invalid_object_is_damaged(filled: str, damage: str) -> None:
     store.close()
 
 
+def test_bytes_that_are_marked_as_text_are_read(filled: str) -> None:
+    """SQLite marks text and bytes by one bit of a row's header."""
+    change(filled, "UPDATE objects SET packed = CAST(packed AS TEXT)")
+    store = open_sqlite(filled)
+    objects = {each.id: each.data for each in store.scan() if isinstance(each, StoredObject)}
+    assert len(objects) == store.count()
+    for id_, data in objects.items():
+        assert store.get([id_]) == {id_: data}
+    assert store.get(list(objects)) == objects
+    store.close()
+
+
 def test_a_flipped_byte_in_the_file_never_causes_a_wrong_object(
     filled: str, tmp_path: Path
 ) -> None:
