@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from enum import IntEnum
 from typing import NamedTuple
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
@@ -29,6 +29,7 @@ from nessie_cli.kernel.forms import (
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.restored import Origin, RestoredContents, origin_of
 from nessie_cli.model import (
     ConflictType,
     Content,
@@ -75,13 +76,14 @@ class BatchChange(Struct, frozen=True, gc=False):
     """The change of one key by a batch.
 
     `record` is the new content, `has_id` whether it came with a content id, `expected` the expected
-    content.
+    content, `origin` where a content was that comes back.
     """
 
     action: Action
     record: bytes | None = None
     expected: bytes | None = None
     has_id: bool = False
+    origin: Origin | None = None
 
     def frees(self, state: bytes) -> bool:
         """Returns whether the content of a record leaves the key, so that another may have its id.
@@ -124,9 +126,10 @@ class OperationBatch:
         if isinstance(operation, Put):
             change = self._put(operation)
             if earlier is not None:
-                if earlier.action is not _DELETE or operation.content.id is not None:
+                created = not change.has_id or change.origin is not None
+                if earlier.action is not _DELETE or not created:
                     raise InvalidInput(f"Duplicate key in commit operations: {operation.key.plain}")
-                change = BatchChange(_RECREATE, change.record)
+                change = structs.replace(change, action=_RECREATE, expected=None)
                 # The change takes the position of its Put.
                 del self.changes[key]
         elif earlier is not None:
@@ -143,9 +146,8 @@ class OperationBatch:
         content, expected = operation.content, operation.expected_content
         check_writable(content)
         seen = self._objects.compared(expected, _id_of(expected)) if expected is not None else None
-        return BatchChange(
-            _PUT, self._objects.add_content(content, _id_of(content)), seen, content.id is not None
-        )
+        record = self._objects.add_content(content, _id_of(content))
+        return BatchChange(_PUT, record, seen, content.id is not None, origin_of(operation))
 
 
 def _id_of(content: Content) -> bytes:
@@ -155,7 +157,7 @@ def _id_of(content: Content) -> bytes:
 class AppliedBatch(NamedTuple):
     """The result of a batch: the new state and the operations of the commit, or the conflicts.
 
-    `added` maps each created key to its new content id.
+    `added` maps each created key to its content id.
     """
 
     root: Id
@@ -195,6 +197,7 @@ class _BatchCheck:
             if batch.changes[key].frees(state)
         }
         self._ids_put: set[bytes] = set()
+        self._restored = RestoredContents(objects, head)
         self._created: list[bytes] = []
         self.edits: dict[bytes, bytes | None] = {}
         self.operations: dict[bytes, bytes] = {}
@@ -297,23 +300,20 @@ class _BatchCheck:
         record = change.record
         assert record is not None
         content_id = content_id_of(record)
-        if change.has_id:
-            if content_id in self._ids_put:
-                raise InvalidInput(
-                    f"content id {format_content_id(content_id)} is put under two keys,"
-                    f" the second is '{_plain(key)}'"
-                )
-            self._ids_put.add(content_id)
+        self._refuse_second_put(key, change, content_id)
         if expected is None:
             self._put_new(key, change, record, head)
+            self._compare(key, change, record, None, head)
         elif not change.has_id:
             raise InvalidInput(
                 f"New value to update existing key '{_plain(key)}' has no content ID"
             )
         elif content_id == content_id_of(expected):
             self._update(key, change, record, expected, head)
-        elif change.expected is not None and content_id in self._freed:
-            self._take_over(key, record)
+        elif change.expected is not None and (
+            content_id in self._freed or change.origin is not None
+        ):
+            self._put_new(key, change, record, head)
             self._compare(key, change, record, expected, head)
         else:
             raise InvalidInput(
@@ -322,14 +322,38 @@ class _BatchCheck:
                 f" content ID {format_content_id(content_id)} in the operation"
             )
 
+    def _refuse_second_put(self, key: bytes, change: BatchChange, content_id: bytes) -> None:
+        if not change.has_id:
+            return
+        if content_id in self._ids_put:
+            raise InvalidInput(
+                f"content id {format_content_id(content_id)} is put under two keys,"
+                f" the second is '{_plain(key)}'"
+            )
+        self._ids_put.add(content_id)
+
     def _put_new(self, key: bytes, change: BatchChange, record: bytes, head: bytes | None) -> None:
+        """Gives a key a content that it does not have: a new, a moved or a restored one."""
         if not change.has_id:
             self._assign_id(key, record)
         elif content_id_of(record) in self._freed:
             self._take_over(key, record)
+        elif change.origin is not None:
+            self._restore(key, record, change.origin, head)
         else:
             raise InvalidInput(f"New value for key '{_plain(key)}' must not have a content ID")
-        self._compare(key, change, record, None, head)
+
+    def _restore(self, key: bytes, record: bytes, origin: Origin, head: bytes | None) -> None:
+        """Writes a content that was deleted, under its id. Another key of it is a conflict."""
+        other = self._restored.key_at_head(key, record, origin, self._same_type)
+        if other not in (None, key):
+            self.conflicts.append(
+                KeyConflict(
+                    ConflictType.KEY_EXISTS, key, actual=head, proposed=record, other_key=other
+                )
+            )
+        self.added[key] = content_id_of(record)
+        self._create(key, record, self.added[key])
 
     def _take_over(self, key: bytes, record: bytes) -> None:
         """Writes a content with an id that leaves another key. Its type must be the same."""
@@ -392,7 +416,8 @@ class _BatchCheck:
         self, key: bytes, change: BatchChange, expected: bytes | None, head: bytes | None
     ) -> None:
         assert change.record is not None
-        self._assign_id(key, change.record)
+        self._refuse_second_put(key, change, content_id_of(change.record))
+        self._put_new(key, change, change.record, head)
         self._conflict(difference_if_required(expected, head), key, expected, head, change.record)
 
     def _delete(
@@ -428,8 +453,10 @@ def apply_batch(
 
     Drafts the new state if there are no conflicts. Raises `InvalidInput` for operations that no
     state of the branch could make valid. The draft adds no second key for a content id: a key keeps
-    its id, gets a new one, or takes over an id that leaves another key, at HEAD as well as in the
-    expected state. O(operations · log keys).
+    its id, gets a new one, takes over an id that leaves another key, at HEAD as well as in the
+    expected state, or gets back the id of a content that has no key at HEAD.
+    O(operations · log keys), and for each commit that contents are restored from, the keys that
+    differ from it.
     """
     check = _BatchCheck(
         objects,

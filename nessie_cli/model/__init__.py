@@ -19,7 +19,7 @@ from nessie_cli.model.contents import (
     type_label,
 )
 from nessie_cli.model.keys import ContentKey
-from nessie_cli.model.operations import Delete, Operation, Put, Unchanged
+from nessie_cli.model.operations import Delete, Operation, Put, RestoredFrom, Unchanged
 from nessie_cli.model.references import (
     FULL_HASH,
     MAX_NAME_LENGTH,
@@ -107,6 +107,7 @@ __all__ = [
     "ReflogType",
     "Rename",
     "RepositoryConfig",
+    "RestoredFrom",
     "Secret",
     "Tag",
     "Unchanged",

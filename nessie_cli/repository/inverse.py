@@ -35,6 +35,7 @@ from nessie_cli.model import (
     DiffEntry,
     KeyBehavior,
     MergeBehavior,
+    RestoredFrom,
 )
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
@@ -54,14 +55,16 @@ class Inverse(Struct, frozen=True):
     """The changes of HEAD that revert commits, or the conflicts.
 
     `edits` has the new content of each key that changes, None for a deletion. A content with an id
-    that HEAD does not have is to be created. `state` has the current contents of these keys.
-    `if_theirs` are the edits if theirs is taken for each conflict. `judged` are the keys in
-    conflict, or about which a behavior decided. `is_empty` is whether the commits changed nothing.
+    that HEAD does not have is restored from its place in `origins`, or created. `state` has the
+    current contents of these keys. `if_theirs` are the edits if theirs is taken for each conflict.
+    `judged` are the keys in conflict, or about which a behavior decided. `is_empty` is whether the
+    commits changed nothing.
     """
 
     edits: Edits
     if_theirs: Edits
     state: State
+    origins: Mapping[str | None, RestoredFrom]
     conflicts: Sequence[Conflict]
     judged: Collection[ContentKey]
     is_empty: bool
@@ -97,6 +100,11 @@ def invert(
         edits,
         if_theirs,
         states.on_head,
+        {
+            entry.before.id: RestoredFrom(commits.before, entry.key)
+            for entry in states.changes
+            if entry.before is not None
+        },
         _described(repository, states, conflicts, head),
         judged,
         not states.changes,

@@ -1,7 +1,7 @@
 """Tables that a revert or a restoration would put into the catalog a second time.
 
-A deleted table that comes back has another content id. So its id does not show that it is in the
-catalog already, under another key; its metadata file does.
+On servers without our extensions, a deleted table that comes back has another content id. So its id
+does not show that it is in the catalog already, under another key; its metadata file does.
 """
 
 from __future__ import annotations

@@ -13,7 +13,15 @@ from msgspec import Meta, Struct, to_builtins
 
 from nessie_cli import model
 from nessie_cli.model import ReferenceType
-from nessie_cli.wire.contents import MOST_ITEMS, Int32, Key, Properties, Texts, content_json
+from nessie_cli.wire.contents import (
+    MOST_ITEMS,
+    Int32,
+    Key,
+    Properties,
+    RestoredFrom,
+    Texts,
+    content_json,
+)
 from nessie_cli.wire.scalars import SHA_256, Behavior, Json
 
 # Contents and some texts are checked by `decode`, whose messages say more.
@@ -60,22 +68,27 @@ class CommitMetaRequest(_Body, forbid_unknown_fields=True):
 
 
 class Put(_Body, tag_field="type", tag="PUT", omit_defaults=True):
-    """A Put. `metadata` and `documentation` are checked and not kept."""
+    """A Put. `metadata` and `documentation` are checked and not kept.
+
+    `restoredFrom` brings a deleted content back under its id.
+    """
 
     key: Key
     content: ContentObject
     expected_content: ContentObject | None = None
+    restored_from: RestoredFrom | None = None
     metadata: list[Json] | None = None
     documentation: Json | None = None
 
     @classmethod
     def of(cls, put: model.Put) -> Self:
         """Returns the struct of a Put."""
-        expected = put.expected_content
+        expected, origin = put.expected_content, put.restored_from
         return cls(
             Key.of(put.key),
             content_json(put.content),
             None if expected is None else content_json(expected),
+            None if origin is None else RestoredFrom.of(origin),
         )
 
 

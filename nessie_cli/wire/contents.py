@@ -36,6 +36,18 @@ class Key(Struct):
         return cls(list(key.elements))
 
 
+class RestoredFrom(Struct):
+    """Where a deleted content was: the hash of a commit, and its key there."""
+
+    hash: str
+    key: Key
+
+    @classmethod
+    def of(cls, place: model.RestoredFrom) -> Self:
+        """Returns the struct of a place."""
+        return cls(place.hash, Key.of(place.key))
+
+
 def optional_key(key: model.ContentKey | None) -> Key | None:
     """Returns the struct of a key, or None."""
     return None if key is None else Key.of(key)

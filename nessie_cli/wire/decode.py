@@ -27,6 +27,7 @@ from nessie_cli.model import (
     Operation,
     Put,
     ReferenceType,
+    RestoredFrom,
     Unchanged,
     check_reference_name,
     check_revision_size,
@@ -34,6 +35,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.wire import bodies
 from nessie_cli.wire.contents import Key
+from nessie_cli.wire.contents import RestoredFrom as RestoredFromStruct
 from nessie_cli.wire.json_text import describe, fault, join, parse_json
 from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked, is_lenient
@@ -83,6 +85,15 @@ def _decode_put(data: Any, path: str, *, allow_unknown: bool) -> Put:
         key_of(put.key, join(path, "key")),
         decode_content_value(put.content, join(path, "content"), allow_unknown=allow_unknown),
         _content(put.expected_content, join(path, "expectedContent"), allow_unknown=allow_unknown),
+        _restored_from(put.restored_from, join(path, "restoredFrom")),
+    )
+
+
+def _restored_from(place: RestoredFromStruct | None, path: str) -> RestoredFrom | None:
+    if place is None:
+        return None
+    return RestoredFrom(
+        _whole_hash(place.hash, join(path, "hash")), key_of(place.key, join(path, "key"))
     )
 
 

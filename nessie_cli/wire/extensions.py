@@ -14,6 +14,7 @@ extensions are:
 * `key=` for a log: only the commits of this key, without reading the others;
 * `whole=true` of a diff: it is refused if it would show only one key of a renamed content;
 * the settings of the repository, as a configuration object;
+* `restoredFrom` of a Put: a deleted content comes back under its id;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
 * the height of a commit in a log, the renames behind a merge conflict, unknown contents.
 """

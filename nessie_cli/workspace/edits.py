@@ -1,14 +1,14 @@
 """Operations that give keys other contents: the fewest that a commit accepts.
 
-A content that moves keeps its id. Every other content that is new to a key is created, because only
-the repository assigns ids.
+A content that moves keeps its id, and so does a deleted one that comes back. Every other content
+that is new to a key is created, because only the repository assigns ids.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from nessie_cli.model import Content, ContentKey, Delete, Namespace, Put
+from nessie_cli.model import Content, ContentKey, Delete, Namespace, Put, RestoredFrom
 from nessie_cli.workspace.batch import Staged
 from nessie_cli.workspace.staging import StagedList
 
@@ -16,19 +16,29 @@ Edits = Mapping[ContentKey, Content | None]
 """The new content of each key; None if it has none."""
 
 
-def operations_for(edits: Edits, state: Mapping[ContentKey, Content]) -> StagedList:
+def operations_for(
+    edits: Edits,
+    state: Mapping[ContentKey, Content],
+    origins: Mapping[str | None, RestoredFrom],
+) -> StagedList:
     """Returns the operations that lead from a state to the one after the edits.
 
-    `state` has the current content of each key that is edited. An id that leaves one key may be put
-    under another one. Creations precede such moves, because a commit refuses to create a key again
-    whose content has moved before.
+    `state` has the current content of each key that is edited. `origins` are earlier places of
+    contents, by content id: one that the state does not have is restored from there. An id that
+    leaves one key may be put under another one. Creations precede such moves, because a commit
+    refuses to create a key again whose content has moved before.
     """
-    origins = {content.id: key for key, content in state.items() if key in edits}
+    present = {content.id: key for key, content in state.items() if key in edits}
     moved = {
         content.id
         for key, content in edits.items()
-        if content is not None and origins.get(content.id, key) != key
+        if content is not None and present.get(content.id, key) != key
     }
+
+    def creation(key: ContentKey, content: Content) -> Staged:
+        origin = None if content.id in present else origins.get(content.id)
+        return Staged(Put(key, content if origin else content.with_id(None), None, origin))
+
     deletions: list[Staged] = []
     creations: list[Staged] = []
     updates: list[Staged] = []
@@ -36,15 +46,15 @@ def operations_for(edits: Edits, state: Mapping[ContentKey, Content]) -> StagedL
         seen = state.get(key)
         if content is None:
             deletions += [Staged(Delete(key), seen)] if seen else []
-        elif seen is None and content.id not in origins:
-            creations.append(Staged(Put(key, content.with_id(None))))
-        elif content.id in origins and (seen is None or _keeps_id(content, seen, moved)):
+        elif seen is None and content.id not in present:
+            creations.append(creation(key, content))
+        elif content.id in present and (seen is None or _keeps_id(content, seen, moved)):
             updates += [] if content == seen else [_put(key, content, seen)]
         elif seen is not None and seen.id not in moved and _is_same(content, seen):
             merged = content.with_id(seen.id)
             updates += [] if merged == seen else [_put(key, merged, seen)]
         else:
-            creations += [Staged(Delete(key), seen), Staged(Put(key, content.with_id(None)))]
+            creations += [Staged(Delete(key), seen), creation(key, content)]
     return (*deletions, *creations, *updates)
 
 

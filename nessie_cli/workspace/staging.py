@@ -20,12 +20,44 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
+from msgspec import structs
+
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
 from nessie_cli.model import Content, ContentKey, Delete, Namespace, Put, Unchanged, type_label
 from nessie_cli.workspace.batch import Staged
 
 State = Callable[[ContentKey], Content | None]
 StagedList = tuple[Staged, ...]
+
+
+def restored_ids(staged: StagedList) -> set[str | None]:
+    """Returns the ids of deleted contents that a batch restores."""
+    return {
+        item.operation.content.id
+        for item in staged
+        if isinstance(item.operation, Put) and item.operation.restored_from is not None
+    }
+
+
+def with_origins(staged: StagedList, before: StagedList) -> StagedList:
+    """Returns a batch in which the contents that the batch before restores are restored as well.
+
+    They are recognised by their ids, whatever key or value they have now.
+    """
+    origins = {
+        item.operation.content.id: item.operation.restored_from
+        for item in before
+        if isinstance(item.operation, Put) and item.operation.restored_from is not None
+    }
+
+    def restored(item: Staged) -> Staged:
+        put = item.operation
+        if not isinstance(put, Put) or put.content.id not in origins:
+            return item
+        origin = origins[put.content.id]
+        return structs.replace(item, operation=structs.replace(put, restored_from=origin))
+
+    return tuple(map(restored, staged)) if origins else staged
 
 
 def effective(staged: Iterable[Staged], key: ContentKey, state: State) -> Content | None:

@@ -4,7 +4,15 @@ import shlex
 
 import pytest
 
-from nessie_cli.model import UDF, Delete, IcebergView, Namespace, Put, ReferenceType
+from nessie_cli.model import (
+    UDF,
+    Delete,
+    IcebergView,
+    Namespace,
+    Put,
+    ReferenceType,
+    RestoredFrom,
+)
 
 from .conftest import key, table
 
@@ -64,27 +72,23 @@ def test_restore_deletes_a_key_that_did_not_exist(nessie, catalog) -> None:
     assert catalog.snapshot("main", "db.new") is None
 
 
-def test_a_deleted_content_is_restored_with_a_new_id(nessie, catalog) -> None:
+def test_a_deleted_content_is_restored_with_its_id(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     catalog.drop("main", "db.orders")
     nessie("restore", "db.orders", "-s", "v1", "-m", "back")
     after = catalog.repository.content("main", key("db.orders"))
-    assert after.with_id(None) == before.with_id(None)
-    assert after.id != before.id
+    assert after == before
 
 
 @pytest.mark.parametrize("is_staged", [False, True])
-def test_a_replaced_content_is_restored_with_a_new_id(nessie, catalog, is_staged) -> None:
+def test_a_replaced_content_is_restored_with_its_id(nessie, catalog, is_staged) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     catalog.commit("main", "replace", Delete(key("db.orders")), Put(key("db.orders"), VIEW))
-    replaced = catalog.repository.content("main", key("db.orders"))
     if is_staged:
         nessie("content", "replace", "db.orders", "--type", "namespace")
     assert nessie("restore", "db.orders", "-s", "v1").code == 0
     assert nessie("commit", "-m", "back").code == 0
-    after = catalog.repository.content("main", key("db.orders"))
-    assert after.with_id(None) == before.with_id(None)
-    assert after.id not in (before.id, replaced.id)
+    assert catalog.repository.content("main", key("db.orders")) == before
 
 
 def test_a_content_that_is_restored_already_is_not_replaced_again(nessie, catalog) -> None:
@@ -97,35 +101,40 @@ def test_a_content_that_is_restored_already_is_not_replaced_again(nessie, catalo
 
 
 @pytest.mark.parametrize("is_staged", [False, True])
-def test_a_table_that_came_back_and_was_renamed_is_not_restored_a_second_time(
+def test_a_table_that_came_back_and_was_renamed_gets_its_key_back(
     nessie, catalog, is_staged
 ) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
     catalog.drop("main", "db.orders")
     nessie("restore", "db.orders", "-s", "v1", *([] if is_staged else ["-m", "back"]))
     assert nessie("content", "rename", "db.orders", "db.kept").code == 0
     if not is_staged:
         nessie("commit", "-m", "rename")
-    ran = nessie("restore", "db.orders", "-s", "v1")
-    assert ran.code == 2
-    assert "db.orders: db.kept has the same metadata file" in ran.err
-    assert nessie("content", "rename", "db.kept", "db.orders", "-m", "back").code == 0
-    assert catalog.snapshot("main", "db.orders") == 1
+    assert nessie("restore", "db.orders", "-s", "v1").code == 0
+    assert nessie("commit", "-m", "back").code == 0
+    assert catalog.repository.content("main", key("db.orders")) == before
     assert catalog.snapshot("main", "db.kept") is None
 
 
+@pytest.mark.parametrize("is_changed", [False, True])
 @pytest.mark.parametrize("option", ["-n", "-m"])
 def test_a_deletion_that_was_reverted_is_not_reverted_to_a_second_table(
-    nessie, catalog, option
+    nessie, catalog, option, is_changed
 ) -> None:
     dropped = catalog.drop("main", "db.orders")
     nessie("revert", dropped)
+    if is_changed:
+        catalog.update("main", "db.orders", 7)
     back = catalog.repository.content("main", key("db.orders"))
     renamed = catalog.rename("main", "db.orders", "db.kept")
-    ran = nessie("revert", dropped, *(["-n"] if option == "-n" else ["-m", "again"]))
-    assert ran.code == 2
-    assert "db.orders: db.kept has the same metadata file" in ran.err
+    ran = nessie("revert", dropped, *(["-n"] if option == "-n" else ["-m", "again"]), "--json")
+    (conflict,) = ran.json["error"]["errorDetails"]["conflicts"]
+    assert (ran.code, conflict["ours"]["id"], conflict["theirs"]["id"]) == (3, back.id, back.id)
     assert catalog.head("main") == renamed
-    assert catalog.repository.content("main", key("db.kept")) == back
+    assert nessie("revert", dropped, "--theirs", "db.kept").code == 0
+    after = catalog.repository.content("main", key("db.orders"))
+    assert after.id == back.id
+    assert catalog.snapshot("main", "db.kept") is None
 
 
 def test_a_staged_table_that_came_back_is_not_staged_a_second_time(nessie, catalog) -> None:
@@ -134,17 +143,66 @@ def test_a_staged_table_that_came_back_is_not_staged_a_second_time(nessie, catal
     assert nessie("content", "rename", "db.orders", "db.kept").code == 0
     ran = nessie("revert", dropped, "-n")
     assert (ran.code, staged(nessie)) == (2, [("PUT", "db.kept")]), ran
-    assert "db.orders: db.kept has the same metadata file" in ran.err
+    assert "db.orders (as db.kept): already staged" in ran.err
 
 
-def test_a_revert_sees_a_table_that_came_back_in_the_batch(nessie, catalog) -> None:
+@pytest.mark.parametrize("decision", ["resolve --proposed", "reset"])
+@pytest.mark.parametrize("is_stashed", [False, True])
+@pytest.mark.parametrize("other", ["revert", "restore"])
+def test_a_staged_table_that_another_writer_brought_back_is_a_conflict(
+    nessie, catalog, other, is_stashed, decision
+) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    dropped = catalog.drop("main", "db.orders")
+    assert nessie("restore", "db.orders", "-s", "v1").code == 0
+    if is_stashed:
+        nessie("stash")
+    if other == "revert":
+        nessie("revert", dropped)
+    else:
+        place = RestoredFrom(catalog.head("v1"), key("db.orders"))
+        catalog.commit("main", "back", Put(key("db.orders"), before, restored_from=place))
+    head = catalog.rename("main", "db.orders", "db.kept")
+    if is_stashed:
+        assert nessie("stash", "pop").code == 0
+    ran = nessie("commit", "-m", "back")
+    assert (ran.code, catalog.head("main")) == (3, head), ran
+    assert "db.orders would be a second key of the content db.kept" in ran.err
+    lines = [line for line in ran.err.splitlines() if f"nessie {decision}" in line]
+    assert nessie(*shlex.split(lines[0].partition("nessie ")[2])).code == 0, ran.err
+    if decision != "reset":
+        assert nessie("commit", "-m", "back").code == 0
+    place = "db.orders" if decision != "reset" else "db.kept"
+    assert catalog.repository.content("main", key(place)) == before
+    assert len(state(catalog)) == 3
+
+
+def test_staged_operations_keep_what_they_restore(nessie, catalog) -> None:
+    """A restored table can be changed, renamed and put on an occupied key before the commit."""
+    before = catalog.repository.content("main", key("db.orders"))
+    catalog.drop("main", "db.orders")
+    assert nessie("restore", "db.orders", "-s", "v1").code == 0
+    location = ("--metadata-location", "s3://later/5.json", "--snapshot-id", "5")
+    assert nessie("content", "put", "db.orders", *location).code == 0
+    nessie("content", "delete", "db.items")
+    assert nessie("content", "rename", "db.orders", "db.items").code == 0
+    (operation,) = nessie("status", "--json").json["batch"]["operations"]
+    assert operation["restoredFrom"]["key"] == {"elements": ["db", "orders"]}
+    assert nessie("commit", "-m", "back").code == 0
+    after = catalog.repository.content("main", key("db.items"))
+    assert (after.id, after.snapshot_id) == (before.id, 5)
+    assert "db.orders" not in state(catalog)
+
+
+def test_a_revert_knows_the_table_that_the_batch_brings_back(nessie, catalog) -> None:
     dropped = catalog.drop("main", "db.orders")
     assert nessie("revert", dropped, "-n").code == 0
     assert nessie("content", "rename", "db.orders", "db.kept").code == 0
+    assert nessie("revert", dropped).code == 0
     head = catalog.head("main")
-    ran = nessie("revert", dropped)
-    assert (ran.code, catalog.head("main")) == (2, head), ran
-    assert "db.orders: db.kept has the same metadata file" in ran.err
+    ran = nessie("commit", "-m", "again")
+    assert (ran.code, catalog.head("main")) == (3, head), ran
+    assert "db.kept would be a second key of the content db.orders" in ran.err
 
 
 def test_a_function_is_never_taken_for_another_one_with_its_text(nessie, catalog) -> None:
@@ -336,14 +394,11 @@ def test_a_commit_is_reverted_although_later_ones_changed_other_keys(
     assert ran.json["targetBranch"]["hash"] == catalog.head("main")
 
 
-def test_a_reverted_replacement_has_a_new_id_and_is_clean(nessie, catalog) -> None:
+def test_a_reverted_replacement_has_its_id_back_and_is_clean(nessie, catalog) -> None:
     before = catalog.repository.content("main", key("db.orders"))
     replacement(catalog)
-    replaced = catalog.repository.content("main", key("db.orders"))
     assert nessie("revert", "HEAD").code == 0
-    after = catalog.repository.content("main", key("db.orders"))
-    assert after.with_id(None) == before.with_id(None)
-    assert after.id not in (before.id, replaced.id)
+    assert catalog.repository.content("main", key("db.orders")) == before
     assert nessie("fsck").code == 0
 
 

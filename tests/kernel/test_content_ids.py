@@ -7,15 +7,27 @@ from collections import Counter
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.committing import OperationBatch, apply_batch
+from nessie_cli.kernel.committing import OperationBatch, apply_batch, parse_content_id
+from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, format_content_id
 from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import Content, ContentKey, Delete, IcebergTable, Operation, Put, Unchanged
+from nessie_cli.model import (
+    CommitMeta,
+    Content,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    Operation,
+    Put,
+    RestoredFrom,
+    Unchanged,
+)
 from tests.kernel.heap import Heap
 
 KEYS = [ContentKey((name,)) for name in "abcd"]
@@ -82,6 +94,14 @@ def root_of(objects: Objects, state: State) -> Id:
     return edit(objects, tree.EMPTY, edits)
 
 
+def commit_of(objects: Objects, root: Id) -> RestoredFrom:
+    """Returns a place in a commit with this state; its key is A."""
+    id_ = draft_commit(
+        objects, [NO_COMMIT], root, {}, meta=CommitMeta("earlier"), stamp=Stamp("ann", 0)
+    )
+    return RestoredFrom(id_.hex(), A)
+
+
 def holders(objects: Objects, root: Id) -> Counter[bytes]:
     """Returns the number of keys of each content id."""
     return Counter(content_id_of(record) for _, record in tree.scan(objects, root))
@@ -112,7 +132,7 @@ def check_ids(expected: State, head: State, batch: list[Operation]) -> None:
         assert number <= max(1, before[id_])
 
 
-A, B, C, _ = KEYS
+A, B, C, D = KEYS
 
 
 @settings(max_examples=700, deadline=None, print_blob=True)
@@ -134,6 +154,90 @@ def test_no_move_adds_a_second_key_for_an_id(
     drawn: tuple[State, State, list[Operation]],
 ) -> None:
     check_ids(*drawn)
+
+
+@st.composite
+def restorations(draw: st.DrawFn) -> tuple[State, State, State, list[tuple[Operation, ContentKey]]]:
+    """Draws an earlier and an expected state, HEAD, and operations with the keys of origins."""
+    earlier, expected = draw(sound_states), draw(sound_states)
+    head = draw(st.just(expected) | sound_states)
+    batch: list[tuple[Operation, ContentKey]] = []
+    for key, (number, _) in earlier.items():
+        place = draw(keys)
+        if place in expected and draw(st.booleans()):
+            batch.append((Delete(place), key))
+        batch.append((Put(place, content(number, draw(st.integers(0, 2)))), key))
+    batch += [(operation, A) for operation in draw(st.just([]) | operations)]
+    return earlier, expected, head, batch or [(Unchanged(A), A)]
+
+
+@settings(max_examples=1500, deadline=None, print_blob=True)
+@given(restorations())
+def test_no_restoration_adds_a_second_key_for_an_id(
+    drawn: tuple[State, State, State, list[tuple[Operation, ContentKey]]],
+) -> None:
+    """Accepted are exactly those whose contents have no key at HEAD, among batches of one Put."""
+    earlier, expected, head, batch = drawn
+    objects = Heap().objects()
+    roots = [root_of(objects, state) for state in (expected, head)]
+    commit = commit_of(objects, root_of(objects, earlier))
+    restored: list[Operation] = [
+        structs.replace(operation, restored_from=structs.replace(commit, key=key))
+        if isinstance(operation, Put) and operation.content.id
+        else operation
+        for operation, key in batch
+    ]
+    after = committed(objects, *roots, restored)
+    if after is not None:
+        assert max(holders(objects, after).values(), default=1) == 1
+    put = restored[0]
+    if len(restored) == 1 and isinstance(put, Put) and put.content.id and put.key not in expected:
+        ids = {format_content_id(IDS[number]) for number, _ in head.values()}
+        has_origin = earlier.get(batch[0][1], (None,))[0] == IDS.index(content_id_of_text(put))
+        is_free = put.key not in head and put.content.id not in ids
+        assert (after is not None) == (has_origin and is_free)
+
+
+def content_id_of_text(put: Put) -> bytes:
+    return parse_content_id(put.content.id or "")
+
+
+def test_a_restored_content_that_has_another_key_is_a_conflict_with_that_key() -> None:
+    objects = Heap().objects()
+    place = commit_of(objects, root_of(objects, {A: (0, 0), B: (1, 0)}))
+    gone = root_of(objects, {B: (1, 0)})
+    put = Put(A, content(0, 0), restored_from=place)
+    assert committed(objects, gone, gone, [put]) == root_of(objects, {A: (0, 0), B: (1, 0)})
+    for head in ({C: (0, 0)}, {A: (0, 0)}, {C: (0, 1), A: (2, 0)}):
+        batch = OperationBatch(objects, [structs.replace(put, key=D)])
+        applied = apply_batch(objects, batch, gone, root_of(objects, head), new_id)
+        (key,) = (key for key, (number, _) in head.items() if number == 0)
+        assert [(c.type, c.key, c.other_key) for c in applied.conflicts] == [
+            ("KEY_EXISTS", encode_key(D), encode_key(key))
+        ]
+
+
+def test_a_restored_content_replaces_another_one() -> None:
+    objects = Heap().objects()
+    place = commit_of(objects, root_of(objects, {A: (0, 0)}))
+    now = root_of(objects, {A: (1, 0), B: (2, 0)})
+    batch: list[Operation] = [Delete(A), Put(A, content(0, 1), restored_from=place)]
+    assert committed(objects, now, now, batch) == root_of(objects, {A: (0, 1), B: (2, 0)})
+    assert committed(objects, now, root_of(objects, {A: (3, 0)}), batch) is None
+
+
+@pytest.mark.parametrize("number", [1, 3], ids=["of another key", "of no key"])
+def test_a_content_is_restored_only_from_where_it_was(number: int) -> None:
+    objects = Heap().objects()
+    place = commit_of(objects, root_of(objects, {A: (0, 0), B: (1, 0)}))
+    for put, text in (
+        (Put(C, content(number, 0), restored_from=place), "no content of this type with content"),
+        (Put(C, content(None, 0), restored_from=place), "must have a content ID"),
+        (Put(C, content(0, 0), restored_from=RestoredFrom("12", A)), "restored from '12', not a"),
+        (Put(C, content(0, 0), restored_from=RestoredFrom("ab" * 32, A)), "could not find commit"),
+    ):
+        with pytest.raises(InvalidInput, match=text):
+            apply_batch(objects, OperationBatch(objects, [put]), tree.EMPTY, tree.EMPTY, new_id)
 
 
 @settings(max_examples=300, deadline=None, print_blob=True)

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict, ReferenceMoved
 from nessie_cli.model import (
@@ -17,6 +18,8 @@ from nessie_cli.model import (
     MergeBehavior,
     MergeOption,
     MergeResult,
+    Put,
+    RestoredFrom,
 )
 from tests.kernel.content_states import History, Item
 from tests.repository.vocabulary import (
@@ -47,6 +50,43 @@ def only_conflict(refused: pytest.ExceptionInfo[MergeConflict]) -> Conflict:
 
 
 class Contents:
+    def test_a_deleted_content_comes_back_under_its_id(self, catalog: Catalog) -> None:
+        """It has one key: where it is already, it does not come back a second time."""
+        id_ = begin(catalog)
+        origin = RestoredFrom(catalog.head("main"), key("old"))
+        back = Put(key("back"), table(2, id_), restored_from=origin)
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.commit("main", back)
+        assert refused.value.conflicts[0].other_key == key("old")
+        catalog.write("main", {"old": None})
+        deleted = catalog.head("main")
+        catalog.commit("main", back)
+        assert (catalog.id("main", "back"), catalog.numbers()["back"]) == (id_, 2)
+        again = structs.replace(back, key=key("again"))
+        for expected in (deleted, None):
+            with pytest.raises(ReferenceConflict) as refused:
+                catalog.commit("main", again, at=expected)
+            (conflict,) = refused.value.conflicts
+            assert (conflict.type, conflict.key, conflict.other_key) == (
+                ConflictType.KEY_EXISTS,
+                key("again"),
+                key("back"),
+            )
+        with pytest.raises(InvalidInput, match="has no content of this type with content ID"):
+            catalog.commit(
+                "main", structs.replace(again, content=table(2, catalog.id("main", "aside")))
+            )
+
+    def test_a_content_that_came_back_merges_as_the_same_one(self, catalog: Catalog) -> None:
+        id_ = begin(catalog)
+        origin = RestoredFrom(catalog.head("main"), key("old"))
+        catalog.write("main", {"old": None})
+        catalog.commit("main", Put(key("back"), table(1, id_), restored_from=origin))
+        catalog.write("dev", {"old": 7})
+        catalog.merge_contents("dev", into="main")
+        assert (catalog.id("main", "back"), catalog.numbers()["back"]) == (id_, 7)
+        assert "old" not in catalog.numbers()
+
     @pytest.mark.parametrize(
         "how",
         [

@@ -17,7 +17,9 @@ def revert(catalog: Catalog, hash_: str, *behaviors: KeyBehavior) -> set[str]:
     """Reverts a commit, which must not conflict. Returns the keys of its operations."""
     inverse = inverse_of(catalog, hash_, *behaviors)
     assert not inverse.conflicts
-    operations = [item.operation for item in operations_for(inverse.edits, inverse.state)]
+    operations = [
+        item.operation for item in operations_for(inverse.edits, inverse.state, inverse.origins)
+    ]
     catalog.repository.commit(
         "main", operations, CommitMeta("revert"), expected_hash=catalog.head()
     )
@@ -69,7 +71,7 @@ class Inverses:
             k: c.with_id(None) for k, c in before.items()
         }
         assert not {c.id for c in after.values()} & {c.id for c in before.values()}
-        assert operations_for(inverse_of(catalog, hash_).edits, after) == ()
+        assert operations_for(inverse_of(catalog, hash_).edits, after, {}) == ()
 
     def test_a_key_that_another_table_took_is_a_conflict_until_it_is_decided(
         self, catalog: Catalog

@@ -146,7 +146,7 @@ def operations_of(
     if inverse.conflicts:
         raise _conflict(repository, branch, what, inverse)
     refuse_second_entries(inverse.state | _staged_contents(app, branch.name), inverse.edits)
-    staged = operations_for(inverse.edits, inverse.state)
+    staged = operations_for(inverse.edits, inverse.state, inverse.origins)
     if not staged:
         if any(behavior.behavior is MergeBehavior.DROP for behavior in behaviors):
             raise InvalidInput("nothing is left to revert: --ours keeps every key that changed")
@@ -205,7 +205,7 @@ def _conflict(
     from nessie_cli.kernel.conflicts import merge_message
 
     conflicts = list(inverse.conflicts)
-    staged = operations_for(inverse.if_theirs, inverse.state)
+    staged = operations_for(inverse.if_theirs, inverse.state, inverse.origins)
     try:
         if staged:
             operations = [item.operation for item in staged]

@@ -22,6 +22,7 @@ from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace import batch as workspace
+from nessie_cli.workspace.staging import proposed
 
 EXAMPLES = (
     "nessie revert main",
@@ -40,8 +41,8 @@ class Options(SideOptions, frozen=True, kw_only=True):
     namespaces prevent the change, it is a conflict, and nothing is written. --ours keeps the
     current state of a table, and --theirs takes the state before the reverted commits. KEY is the
     key on the branch, else the key before or after the commits. `nessie resolve revert REV`
-    resolves conflicts one by one. A table that was deleted is created again, with a new content id,
-    unless another key has its metadata file. Staged changes stay staged and are not committed.
+    resolves conflicts one by one. A table that was deleted comes back with its content id. Staged
+    changes stay staged and are not committed.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
@@ -132,17 +133,31 @@ def _refuse_parent(app: Invocation, message: list[str] | None, commit: str) -> N
         )
 
 
+def _already_staged(
+    inverse: workspace.StagedBatch, before: workspace.StagedBatch | None
+) -> list[str]:
+    """Returns the keys of an inverse that are staged, themselves or as a content's other key."""
+    if before is None:
+        return []
+    keys = {key: str(key) for key in before.keys}
+    staged = {content.id: item.key for item in before.staged if (content := proposed(item))}
+    for item in inverse.staged:
+        content = proposed(item)
+        if content is not None and content.id is not None and content.id in staged:
+            keys.setdefault(item.key, f"{item.key} (as {staged[content.id]})")
+    return [keys[key] for key in inverse.keys if key in keys]
+
+
 def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> BatchResult:
     """Adds the inverse to the staged batch.
 
-    Raises `InvalidInput` if one of its keys is already staged.
+    Raises `InvalidInput` if one of its keys or contents is already staged.
     """
     with app.batch_file().changing() as file:
         before, _ = read_batch(app, file)
         if before is not None:
             refuse_elsewhere(app, before, branch)
-        taken = [str(key) for key in inverse.keys if before and key in before.keys]
-        if taken:
+        if taken := _already_staged(inverse, before):
             raise InvalidInput(
                 f"{', '.join(taken)}: already staged; `nessie commit`, `nessie stash` or `nessie"
                 " reset` first"

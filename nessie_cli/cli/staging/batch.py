@@ -10,7 +10,7 @@ from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.model import Content, ContentKey, Delete, Put, Unchanged, type_label
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import counted, visible
-from nessie_cli.wire.contents import AnyContent, Key, content_struct
+from nessie_cli.wire.contents import AnyContent, Key, RestoredFrom, content_struct
 from nessie_cli.wire.scalars import Hash
 from nessie_cli.workspace import batch as workspace
 from nessie_cli.workspace.batch import Staged
@@ -41,11 +41,15 @@ MOST_DELETIONS = 20
 
 
 class StagedPut(Struct, rename="camel", tag_field="type", tag="PUT"):
-    """A staged Put; `expectedContent` is the content on which it was staged."""
+    """A staged Put; `expectedContent` is the content on which it was staged.
+
+    `restoredFrom` is where a deleted content was that comes back under its id.
+    """
 
     key: Key
     content: AnyContent
     expected_content: AnyContent | UnsetType = UNSET
+    restored_from: RestoredFrom | UnsetType = UNSET
 
 
 class StagedOther(Struct, rename="camel"):
@@ -128,7 +132,13 @@ def json_of(staged: Staged) -> StagedPut | StagedOther:
     key, expected = Key.of(operation.key), staged.seen
     if isinstance(operation, Put):
         expected = expected or operation.expected_content
-        return StagedPut(key, content_struct(operation.content), _expected(expected))
+        origin = operation.restored_from
+        return StagedPut(
+            key,
+            content_struct(operation.content),
+            _expected(expected),
+            UNSET if origin is None else RestoredFrom.of(origin),
+        )
     return StagedOther(
         "DELETE" if isinstance(operation, Delete) else "UNCHANGED", key, _expected(expected)
     )

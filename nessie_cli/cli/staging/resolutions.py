@@ -91,6 +91,8 @@ class BatchResolutions(WaysOut):
                 return [*self._reset(self._staged_below(key)), replace]
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 return self._empty(key)
+        if conflict.other_key is not None:
+            return [*self._by_decision(conflict, key), *self._reset([key])]
         return [*self._stage_again(conflict, key), *self._reset([key])]
 
     def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:

@@ -17,7 +17,7 @@ A content that has the key of a staged one now is deleted if the decision names 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.errors.resolutions import command_line
@@ -33,7 +33,7 @@ from nessie_cli.workspace.content_edits import (
     operations_of,
     with_edits,
 )
-from nessie_cli.workspace.staging import StagedList
+from nessie_cli.workspace.staging import StagedList, restored_ids, with_origins
 
 if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
@@ -69,7 +69,7 @@ class Restager:
 
         Raises `InvalidInput` if one of them cannot be kept.
         """
-        edits = content_edits(staged)
+        edits, back = self._without_places(content_edits(staged), staged, choices)
         checks = [
             item for item in staged if item.key in choices and isinstance(item.operation, Unchanged)
         ]
@@ -79,7 +79,7 @@ class Restager:
         places = self._places(
             {key: content for key, content in seen.items() if key in choices}, head
         )
-        moved = {place.key: place.content for place in places.values()}
+        moved = {place.key: place.content for place in (*places.values(), *back.values())}
         # A key without a decision stays in conflict, on the content that it was staged on.
         undecided = {key: content for key, content in seen.items() if key not in choices}
         state = undecided | head | moved
@@ -103,16 +103,38 @@ class Restager:
             for edit, value in _edited(edits, choices)
             for new in self._again(edit, value, places, choices)
         ]
-        again, replaced = self._arrived(again, state, choices)
+        again, replaced = self._arrived(again, state, choices, restored_ids(staged))
         operations = operations_of(again, state.get)
         taken = {item.key for item in operations}
         unmodified = (self._checked_again(item, places) for item in checks)
         operations += tuple(item for item in unmodified if item.key not in taken)
         return Restaged(
-            with_edits(staged, keys, operations),
+            with_origins(with_edits(staged, keys, operations), staged),
             replaced,
-            {old: place.key for old, place in places.items() if place.key != old},
+            {old: place.key for old, place in (places | back).items() if place.key != old},
         )
+
+    def _without_places(
+        self, edits: list[ContentEdit], staged: StagedList, choices: Choices
+    ) -> tuple[list[ContentEdit], dict[ContentKey, Place]]:
+        """Returns the edits, and the places of contents that are restored but came back already.
+
+        These contents are renamed instead. The places have the keys for which they are staged.
+        """
+        restored = restored_ids(staged)
+        missing = {
+            edit.new: edit.after
+            for edit in edits
+            if edit.old is None and edit.new in choices
+            if edit.new is not None and edit.after is not None and edit.after.id in restored
+        }
+        back = places_of(self._repository, self._head, self._base, missing)
+
+        def renamed(edit: ContentEdit) -> ContentEdit:
+            place = back.get(edit.new) if edit.old is None and edit.new else None
+            return edit if place is None else edit._replace(old=place.key, before=place.content)
+
+        return list(map(renamed, edits)), back
 
     def _places(
         self, seen: Mapping[ContentKey, Content], head: Mapping[ContentKey, Content]
@@ -196,7 +218,11 @@ class Restager:
         return Staged(Unchanged(place.key), place.content)
 
     def _arrived(
-        self, edits: list[ContentEdit], state: Mapping[ContentKey, Content], choices: Choices
+        self,
+        edits: list[ContentEdit],
+        state: Mapping[ContentKey, Content],
+        choices: Choices,
+        restored: Collection[str | None],
     ) -> tuple[list[ContentEdit], tuple[ContentKey, ...]]:
         """Returns the edits where they meet other contents, and the keys of those that give way.
 
@@ -221,14 +247,17 @@ class Restager:
             if (
                 edit.old is None
                 and present is not None
-                and _is_one(present, after, choices.get(key))
+                and (present.id == after.id or _is_one(present, after, choices.get(key)))
             ):
                 arrived[key] = ContentEdit(key, key, present, after.with_id(present.id))
                 continue
             if present is not None and edit.old is not None:
                 self._refuse_value(edit, choices.get(key))
             replaced += [key] if present is not None else []
-            arrived[key] = edit if edit.old else edit._replace(after=after.with_id(None))
+            is_restored = after.id in restored
+            arrived[key] = (
+                edit if edit.old or is_restored else edit._replace(after=after.with_id(None))
+            )
         return [*others, *arrived.values()], tuple(replaced)
 
     def _refuse_value(self, edit: ContentEdit, value: Content | None) -> None:

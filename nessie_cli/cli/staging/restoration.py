@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.model import Content, ContentKey, Namespace
+from nessie_cli.model import Content, ContentKey, Namespace, RestoredFrom
 from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.edits import operations_for
@@ -43,6 +43,7 @@ class Restorer:
     ) -> None:
         self._repository = repository
         self._at, self._head = Revision(None, at), Revision(None, head)
+        self._hash = at
         self._keys = dict.fromkeys(keys)
         self.then: State = dict(repository.contents(self._at, self._keys))
         self.now: State = dict(repository.contents(self._head, self._keys))
@@ -59,9 +60,13 @@ class Restorer:
         blocked, replaced = self._in_the_way(edits, branch)
         keys = _with_origins(edits, self.now, staged)
         contents = {key: edits.get(key, branch.get(key)) for key in keys}
-        operations = operations_for(contents, self._repository.contents(self._head, keys))
+        present = self._repository.contents(self._head, keys)
+        operations = operations_for(contents, present, self._origins())
         others = tuple(item for item in staged if item.key not in keys)
         return Restoration((*others, *operations), tuple(keys), blocked, replaced)
+
+    def _origins(self) -> dict[str | None, RestoredFrom]:
+        return {content.id: RestoredFrom(self._hash, key) for key, content in self.then.items()}
 
     def _read_moves(self) -> None:
         """Adds the other keys that differ: those that contents were renamed from or to."""

@@ -33,9 +33,8 @@ EXAMPLES = (
 class Options(CommitOptions, frozen=True, kw_only=True):
     """Restore contents from an earlier revision, as staged changes.
 
-    A content that was renamed since gets its earlier key back, and keeps its content id. One that
-    was deleted since is created again, with a new content id. If another key has the metadata file
-    of such a table, nothing is staged. A content that was created since is deleted if its key is
+    A content that was renamed since gets its earlier key back, and one that was deleted since comes
+    back. Both keep their content ids. A content that was created since is deleted if its key is
     restored. But a content that has the key of a renamed one now is deleted only if both keys of
     the rename are restored. Otherwise nothing is staged, and the error prints a command that moves
     it.

@@ -14,8 +14,9 @@ from msgspec import structs
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel.committing import AppliedBatch, OperationBatch, apply_batch, parse_content_id
 from nessie_cli.kernel.conflicts import commit_message, describe
+from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
@@ -29,6 +30,7 @@ from nessie_cli.model import (
     Namespace,
     Operation,
     Put,
+    RestoredFrom,
 )
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.remote import references
@@ -147,10 +149,12 @@ def check_commit(
 ) -> CommitCheck:
     """Applies the kernel's commit rules to the relevant keys of the server's states."""
     session, objects = server.session, Objects(lambda _: {})
+    operations, came_back = _with_origins(server, objects, operations, head)
     keys = {key for operation in operations for key in _with_ancestors(operation.key)}
     at_head = contents(session, head, keys)
     at_expected = at_head if expected == head else contents(session, expected, keys)
-    head_root = _root(objects, {**at_head, **_children(session, operations, at_head, head)})
+    children = _children(session, operations, at_head, head)
+    head_root = _root(objects, {**came_back, **at_head, **children})
     applied = apply_batch(
         objects,
         OperationBatch(objects, operations),
@@ -167,6 +171,36 @@ def check_commit(
 
     conflicts = describe(objects, applied.conflicts, changed_by, changed_by)
     return CommitCheck(applied, conflicts, commit_message(conflicts) if conflicts else "")
+
+
+def _with_origins(
+    server: Server, objects: Objects, operations: Sequence[Operation], head: str
+) -> tuple[Sequence[Operation], State]:
+    """Returns the operations with local commits as origins of the restored contents.
+
+    Also returns the contents of the keys that have changed since then, at HEAD.
+    """
+    restored = [put for put in operations if isinstance(put, Put) and put.restored_from is not None]
+    origins = {put.restored_from for put in restored if put.restored_from is not None}
+    places: dict[RestoredFrom, RestoredFrom] = {}
+    came_back: dict[ContentKey, Content] = {}
+    for hash_ in sorted({origin.hash for origin in origins}):
+        keys = [origin.key for origin in origins if origin.hash == hash_]
+        then = dict(contents(server.session, hash_, keys))
+        for entry in server.diff(hash_, head, KeyRange()):
+            then |= {} if entry.before is None else {entry.key: entry.before}
+            came_back |= {} if entry.after is None else {entry.key: entry.after}
+        came_back |= contents(server.session, head, keys)
+        root, meta = _root(objects, then), CommitMeta(hash_)
+        commit = draft_commit(objects, [NO_COMMIT], root, {}, meta=meta, stamp=Stamp("", 0))
+        places |= {RestoredFrom(hash_, key): RestoredFrom(commit.hex(), key) for key in keys}
+
+    def placed(operation: Operation) -> Operation:
+        if not isinstance(operation, Put) or operation.restored_from is None:
+            return operation
+        return structs.replace(operation, restored_from=places[operation.restored_from])
+
+    return list(map(placed, operations)), came_back
 
 
 def _children(

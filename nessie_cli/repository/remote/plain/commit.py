@@ -14,6 +14,7 @@ from nessie_cli.model import (
     CommitResult,
     ContentKey,
     LogEntry,
+    Operation,
     Put,
     Reference,
     ReferenceType,
@@ -53,7 +54,7 @@ def commit(server: Server, change: Commit, request_id: str | None) -> CommitResu
     The request expects the HEAD that the rules were checked against, so no commit comes between.
     """
     session = server.session
-    change = change.repeatable()
+    change = structs.replace(change, operations=list(map(_without_id, change.operations)))
     for number in range(_TRIES):
         target = branch_to_write(session, change.branch, "commit")
         if request_id and (
@@ -77,6 +78,13 @@ def commit(server: Server, change: Commit, request_id: str | None) -> CommitResu
             ):
                 raise
     raise AssertionError
+
+
+def _without_id(operation: Operation) -> Operation:
+    """Returns an operation without the id of a restored content: only our servers accept it."""
+    if not isinstance(operation, Put) or operation.restored_from is None:
+        return operation
+    return Put(operation.key, operation.content.with_id(None), operation.expected_content)
 
 
 def branch_to_write(session: RestSession, name: str, verb: str) -> Reference:
