@@ -17,7 +17,7 @@ from nessie_cli.model import (
     MergeOption,
     Rename,
 )
-from nessie_cli.model.conflicts import conflict_text
+from nessie_cli.model.conflicts import commit_message, conflict_text
 
 OF_NAMESPACES = (
     ConflictType.NAMESPACE_ABSENT,
@@ -149,18 +149,6 @@ def _rename_text(conflict: KeyConflict) -> str:
     if conflict.other_key is not None:
         text += f"; its content id is that of key '{decode_key(conflict.other_key).plain}'"
     return text
-
-
-def commit_message(conflicts: Sequence[Conflict]) -> str:
-    """Returns the message of the REST API for the conflicts of a commit."""
-    if len(conflicts) == 1:
-        text = conflicts[0].message
-        return text[:1].upper() + text[1:] + "."
-    return (
-        "There are multiple conflicts that prevent committing the provided operations: "
-        + ", ".join(c.message for c in conflicts)
-        + "."
-    )
 
 
 def merge_message(conflicts: Sequence[Conflict]) -> str:

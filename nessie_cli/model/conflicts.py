@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -117,3 +118,15 @@ _TEXT = {
 def conflict_text(type_: ConflictType, key: ContentKey) -> str:
     """Returns the message of the REST API for a conflict."""
     return _TEXT[type_].format(key.plain)
+
+
+def commit_message(conflicts: Sequence[Conflict]) -> str:
+    """Returns the message of the REST API for the conflicts of a commit."""
+    if len(conflicts) == 1:
+        text = conflicts[0].message
+        return text[:1].upper() + text[1:] + "."
+    return (
+        "There are multiple conflicts that prevent committing the provided operations: "
+        + ", ".join(c.message for c in conflicts)
+        + "."
+    )

@@ -9,12 +9,13 @@ from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.committing import OperationBatch, apply_batch
-from nessie_cli.kernel.conflicts import KeyConflict, commit_message, describe
+from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
 from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
+from nessie_cli.model.conflicts import commit_message
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest_of_batch, reference_of

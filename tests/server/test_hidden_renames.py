@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from nessie_cli.cli.main import run
-from nessie_cli.model import CommitMeta, ContentKey, Delete, Put
+from nessie_cli.model import CommitMeta, ContentKey, Delete, Put, RestoredFrom
 from tests.repository.vocabulary import table
 from tests.server.guarding import Guarded, guarded
 
@@ -87,3 +87,23 @@ def test_a_staged_change_of_a_content_that_got_a_hidden_key_is_not_a_creation(
     assert keys(server) == ["secret"]
     assert run(["status"]) == 0
     assert run(["reset", "b"]) == 0
+
+
+def test_a_restored_content_that_has_a_hidden_key_is_a_conflict_that_does_not_name_it(
+    server: Guarded, capsys
+) -> None:
+    repository = server.repository
+    repository.commit("main", [Put(ContentKey(("b",)), table(1))], META)
+    before = repository.reference("main").hash
+    content = repository.content("main", ContentKey(("b",)))
+    repository.commit("main", [Delete(ContentKey(("b",)))], META)
+    run(["init", "--store", f"{server.url}/api/v2", "-q"])
+    assert run(["restore", "b", "--at", before]) == 0
+    place = RestoredFrom(before, ContentKey(("b",)))
+    put = Put(ContentKey(("secret",)), content, restored_from=place)
+    repository.commit("main", [put], META)
+    capsys.readouterr()
+    assert run(["commit", "-m", "m"]) == 3
+    told = capsys.readouterr()
+    assert "secret" not in told.out + told.err
+    assert keys(server) == ["secret"]

@@ -362,8 +362,6 @@ def refusal(
     conflicts: list[Conflict], branch: str, head: str, expected_hash: str
 ) -> ReferenceConflict:
     """Returns the error for conflicts that were found before the commit."""
-    from nessie_cli.kernel.conflicts import commit_message
-
     return ReferenceConflict(
         commit_message(conflicts),
         conflicts,

@@ -13,7 +13,7 @@ from msgspec import structs
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel.committing import AppliedBatch, OperationBatch, apply_batch, parse_content_id
-from nessie_cli.kernel.conflicts import commit_message, describe
+from nessie_cli.kernel.conflicts import describe
 from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import NO_COMMIT, Id
@@ -32,6 +32,7 @@ from nessie_cli.model import (
     Put,
     RestoredFrom,
 )
+from nessie_cli.model.conflicts import commit_message
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.contents import contents, entries

@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import structs
 
-from nessie_cli.errors import MergeConflict, NotAllowed
+from nessie_cli.errors import MergeConflict, NotAllowed, ReferenceConflict
 from nessie_cli.model import (
     Conflict,
     ContentKey,
@@ -27,7 +27,7 @@ from nessie_cli.model import (
     Put,
     Rename,
 )
-from nessie_cli.model.conflicts import conflict_text
+from nessie_cli.model.conflicts import commit_message, conflict_text
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
@@ -119,11 +119,12 @@ class Policy:
         ]
         return structs.replace(answer, details=tuple(known))
 
-    def _may_know(self, change: Merge | Transplant, key: ContentKey) -> bool:
-        """Returns whether the caller may know a key on either side of a merge."""
+    def _may_know(self, change: Commit | Merge | Transplant, key: ContentKey) -> bool:
+        """Returns whether the caller may know a key on the branch, or on the source of a merge."""
+        sides = [] if isinstance(change, Commit) else [self._source_of(change)]
         return any(
             self._rights.may_somehow(rules.READ_CONTENT_KEY, side, key)
-            for side in (self._source_of(change), self._name(change.branch))
+            for side in (*sides, self._name(change.branch))
         )
 
     def _shown_detail(self, change: Merge | Transplant, detail: MergeDetail) -> MergeDetail:
@@ -140,7 +141,7 @@ class Policy:
             result_at=place(detail.result_at),
         )
 
-    def _shown_conflict(self, change: Merge | Transplant, conflict: Conflict) -> Conflict:
+    def _shown_conflict(self, change: Commit | Merge | Transplant, conflict: Conflict) -> Conflict:
         """Returns a conflict without those keys that the caller may not know."""
 
         def shown(key: ContentKey | None) -> ContentKey | None:
@@ -175,14 +176,21 @@ class Policy:
             options=tuple(map(option, conflict.options)),
         )
 
-    def shown_conflict(self, change: Change[Any], conflict: MergeConflict) -> MergeConflict:
+    def shown_conflict(self, change: Change[Any], error: ReferenceConflict) -> ReferenceConflict:
         """Returns a conflict with those keys that the caller may know."""
-        if not isinstance(change, Merge | Transplant):
-            return conflict
-        return MergeConflict(
-            conflict.message,
-            [self._shown_conflict(change, each) for each in conflict.conflicts],
-            self.shown(change, conflict.result),
+        if not isinstance(change, Commit | Merge | Transplant):
+            return error
+        conflicts = [self._shown_conflict(change, each) for each in error.conflicts]
+        if isinstance(error, MergeConflict):
+            return MergeConflict(error.message, conflicts, self.shown(change, error.result))
+        if conflicts == list(error.conflicts):
+            return error
+        return ReferenceConflict(
+            commit_message(conflicts),
+            conflicts,
+            reference=error.reference,
+            head=error.head,
+            expected_hash=error.expected_hash,
         )
 
     def may_choose_location(self, branch: str, key: ContentKey, content_type: str) -> bool:

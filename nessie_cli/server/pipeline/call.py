@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
-from nessie_cli.errors import InvalidInput, MergeConflict
+from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import ContentKey
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
 from nessie_cli.repository.changes import Change
@@ -157,7 +157,7 @@ class Call:
             check_locations(draft, self._catalog.locations, policy)
         try:
             answer = draft.answer()
-        except MergeConflict as conflict:
+        except ReferenceConflict as conflict:
             raise (
                 conflict if policy is None else policy.shown_conflict(change, conflict)
             ) from None
