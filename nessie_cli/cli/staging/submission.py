@@ -37,6 +37,7 @@ from nessie_cli.model import (
     ReferenceType,
     Rename,
 )
+from nessie_cli.model.conflicts import commit_message
 from nessie_cli.workspace.content_edits import content_edits
 from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.staging import proposed, without
