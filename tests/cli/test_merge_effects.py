@@ -9,7 +9,7 @@ import pytest
 
 from nessie_cli.model import Namespace, Put
 
-from .conftest import key
+from .conftest import key, table
 
 
 def chain(catalog) -> None:
@@ -178,3 +178,32 @@ def test_a_resolved_content_has_the_type_of_ours(nessie, catalog, tmp_path) -> N
     ran = nessie("merge", "x", "--resolve", "db.orders=v.json")
     assert (ran.code, catalog.snapshot("main", "db.orders")) == (2, 3)
     assert "db.orders: the content to store has another type than ours" in ran.err
+
+
+@pytest.mark.parametrize("moved", ["table", "namespace"])
+def test_a_namespace_is_not_added_where_a_decision_moves_another_content_away(
+    nessie, catalog, moved
+) -> None:
+    """The line that follows keeps the content, or starts over without the decision."""
+    space = Namespace(elements=("m",))
+    catalog.create("main", "a")
+    catalog.commit("main", "m", Put(key("m"), space if moved == "namespace" else table("m", 1)))
+    catalog.branch("dev")
+    catalog.commit("dev", "n", Put(key("n"), Namespace(elements=("n",))))
+    if moved == "namespace":
+        catalog.rename("dev", "m", "k")
+        catalog.rename("dev", "a", "n.t")
+    else:
+        catalog.rename("dev", "m", "n.t")
+    catalog.rename("main", "m", "n")
+    commits = ("dev~2..dev",) if moved == "namespace" else ("dev",)
+    ran = nessie("transplant", *commits, "--onto", "main", "--json")
+    assert ran.code == 3, ran
+    (theirs,) = (line for line in advice(ran) if "--theirs" in line)
+    ran = nessie(*shlex.split(theirs)[1:], "--json")
+    assert ran.code == 3, ran
+    (conflict,) = ran.json["error"]["errorDetails"]["conflicts"]
+    assert conflict["conflictType"] == "NAMESPACE_ABSENT"
+    (line,) = advice(ran)
+    assert "content put" not in line
+    assert nessie(*shlex.split(line)[1:]).code == (0 if moved == "namespace" else 3)

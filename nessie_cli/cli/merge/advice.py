@@ -93,6 +93,7 @@ class MergeResolutions(WaysOut):
         anew = [part for part in lasting if not part.name]
         self._anew = _joined(_pinned(anew, {} if source else pinned))
         self._decisions = [part for part in parts if part.name]
+        self._has_decided = any(part.name for part in _parts(words, ()))
         # A given hash may be the name of a branch. What counts is the state that is shown.
         given = _joined(part for part in parts if part.is_expected)
         self._expected = ["--expected-hash", short_hash(error.head)] if error.head else given
@@ -144,7 +145,7 @@ class MergeResolutions(WaysOut):
             ):
                 yield self._apply(earlier)
             case ConflictType.NAMESPACE_ABSENT:
-                yield from self._commit("put", [str(key)], f"add {key}", "--type", "namespace")
+                yield from self._add_namespace(key)
             case ConflictType.NOT_A_NAMESPACE:
                 aside = self._free_key(key)
                 yield from self._commit("rename", [str(key), str(aside)], f"make room for {key}")
@@ -157,6 +158,20 @@ class MergeResolutions(WaysOut):
                     decided = [*self._pinned, _OPTIONS[option.behavior], name, *self._expected]
                     line = command_line(*decided)
                     yield Resolution(line, effect_of(option, conflict, self._branch))
+
+    def _add_namespace(self, key: ContentKey) -> Iterator[Resolution]:
+        """Yields the line that adds a namespace, or keeps the one that the merge moves away.
+
+        If the merge moves another content away by a decision, the line starts over without it.
+        """
+        present = self._app.repository().contents(self._branch, [key]).get(key)
+        if present is None:
+            yield from self._commit("put", [str(key)], f"add {key}", "--type", "namespace")
+        elif isinstance(present, Namespace):
+            line = command_line(*self._pinned, "--ours", str(key), *self._expected)
+            yield Resolution(line, f"{visible(str(key))} stays on {visible(self._branch)}")
+        elif self._has_decided:
+            yield Resolution(command_line(*self._anew), _ANEW)
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""
