@@ -51,6 +51,7 @@ from nessie_cli.model import (
     ReflogEntry,
     Rename,
     RepositoryConfig,
+    RestoredFrom,
     Tag,
     Unchanged,
     UnknownContent,
@@ -136,6 +137,7 @@ PLACED = MergeDetail(
 ENCODED = [
     *((contents.CONTENTS[content.type_name], content) for content in CONTENTS[:-1]),
     (contents.Key, KEY),
+    (contents.RestoredFrom, RestoredFrom("ab" * 32, KEY)),
     (commits.CommitMeta, NEW_COMMIT),
     (commits.CommitMeta, META),
     (commits.CommitMetaV1, NEW_COMMIT),
