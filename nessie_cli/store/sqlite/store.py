@@ -80,9 +80,7 @@ _NEWEST_MOVES = f"""{REFLOG} WHERE number IN
 (SELECT (SELECT max(number) FROM reflog WHERE name = value) FROM carray(?))"""  # noqa: S608 - fixed texts
 
 _GET = "SELECT kind, CAST(packed AS BLOB) FROM objects WHERE id = ?"
-_GET_MANY = (
-    "SELECT value, kind, CAST(packed AS BLOB) FROM carray(?) JOIN objects ON id = value"
-)
+_GET_MANY = "SELECT value, kind, CAST(packed AS BLOB) FROM carray(?) JOIN objects ON id = value"
 _BEFORE = """WITH this AS (SELECT number AS place FROM objects WHERE id = ?)
 SELECT CAST(id AS BLOB), kind, CAST(packed AS BLOB) FROM objects, this
 WHERE objects.number BETWEEN place - ? AND place AND kind = ? ORDER BY objects.number DESC LIMIT ?"""
