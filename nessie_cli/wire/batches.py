@@ -68,7 +68,10 @@ def _operation(value: Any, info: ValidationInfo[_Reading]) -> Operation:
         except InvalidInput as error:
             # Each line is a text of its own.
             raise fault(_OPERATION, error.message.removeprefix("line 1").lstrip(": ")) from None
-    return decode_operation(value, _OPERATION, allow_unknown=info.context.allow_unknown)
+    operation = decode_operation(value, _OPERATION, allow_unknown=info.context.allow_unknown)
+    # pydantic holds the JSON of all operations, which takes several times their memory.
+    value.clear()
+    return operation
 
 
 def _meta(value: Any, _: ValidationInfo[_Reading]) -> CommitMeta | None:
@@ -106,7 +109,10 @@ def decode_batch(
     The metadata may be missing. `place` names the file in errors. A fault names the index or the
     line of the operation. Duplicate keys are not checked here.
     """
-    document, place_of = _document(read_text(data, place), place)
+    text = read_text(data, place)
+    del data
+    document, place_of = _document(text, place)
+    del text
     items = document.get("operations")
     numbers = range(len(items) if isinstance(items, list) else 0)
     reading = _Reading(allow_unknown, iter(with_progress(numbers, progress, len(numbers))))

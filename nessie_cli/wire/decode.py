@@ -170,7 +170,10 @@ def _plural(many: list[str] | None, one: str | None) -> tuple[str, ...]:
 def decode_operations(
     data: Any, *, allow_unknown: bool = False
 ) -> tuple[CommitMeta, list[Operation]]:
-    """Decodes the body of a commit: `commitMeta` and `operations`, both required."""
+    """Decodes the body of a commit: `commitMeta` and `operations`, both required.
+
+    Empties the list of operations: a million of them as JSON take several times the memory.
+    """
     if not isinstance(data, dict):
         raise fault("", f"must be an object, not {describe(data)}")
     for name in ("operations", "commitMeta"):
@@ -185,9 +188,10 @@ def _operations(data: Any, *, allow_unknown: bool) -> list[Operation]:
         raise fault("operations", f"must be a list, not {describe(data)}")
     if not data:
         raise fault("operations", "holds no operation")
+    data.reverse()
     return [
-        decode_operation(item, f"operations[{index}]", allow_unknown=allow_unknown)
-        for index, item in enumerate(data)
+        decode_operation(data.pop(), f"operations[{index}]", allow_unknown=allow_unknown)
+        for index in range(len(data))
     ]
 
 

@@ -151,6 +151,11 @@ class AddedContent(Struct, rename="camel"):
     key: Key
     content_id: ContentId
 
+    @classmethod
+    def of(cls, key: model.ContentKey, content_id: str) -> Self:
+        """Returns the struct of a created content."""
+        return cls(Key.of(key), content_id)
+
 
 class BareCommit(Struct, rename="camel"):
     """What a commit did; `addedContents` is null if it created nothing."""
@@ -161,7 +166,7 @@ class BareCommit(Struct, rename="camel"):
     @classmethod
     def of(cls, result: model.CommitResult) -> Self:
         """Returns the struct of the result of a commit."""
-        added = [AddedContent(Key.of(key), content_id) for key, content_id in result.added.items()]
+        added = [AddedContent.of(key, content_id) for key, content_id in result.added.items()]
         return cls(reference_struct(result.reference), added or None)
 
 

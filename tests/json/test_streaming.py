@@ -121,6 +121,30 @@ def test_memory_does_not_grow_with_a_listing(wide, listing, few):
     assert whole.peak - part.peak < GROWTH
 
 
+def test_a_batch_of_long_operations_is_in_memory_twice(tmp_path):
+    """As text and as JSON, and the JSON of an operation is freed once it is decoded."""
+    (tmp_path / ".nessie").mkdir()
+    (tmp_path / ".nessie/HEAD").write_text("main\n")
+    create(str(tmp_path / ".nessie/store.sqlite")).close()
+    nessie = Nessie(tmp_path, tmp_path, None)
+    contents = [{"type": "UDF", "sqlText": f"{number:02000}"} for number in range(30_000)]
+    operations = [
+        {"type": "PUT", "key": {"elements": [f"t{number:06}"]}, "content": content}
+        for number, content in enumerate(contents)
+    ]
+    (tmp_path / "batch.json").write_text(json.dumps(operations))
+    other = operations[0] | {"key": {"elements": ["other"]}}
+    (tmp_path / "one.json").write_text(json.dumps([other]))
+
+    one, whole = (
+        run(nessie, "commit", "--batch", name, "-m", "m") for name in ("one.json", "batch.json")
+    )
+
+    assert (one.code, whole.code) == (0, 0)
+    size = (tmp_path / "batch.json").stat().st_size
+    assert whole.peak - one.peak < 2.8 * size
+
+
 def test_the_first_line_is_printed_before_the_last_is_read(wide):
     process = subprocess.Popen(
         wide.command("content", "list", "--jsonl"),

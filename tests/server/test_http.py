@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from nessie_cli import connect
+from nessie_cli.errors import InvalidInput
 from nessie_cli.server.auth.access import Catalog
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import (
@@ -20,6 +21,7 @@ from nessie_cli.server.http.pieces import Pieces
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
+from nessie_cli.wire.decode import decode_operations
 from nessie_cli.wire.large_json import MOST_VALUES
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
@@ -148,6 +150,17 @@ def test_a_body_with_too_many_values_is_refused_before_parsing():
     with pytest.raises(HttpFault, match="4,000,000 values") as refused:
         call.json()
     assert refused.value.status == 413
+
+
+def test_a_fault_of_a_consumed_body_is_raised_each_time():
+    """A plan runs again if the write before it was stale."""
+    operations = b'{"type":"DELETE","key":{"elements":["a"]}},{"type":"NONE"}'
+    with connect("memory:") as repository:
+        call = Call(Catalog(repository, "main", Pieces()), {}, "", [])
+        call.take(b'{"commitMeta":{"message":"m"},"operations":[%b]}' % operations)
+        for _ in range(2):
+            with pytest.raises(InvalidInput, match=r"operations\[1\].type: .* is not an operation"):
+                call.decoded(decode_operations)
 
 
 def test_a_body_that_is_too_large_is_refused_with_and_without_length():

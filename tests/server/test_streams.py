@@ -265,3 +265,41 @@ def test_a_listing_that_fails_midway_is_not_complete(tmp_path):
         assert again.commit("main", again.head(), put("a")).status == 200
         again.close()
     assert json.loads(b"".join(lines))["route"] == "/api/v2/trees/{ref}/entries"
+
+
+@pytest.mark.parametrize("added", [AT_ONCE - 1, AT_ONCE, TABLES])
+@pytest.mark.parametrize("extensions", [{}, {"nessie-cli": "1"}])
+def test_the_answer_to_a_commit_has_all_added_contents(added, extensions):
+    """The answer to a large commit is sent in pieces."""
+    with connect("memory:") as repository, serving(app=application(repository)) as url:
+        client = Client(url)
+        body = {
+            "commitMeta": {"message": "many"},
+            "operations": [put(f"t{number:05}") for number in range(added)],
+        }
+        path = f"/api/v2/trees/main@{EMPTY}/history/commit"
+        answer = client.send("POST", path, body, headers=extensions)
+        ids = {entry.key.elements: entry.content_id for entry in repository.entries("main")}
+        assert answer.status == 200
+        assert answer.body["targetBranch"]["hash"] == client.head()
+        assert [tuple(one["key"]["elements"]) for one in answer.body["addedContents"]] == [
+            tuple(one["key"]["elements"]) for one in body["operations"]
+        ]
+        assert {
+            tuple(one["key"]["elements"]): one["contentId"] for one in answer.body["addedContents"]
+        } == ids
+        assert answer.body.get("wasApplied") == (True if extensions else None)
+        client.close()
+
+
+def test_the_answer_to_a_large_commit_is_compressed_for_those_who_accept_it():
+    with connect("memory:") as repository, serving(app=application(repository)) as url:
+        client = Client(url)
+        body = {
+            "commitMeta": {"message": "many"},
+            "operations": [put(f"t{number:05}") for number in range(TABLES)],
+        }
+        path = f"/api/v2/trees/main@{EMPTY}/history/commit"
+        answer = client.send("POST", path, body, headers={"accept-encoding": "gzip"})
+        assert len(json.loads(gzip.decompress(answer.raw))["addedContents"]) == TABLES
+        client.close()

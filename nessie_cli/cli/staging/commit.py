@@ -153,9 +153,11 @@ def _batch_from(app: Invocation, name: str) -> tuple[CommitMeta | None, list[Ope
     """Reads the metadata and operations of a file. Raises `InvalidInput` for duplicate keys."""
     from nessie_cli.wire.batches import decode_batch
 
-    data, place = read_bytes(name, "--batch"), "stdin" if name == "-" else name
+    place = "stdin" if name == "-" else name
     with app.at_work("reading the operations") as progress:
-        written, operations = decode_batch(data, place, allow_unknown=True, progress=progress)
+        written, operations = decode_batch(
+            read_bytes(name, "--batch"), place, allow_unknown=True, progress=progress
+        )
     _refuse_two_for_one_key(place, operations)
     return written, operations
 

@@ -295,12 +295,17 @@ class Call:
     def decoded(self, decode: Callable[[Any], A]) -> A | None:
         """Returns the result of `decode` for the body's JSON value; None if there is none.
 
-        It is decoded once. Then its JSON value, which takes several times the memory, is dropped.
+        It is decoded once, which may consume the JSON value, and a fault is raised each time.
         """
         if self._decoded is _UNREAD:
             value = self.json()
-            self._decoded = None if value is None else decode(value)
+            try:
+                self._decoded = None if value is None else decode(value)
+            except InvalidInput as error:
+                self._decoded = error.with_traceback(None)
             self._json = None
+        if isinstance(self._decoded, InvalidInput):
+            raise self._decoded
         decoded: A | None = self._decoded
         return decoded
 

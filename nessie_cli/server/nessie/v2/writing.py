@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
 from nessie_cli.model import (
@@ -22,6 +22,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
+from nessie_cli.server.http.streams import AT_ONCE, Listing
 from nessie_cli.server.nessie.extensions import (
     accepts_any_order,
     expected_or_head,
@@ -48,7 +49,7 @@ from nessie_cli.wire.decode import (
     decode_operations,
     decode_transplant,
 )
-from nessie_cli.wire.references import BareCommit, CommitOutcome
+from nessie_cli.wire.references import AddedContent, BareCommit, CommitOutcome
 
 
 def branch_of(call: Call, target: Target, verb: str) -> Reference:
@@ -106,7 +107,16 @@ def post_commit(call: Call) -> Answer:
         return committed
 
     result = commit_to(call, target, write)
-    return Answer((CommitOutcome if is_ours(call) else BareCommit).of(result))
+    outcome = CommitOutcome if is_ours(call) else BareCommit
+    return Answer(outcome.of(result) if len(result.added) < AT_ONCE else _pieces(outcome, result))
+
+
+def _pieces(outcome: type[BareCommit], result: CommitResult) -> Listing:
+    """Returns the answer to a large commit, whose added contents are encoded as they are sent."""
+    others = to_builtins(outcome.of(structs.replace(result, added={})))
+    del others["addedContents"]
+    added = (AddedContent.of(key, content_id) for key, content_id in result.added.items())
+    return Listing("addedContents", added, lambda: others)
 
 
 def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], bool]:
