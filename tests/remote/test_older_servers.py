@@ -71,6 +71,20 @@ def test_only_consecutive_commits_can_be_transplanted(
     assert at_server.messages() == ["c", "b"]
 
 
+def test_a_decision_about_a_transplant_says_that_it_is_for_all_commits(
+    at_server: Nessie,
+) -> None:
+    at_server.table("a", 1, "-m", "first")
+    at_server.ok("branch", "work")
+    at_server.table("a", 2, "-m", "second", "--ref", "work")
+    at_server.table("a", 3, "-m", "third", "--ref", "work")
+    at_server.table("a", 9, "-m", "other")
+    outcome = at_server("transplant", "main..work")
+    assert outcome.code == 3
+    assert outcome.err.count("(in all 2 commits)") == 2
+    assert "in all" not in at_server("transplant", "work").err
+
+
 def test_common_commands_work(at_server: Nessie) -> None:
     at_server.ok("content", "put", "db", "--type", "namespace", "-m", "add db")
     at_server.table("db.order lines", 1, "-m", "first")

@@ -123,7 +123,7 @@ class MergeResolutions(WaysOut):
                 for option in options_of(conflict)
                 if option.behavior is side
             ]
-            if name is None or effects != [""]:
+            if name is None or effects != [""] or self._scope(conflict):
                 return ""
             words += [_OPTIONS[side], str(name)]
         return command_line(*self._pinned, *words, *self._expected)
@@ -157,7 +157,16 @@ class MergeResolutions(WaysOut):
                     # The decision is about the state that is shown.
                     decided = [*self._pinned, _OPTIONS[option.behavior], name, *self._expected]
                     line = command_line(*decided)
-                    yield Resolution(line, effect_of(option, conflict, self._branch))
+                    effects = [effect_of(option, conflict, self._branch), self._scope(conflict)]
+                    yield Resolution(line, "; ".join(filter(None, effects)))
+
+    def _scope(self, conflict: Conflict) -> str:
+        """Returns what a decision is for, unless it is for one commit.
+
+        Servers without our extensions do not say which commit of a transplant is in conflict.
+        """
+        several = len(self._commits) > 1 and conflict.commit is None
+        return f"in all {len(self._commits)} commits" if several else ""
 
     def _add_namespace(self, key: ContentKey) -> Iterator[Resolution]:
         """Yields the line that adds a namespace, or keeps the one that the merge moves away.
