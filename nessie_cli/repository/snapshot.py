@@ -101,7 +101,6 @@ def stored_objects(
     pending: dict[Id, tuple[Kind, bytes]], index: Mapping[Id, tuple[bytes, ...]] = {}
 ) -> list[StoredObject]:
     """Returns the objects of a draft for a store, each after those that it refers to."""
-    # Nodes consist of ids and hashes, which do not compress, and every commit writes some.
     return [
         StoredObject(id_, kind, data, index.get(id_, ())) for id_, (kind, data) in pending.items()
     ]
