@@ -461,7 +461,7 @@ CHUNKED = (
     b"content-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n"
 )
 BURSTS = {
-    "chunks": b"%b%b0\r\n\r\n" % (CHUNKED, b"1\r\n \r\n" * 40_000),
+    "chunks": b"%b%b0\r\n\r\n" % (CHUNKED, b"1\r\n \r\n" * 150_000),
     "requests": b"GET / HTTP/1.1\r\nhost: a\r\n\r\n" * 3_000,
     "headers": b"GET / HTTP/1.1\r\n" + b"a:\r\n" * 60_000,
 }

@@ -21,7 +21,7 @@ PART = 16 << 10
 As many bytes are handed on as they arrive, until connections have to wait.
 """
 TURN = 2 << 10
-"""The bytes after which a turn hands on no more parts. Bytes of tiny chunks take 0.1 µs each."""
+"""The bytes after which a turn hands on no more parts: tiny chunks take 0.1 µs per byte."""
 ROUND = 256 << 10
 """The most bytes that waiting connections hand on until the first one has its next part."""
 _BLANK_LINE, _LINE_END = b"\n\r\n", b"\r\n"
