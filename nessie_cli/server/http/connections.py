@@ -22,6 +22,8 @@ As many bytes are handed on as they arrive, until connections have to wait.
 """
 TURN = 2 << 10
 """The bytes after which a turn hands on no more parts: tiny chunks take 0.1 µs per byte."""
+LEAST = 256
+"""The bytes that a smaller part counts as, because it may begin a request."""
 ROUND = 256 << 10
 """The most bytes that waiting connections hand on until the first one has its next part."""
 _BLANK_LINE, _LINE_END = b"\n\r\n", b"\r\n"
@@ -65,7 +67,7 @@ class Turns:
         left = TURN
         share = min(PART, ROUND // len(self._waiting) + 1)
         while self._waiting and left > 0:
-            left -= self._waiting.popleft().take_turn(share)
+            left -= max(LEAST, self._waiting.popleft().take_turn(share))
         self.left = PART
         self._is_scheduled = False
         self._schedule()
