@@ -1,13 +1,15 @@
 """The web server: uvicorn, by its public settings.
 
-It bounds the number of connections and the time between two requests of one. Clients that send a
-head slowly or without end are left to a proxy in front of the server.
+It bounds the number of connections and the time between two requests of one. `http.connections`
+bounds what a client sends before it has its answers. Clients that send a head slowly or without end
+are left to a proxy in front of the server.
 """
 
 from __future__ import annotations
 
 import uvicorn
 
+from nessie_cli.server.http.connections import connections
 from nessie_cli.server.pipeline.pipeline import Pipeline
 
 GRACE = 20
@@ -23,6 +25,7 @@ def configuration(app: Pipeline) -> uvicorn.Config:
     tls = app.tls
     return uvicorn.Config(
         app,
+        http=connections(),
         ws="none",
         lifespan="on",
         log_level="critical",
@@ -41,6 +44,7 @@ def management_configuration(app: Pipeline) -> uvicorn.Config:
     """Returns the settings of uvicorn for the management port, which uses plain HTTP."""
     return uvicorn.Config(
         app,
+        http=connections(),
         ws="none",
         lifespan="off",
         log_level="critical",

@@ -307,7 +307,7 @@ async def read_body(
 
 
 async def _parts(receive: Receive, limits: Limits, arriving: Arriving) -> bytes:
-    parts: list[bytes] = []
+    body = bytearray()
     size = counted = 0
     try:
         while True:
@@ -321,8 +321,12 @@ async def _parts(receive: Receive, limits: Limits, arriving: Arriving) -> bytes:
             if size > LARGE:
                 more, counted = size - counted, size
                 arriving.add(more)
-            parts.append(part)
-            if not message.get("more_body"):
-                return parts[0] if len(parts) == 1 else b"".join(parts)
+            is_last = not message.get("more_body")
+            if is_last and not body:
+                return bytes(part)
+            # Many small parts would take many times their bytes.
+            body += part
+            if is_last:
+                return bytes(body)
     finally:
         arriving.remove(counted)

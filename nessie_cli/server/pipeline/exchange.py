@@ -9,6 +9,7 @@ from random import getrandbits
 from time import perf_counter
 from typing import Any
 
+from nessie_cli.server.http.connections import Connection, connection_of
 from nessie_cli.server.http.messages import Headers, Receive, header
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.metrics import Metrics
@@ -21,6 +22,7 @@ class Exchange:
     """A request, from its first line to the last byte of its answer."""
 
     __slots__ = (
+        "_connection",
         "_receive",
         "_watch",
         "begun",
@@ -39,6 +41,7 @@ class Exchange:
     def __init__(self, scope: Any, receive: Receive) -> None:
         self.scope = scope
         self._receive = receive
+        self._connection: Connection | None = None
         self._watch: asyncio.Task[None] | None = None
         self.headers: Headers = scope["headers"]
         self.begun = perf_counter()
@@ -52,6 +55,17 @@ class Exchange:
         """Whether the log leaves the query out, because it holds a secret."""
         self.id = request_id(self.headers)
 
+    def hold(self) -> None:
+        """Lets the next requests of the connection wait in it: this one has been read."""
+        self._connection = connection_of(self.scope)
+        if self._connection is not None:
+            self._connection.hold()
+
+    def release(self) -> None:
+        """Ends what `hold` began."""
+        if self._connection is not None:
+            self._connection.release()
+
     @property
     def lost(self) -> Callable[[], bool]:
         """A function that returns whether the client has closed the connection.
@@ -59,6 +73,7 @@ class Exchange:
         The body of the request must have been read.
         """
         if self._watch is None:
+            self.hold()
             self._watch = asyncio.create_task(self._await_disconnect())
         return self._watch.done
 

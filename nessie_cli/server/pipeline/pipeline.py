@@ -131,9 +131,11 @@ class Pipeline:
             return
         self._running += 1
         self.metrics.running += 1
+        exchange = Exchange(scope, receive)
         try:
-            await self._answer(Exchange(scope, receive), receive, send)
+            await self._answer(exchange, receive, send)
         finally:
+            exchange.release()
             self._running -= 1
             self.metrics.running -= 1
 
@@ -234,6 +236,7 @@ class Pipeline:
         limits = self.limits._replace(body=MOST_FORM) if endpoint.body == FORM else self.limits
         body = await read_body(exchange.headers, receive, limits, self._arriving)
         exchange.received = len(body)
+        exchange.hold()
         return body
 
     async def _run(self, job: Job) -> Reply:

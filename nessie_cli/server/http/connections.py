@@ -1,0 +1,213 @@
+"""Connections: how much of what clients send is parsed in a turn of the event loop.
+
+uvicorn parses whatever has arrived in one call, and queues every request in it. So a `Connection`
+stands between the transport and uvicorn's protocol, and hands on the bytes in parts. A part is
+small, and completes the head of one request at most. While a request waits for the answer to the
+one before it, the rest stays here, and then in the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from functools import partial
+from typing import Any, cast
+
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
+
+PART = 16 << 10
+"""The most bytes of a part. A connection with more bytes than that is not read.
+
+As many bytes are handed on as they arrive, until connections have to wait.
+"""
+TURN = 2 << 10
+"""The bytes after which a turn hands on no more parts: tiny chunks take 0.1 µs per byte."""
+LEAST = 256
+"""The bytes that a smaller part counts as, because it may begin a request."""
+ROUND = 256 << 10
+"""The most bytes that waiting connections hand on until the first one has its next part."""
+_BLANK_LINE, _LINE_END = b"\n\r\n", b"\r\n"
+"""The end of a head. llhttp accepts LF without CR only after the first line of HTTP/0.9."""
+_CONNECTION = "connection"
+
+
+def connections() -> type[asyncio.Protocol]:
+    """Returns the setting `http` of a server of uvicorn, whose connections take turns."""
+    return cast("type[asyncio.Protocol]", partial(Connection, Turns()))
+
+
+def connection_of(scope: Any) -> Connection | None:
+    """Returns the connection of a request, if it is one of `connections`."""
+    return cast("Connection | None", scope.get("state", {}).get(_CONNECTION))
+
+
+class Turns:
+    """The connections that wait. In each turn of the event loop, the first ones hand on a part.
+
+    `left` is the number of bytes that may be handed on as they arrive: none while others wait.
+    """
+
+    def __init__(self) -> None:
+        self.left = PART
+        self._waiting: deque[Connection] = deque()
+        self._is_scheduled = False
+
+    def add(self, connection: Connection) -> None:
+        """Adds a connection that is ready for its next part."""
+        self._waiting.append(connection)
+        self._schedule()
+
+    def _schedule(self) -> None:
+        if self._waiting and not self._is_scheduled:
+            self._is_scheduled = True
+            self.left = 0
+            asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        left = TURN
+        share = min(PART, ROUND // len(self._waiting) + 1)
+        while self._waiting and left > 0:
+            left -= max(LEAST, self._waiting.popleft().take_turn(share))
+        self.left = PART
+        self._is_scheduled = False
+        self._schedule()
+
+
+class Connection(asyncio.Protocol):
+    """A connection of a client, in front of the protocol that uvicorn uses by default."""
+
+    def __init__(self, turns: Turns, app_state: dict[str, Any], **others: Any) -> None:
+        self._turns = turns
+        self._protocol: asyncio.Protocol = cast("Any", AutoHTTPProtocol)(
+            app_state=app_state | {_CONNECTION: self}, **others
+        )
+        self._rest = b""
+        self._is_waiting = False
+        self._is_paused = False
+        self._is_held = False
+        self._is_full = False
+        self._is_ended = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by the event loop."""
+        self._transport = cast("asyncio.Transport", transport)
+        self._protocol.connection_made(cast("asyncio.Transport", _Transport(transport, self)))
+
+    def data_received(self, data: bytes) -> None:
+        """Called by the event loop."""
+        if (
+            not self._rest
+            and not self._is_paused
+            and not self._is_held
+            and len(data) <= self._turns.left
+            and _part_size(data, PART) >= len(data)
+        ):
+            self._turns.left -= len(data)
+            self._protocol.data_received(data)
+            return
+        self._rest += data
+        if len(self._rest) > PART and not self._is_full:
+            self._is_full = True
+            self._transport.pause_reading()
+        self._wait()
+
+    def eof_received(self) -> bool | None:
+        """Called by the event loop. uvicorn learns it after the bytes before it."""
+        if not self._rest:
+            return self._protocol.eof_received()
+        self._is_ended = True
+        # A TLS connection always ends in both directions.
+        return not self._transport.get_extra_info("sslcontext")
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Called by the event loop."""
+        self._rest = b""
+        self._protocol.connection_lost(exc)
+        # The last request refers to this connection, and uvicorn's protocol to that request.
+        self._protocol = asyncio.Protocol()
+
+    def pause_writing(self) -> None:
+        """Called by the event loop."""
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Called by the event loop."""
+        self._protocol.resume_writing()
+
+    def pause(self) -> None:
+        """Hands nothing on: a request waits, or much of a body."""
+        self._is_paused = True
+
+    def resume(self) -> None:
+        """Ends a pause. uvicorn does so after an answer, and when a request is read further."""
+        self._is_paused = False
+        self._wait()
+
+    def hold(self) -> None:
+        """Hands nothing on until `release`: a request has been read as a whole.
+
+        uvicorn resumes when such a request is read again, which shows that the client has gone.
+        """
+        self._is_held = True
+
+    def release(self) -> None:
+        """Ends what `hold` began: the request has been answered."""
+        self._is_held = False
+        self._wait()
+
+    def take_turn(self, most: int) -> int:
+        """Hands on a part of at most `most` bytes, if the connection is still ready.
+
+        Returns its size.
+        """
+        self._is_waiting = False
+        if not self._is_ready():
+            return 0
+        size = _part_size(self._rest, most)
+        part, self._rest = self._rest[:size], self._rest[size:]
+        self._protocol.data_received(part)
+        if self._transport.is_closing():
+            self._rest = b""
+            return len(part)
+        if self._is_full and len(self._rest) <= PART:
+            self._is_full = False
+            self._transport.resume_reading()
+        if self._is_ended and not self._rest and not self._protocol.eof_received():
+            self._transport.close()
+        self._wait()
+        return len(part)
+
+    def _is_ready(self) -> bool:
+        return bool(self._rest) and not self._is_paused and not self._is_held
+
+    def _wait(self) -> None:
+        if not self._is_waiting and self._is_ready():
+            self._is_waiting = True
+            self._turns.add(self)
+
+
+class _Transport:
+    """The transport of uvicorn's protocol, which pauses a `Connection`."""
+
+    def __init__(self, transport: asyncio.BaseTransport, connection: Connection) -> None:
+        self._transport = transport
+        self.pause_reading = connection.pause
+        self.resume_reading = connection.resume
+        # Each request uses these.
+        self.write = cast("asyncio.Transport", transport).write
+        self.is_closing = transport.is_closing
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
+def _part_size(data: bytes, most: int) -> int:
+    """Returns the size of the first part of some bytes; it may exceed their number.
+
+    The part ends with the first blank line. Line ends at its beginning may complete a blank line
+    that began in the part before it.
+    """
+    if data[0] in _LINE_END:
+        return data.find(b"\n", 0, most) + 1 or most
+    end = data.find(_BLANK_LINE, 0, most)
+    return most if end < 0 else end + len(_BLANK_LINE)

@@ -1,0 +1,315 @@
+"""What clients send before they have their answers: many requests, tiny chunks, odd parts.
+
+A connection parses little in each turn, and no more than one request waits in it.
+"""
+
+import gc
+import json
+import socket
+import threading
+from contextlib import ExitStack, closing, contextmanager, suppress
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httptools
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nessie_cli import create
+from nessie_cli.server.http.connections import Connection, _part_size
+from tests.server.certificates import Authority
+from tests.server.client import EMPTY, Client, put
+from tests.server.processes import started
+from tests.server.serving import serving
+from tests.server.test_tls import trusting
+from tests.server.waiting import until
+
+PATIENCE = 120
+CONTENTS = "/api/v2/trees/main/contents"
+KEYS = json.dumps({"requestedKeys": [{"elements": ["a"]}]}).encode()
+JSON = b"content-type: application/json\r\n"
+CHUNKED = JSON + b"transfer-encoding: chunked\r\n"
+
+
+def request(number, method="GET", path="/api/v2/config", headers=b"", body=b""):
+    """Returns a request whose answer repeats the number."""
+    head = f"{method} {path} HTTP/1.1\r\nhost: localhost\r\nx-request-id: {number}\r\n"
+    return head.encode() + headers + b"\r\n" + body
+
+
+def chunks(body, size=1):
+    parts = [body[start : start + size] for start in range(0, len(body), size)]
+    return b"".join(b"%x\r\n%b\r\n" % (len(part), part) for part in parts) + b"0\r\n\r\n"
+
+
+LENGTH = JSON + b"content-length: %d\r\n" % len(KEYS)
+REQUESTS = {
+    "reads": request,
+    "bodies": lambda number: request(number, "POST", CONTENTS, LENGTH, KEYS),
+    "chunks": lambda number: request(number, "POST", CONTENTS, CHUNKED, chunks(KEYS)),
+    "filters": lambda number: request(number, path="/api/v2/trees?filter=true"),
+    "mixed": lambda number: REQUESTS["bodies" if number % 2 else "reads"](number),
+    "refused": lambda number: request(number, path="/none"),
+    "without a body": lambda number: request(number, "DELETE", "/api/v2/trees/none"),
+}
+
+
+@contextmanager
+def connected(url):
+    parts = urlsplit(url)
+    with socket.create_connection((parts.hostname, parts.port), PATIENCE) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        yield connection
+
+
+def read_answers(connection, count):
+    """Returns the statuses and the numbers of the requests of all answers, in order."""
+    with connection.makefile("rb") as file:
+        return [read_answer(file) for _ in range(count)]
+
+
+def read_answer(file):
+    status = int(file.readline().split()[1])
+    lines = iter(file.readline, b"\r\n")
+    headers = dict(line.lower().strip().split(b": ", 1) for line in lines)
+    file.read(int(headers.get(b"content-length", 0)))
+    return status, int(headers[b"x-request-id"])
+
+
+def requests_in_memory():
+    return sum(type(each).__name__ == "RequestResponseCycle" for each in gc.get_objects())
+
+
+def connections_in_memory():
+    """Returns the number of connections; uvicorn leaves garbage if requests waited at the end."""
+    gc.collect()
+    return sum(type(each) is Connection for each in gc.get_objects())
+
+
+@pytest.mark.parametrize("kind", REQUESTS)
+def test_at_most_one_request_waits_and_all_are_answered_in_order(kind):
+    count = 400
+    with serving() as url, connected(url) as connection:
+        data = b"".join(map(REQUESTS[kind], range(count)))
+        sender = threading.Thread(target=connection.sendall, args=[data])
+        sender.start()
+        most, numbers = 0, []
+        with connection.makefile("rb") as file:
+            for number in range(count):
+                if number % 20 == 0:
+                    most = max(most, requests_in_memory())
+                numbers.append(read_answer(file)[1])
+        sender.join()
+    assert numbers == list(range(count))
+    # The one that is answered, the one that waits, and the last one that has been answered.
+    assert most <= 3
+
+
+def test_requests_whose_answers_nobody_reads_do_not_pile_up():
+    with serving() as url, ExitStack() as stack:
+        for _ in range(10):
+            connection = stack.enter_context(connected(url))
+            connection.setblocking(False)
+            sent = 1
+            while sent:
+                try:
+                    sent = connection.send(request(1) * 1_000)
+                except BlockingIOError:
+                    sent = 0
+        client = Client(url)
+        assert client.get("/api/v2/config").status == 200
+        assert requests_in_memory() <= 3 * 11
+        client.close()
+
+
+def test_many_requests_take_little_memory(tmp_path):
+    def most_memory(process):
+        lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) >> 10 for line in lines if line.startswith("VmHWM"))
+
+    path = str(tmp_path / "catalog.sqlite")
+    create(path).close()
+    with started("--store", path) as (process, url), ExitStack() as stack:
+        client = Client(url)
+        client.get("/api/v2/config")
+        before = most_memory(process)
+        data = request(1) * 15_000
+        for _ in range(10):
+            connection = stack.enter_context(connected(url))
+            connection.setblocking(False)
+            with suppress(BlockingIOError):
+                connection.send(data)
+        for _ in range(50):
+            assert client.get("/api/v2/config").status == 200
+        assert most_memory(process) - before < 60
+        client.close()
+
+
+ENDS = {
+    "blank line": b"GET /a HTTP/1.1\r\nx: y\r\n\r\n",
+    "no headers": b"GET /a HTTP/1.1\r\n\r\n",
+    "HTTP/0.9": b"GET /a\r\n\r\n",
+    "HTTP/0.9 and LF": b"GET /a\n\r\n",
+    "lines before it": b"\r\n\n\r\nGET /a HTTP/1.1\r\n\r\n",
+    "chunks": b"POST /a HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n",
+    "trailers": b"POST /a HTTP/1.1\r\ntransfer-encoding: chunked\r\n\r\n0\r\na: b\r\n\r\n",
+    "blank lines as a body": b"POST /a HTTP/1.1\r\ncontent-length: 8\r\n\r\n\r\n\r\n\r\n\r\n",
+    "only LF": b"GET /a HTTP/1.1\nx: y\n\n",
+    "LF and CR LF": b"GET /a HTTP/1.1\r\nx: y\n\r\n",
+    "CR LF and LF": b"GET /a HTTP/1.1\r\nx: y\r\n\n",
+    "a folded line": b"GET /a HTTP/1.1\r\nx: y\r\n \r\n\r\n",
+    "to another protocol": b"GET /a HTTP/1.1\r\nconnection: upgrade\r\nupgrade: b\r\n\r\n",
+}
+
+
+class Heads:
+    """Counts the heads that httptools completes."""
+
+    def __init__(self):
+        self.count = 0
+
+    def on_headers_complete(self):
+        self.count += 1
+
+
+def heads_in_parts(reads, most):
+    """Returns how many heads each part completes, if each read is cut into parts."""
+    heads, counts = Heads(), []
+    parser = httptools.HttpRequestParser(heads)
+    parser.set_dangerous_leniencies(lenient_data_after_close=True)
+    for read in reads:
+        rest = read
+        while rest:
+            size, before = _part_size(rest, most), heads.count
+            try:
+                parser.feed_data(rest[:size])
+            except httptools.HttpParserUpgrade:
+                pass
+            except httptools.HttpParserError:
+                return counts
+            rest = rest[size:]
+            counts.append(heads.count - before)
+    return counts
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_a_part_completes_one_head_at_most_wherever_reads_are_split(end):
+    data = ENDS[end] * 3
+    for split in range(len(data)):
+        for most in (1, 5, 10_000):
+            assert max(heads_in_parts([data[:split], data[split:]], most), default=0) <= 1
+
+
+@given(
+    st.lists(
+        st.lists(st.sampled_from([*ENDS.values(), b"\r", b"\n", b"\r\n", b"a: b", b"GET /"])),
+        max_size=8,
+    ),
+    st.integers(1, 100),
+)
+def test_a_part_completes_one_head_at_most(reads, most):
+    reads = [b"".join(read) for read in reads]
+    assert max(heads_in_parts([read for read in reads if read], most), default=0) <= 1
+
+
+STREAM = b"".join(REQUESTS[kind](number) for number, kind in enumerate(["bodies", "chunks"])) + (
+    request(2)
+)
+
+
+def test_requests_may_be_split_at_every_place():
+    with serving() as url:
+        client = Client(url)
+        for split in range(1, len(STREAM), 7):
+            with connected(url) as connection:
+                connection.sendall(STREAM[:split])
+                # The answer to another client shows that the first part has been read.
+                client.get("/api/v2/config")
+                connection.sendall(STREAM[split:])
+                assert read_answers(connection, 3) == [(200, 0), (200, 1), (200, 2)]
+        client.close()
+
+
+def test_requests_may_arrive_byte_by_byte():
+    with serving() as url, connected(url) as connection:
+        for byte in STREAM:
+            connection.sendall(bytes([byte]))
+        assert read_answers(connection, 3) == [(200, 0), (200, 1), (200, 2)]
+
+
+def test_a_body_of_tiny_chunks_arrives_whole():
+    operations = [put(f"t{number}") for number in range(300)]
+    body = json.dumps({"commitMeta": {"message": "m"}, "operations": operations}).encode()
+    path = f"/api/v2/trees/main@{EMPTY}/history/commit"
+    with serving() as url, connected(url) as connection:
+        connection.sendall(request(1, "POST", path, CHUNKED, chunks(body)) + request(2))
+        assert read_answers(connection, 2) == [(200, 1), (200, 2)]
+        client = Client(url)
+        assert len(client.get("/api/v2/trees/main/entries").body["entries"]) == 300
+        client.close()
+
+
+def test_a_body_of_blank_lines_arrives_whole():
+    body = b"\r\n\r\n" * 5_000 + KEYS
+    head = JSON + b"content-length: %d\r\n" % len(body)
+    with serving() as url, connected(url) as connection:
+        connection.sendall(request(1, "POST", CONTENTS, head, body) + request(2))
+        assert read_answers(connection, 2) == [(200, 1), (200, 2)]
+
+
+def test_a_large_body_behind_another_request_arrives_whole():
+    body = KEYS[:-1] + b" " * 1_000_000 + KEYS[-1:]
+    head = JSON + b"content-length: %d\r\n" % len(body)
+    with serving() as url, connected(url) as connection:
+        large = request(2, "POST", CONTENTS, head, body)
+        connection.sendall(request(1) + large + request(3))
+        assert read_answers(connection, 3) == [(200, 1), (200, 2), (200, 3)]
+
+
+def test_a_client_that_expects_it_is_told_to_continue():
+    with serving() as url, connected(url) as connection:
+        connection.sendall(request(1, "POST", CONTENTS, LENGTH + b"expect: 100-continue\r\n"))
+        assert connection.recv(1000) == b"HTTP/1.1 100 Continue\r\n\r\n"
+        connection.sendall(KEYS + request(2))
+        assert read_answers(connection, 2) == [(200, 1), (200, 2)]
+
+
+def test_requests_behind_one_that_is_no_http_are_not_parsed():
+    with serving() as url, connected(url) as connection:
+        connection.sendall(b"\0\r\n\r\n" * 3 + request(1))
+        data = b"".join(iter(lambda: connection.recv(65536), b""))
+        assert data.count(b"HTTP/1.1 ") == 1
+        assert data.startswith(b"HTTP/1.1 400 ")
+
+
+@pytest.mark.parametrize(
+    "start", [STREAM[:20], STREAM[:-40], STREAM[:-1] * 2, request(1) * 5_000, b"\r"]
+)
+def test_connections_that_end_in_the_middle_leave_nothing_behind(start):
+    with serving() as url:
+        client = Client(url)
+        for _ in range(5):
+            with connected(url) as connection:
+                connection.sendall(start)
+        until(lambda: b"nessie_http_requests_running 1.0" in client.get("/q/metrics").raw)
+        until(lambda: connections_in_memory() <= 1)
+        client.close()
+
+
+def test_requests_over_tls_wait_too(tmp_path):
+    authority = Authority(tmp_path)
+    files = authority.server()
+    path = str(tmp_path / "catalog.sqlite")
+    create(path).close()
+    options = ("--tls-cert", str(files.certificate), "--tls-key", str(files.key))
+    with started("--store", path, *options) as (_, url), connected(url) as plain:
+        context = trusting(authority)
+        with closing(context.wrap_socket(plain, server_hostname="localhost")) as connection:
+            count = 400
+            data = b"".join(REQUESTS["mixed"](number) for number in range(count))
+            sender = threading.Thread(target=connection.sendall, args=[data])
+            sender.start()
+            answers = read_answers(connection, count)
+            sender.join()
+    assert answers == [(200, number) for number in range(count)]
