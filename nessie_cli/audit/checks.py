@@ -241,7 +241,7 @@ def _reachable() -> Any:
         from nessie_cli.iceberg import reachable
     except ImportError:
         raise MissingPackage(
-            "fastavro is needed to read manifest lists. Hint: `pip install 'nessie-cli[iceberg]'`"
+            "fastavro is needed to read manifest lists", hint="`pip install 'nessie-cli[iceberg]'`"
         ) from None
     return reachable
 

@@ -82,14 +82,17 @@ def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Appr
     """
     if run.info.state not in (RunState.PLANNED, RunState.APPROVED):
         raise InvalidInput(
-            f"run {run.id} is {run.info.state}; only a run that is PLANNED can be approved. "
-            f"Hint: `nessie gc show {run.id}` shows the next step"
+            f"run {run.id} is {run.info.state}; only a run that is PLANNED can be approved",
+            hint=f"`nessie gc show {run.id}` shows the next step",
         )
     current_digest = run.digest()
     if digest is not None and not (digest and current_digest.startswith(digest)):
         raise NotAllowed(
-            f"run {run.id}: the candidates have the digest {current_digest[:12]}, "
-            f"not {digest[:12]!r}. Hint: review them again"
+            (
+                f"run {run.id}: the candidates have the digest {current_digest[:12]}, "
+                f"not {digest[:12]!r}"
+            ),
+            hint="review them again",
         )
     approval = Approval(
         by=by,
@@ -107,13 +110,13 @@ def require_approval(run: Run) -> Approval:
     approval = run.approval()
     if run.info.state not in APPLICABLE or approval is None:
         raise NotAllowed(
-            f"run {run.id} is {run.info.state}; only an approved run can be applied. "
-            f"Hint: `nessie gc show {run.id}` shows the next step"
+            f"run {run.id} is {run.info.state}; only an approved run can be applied",
+            hint=f"`nessie gc show {run.id}` shows the next step",
         )
     if approval.digest != run.digest():
         raise NotAllowed(
-            f"run {run.id}: the candidates have changed since {approval.by} approved them. "
-            "Hint: review and approve them again"
+            f"run {run.id}: the candidates have changed since {approval.by} approved them",
+            hint="review and approve them again",
         )
     return approval
 
@@ -226,9 +229,11 @@ class _Filter:
 
 def _became_live(use: Revived, path: str) -> ReferenceMoved:
     return ReferenceMoved(
-        f"{use.key} on {use.reference} has become live since the run was marked, and it needs the "
-        f"candidate {path}; nothing more is deleted. "
-        "Hint: apply the run again to keep the files that are live now"
+        (
+            f"{use.key} on {use.reference} has become live since the run was marked, and it needs"
+            f" the candidate {path}; nothing more is deleted"
+        ),
+        hint="apply the run again to keep the files that are live now",
     )
 
 

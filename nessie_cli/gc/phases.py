@@ -22,8 +22,8 @@ def mark(run: Run, work: Mark, clock: Callable[[], datetime]) -> None:
     """
     if MARKED in run.info.times:
         raise InvalidInput(
-            f"run {run.id} is {run.info.state}: it has been marked already. "
-            f"Hint: `nessie gc show {run.id}` shows the next step"
+            f"run {run.id} is {run.info.state}: it has been marked already",
+            hint=f"`nessie gc show {run.id}` shows the next step",
         )
     with run.failing():
         run.update(state=RunState.MARKING, error=None)
@@ -44,13 +44,13 @@ def plan(
     """
     if MARKED not in run.info.times:
         raise InvalidInput(
-            f"run {run.id} is {run.info.state}: it has not been marked yet. "
-            f"Hint: `nessie gc mark --resume {run.id}` resumes it"
+            f"run {run.id} is {run.info.state}: it has not been marked yet",
+            hint=f"`nessie gc mark --resume {run.id}` resumes it",
         )
     if run.audit_path.exists():
         raise NotAllowed(
-            f"run {run.id} is {run.info.state}: deletion has begun. "
-            "Hint: `nessie gc mark` begins a new run"
+            f"run {run.id} is {run.info.state}: deletion has begun",
+            hint="`nessie gc mark` begins a new run",
         )
     run.disapprove()
     with run.failing():

@@ -135,8 +135,8 @@ def scope_of(run: Run, settings: RunSettings, find: Callable[[GcFinding], None])
 def _warehouses(given: Sequence[str]) -> list[str]:
     if not given:
         raise InvalidInput(
-            "there is no warehouse, and files are deleted only below warehouses. "
-            "Hint: set --warehouse s3://bucket/path"
+            "there is no warehouse, and files are deleted only below warehouses",
+            hint="set --warehouse s3://bucket/path",
         )
     locations = []
     for location in given:

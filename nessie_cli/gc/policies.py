@@ -90,12 +90,13 @@ def _instant(text: str, given: str) -> datetime:
     try:
         since = datetime.fromisoformat(given)
     except ValueError:
-        raise InvalidInput(f"retention policy {text!r} is not valid", hint=f"{_RULE}") from None
+        raise InvalidInput(f"retention policy {text!r} is not valid", hint=_RULE) from None
     if since.tzinfo is None:
+        if "T" not in given:
+            raise InvalidInput(f"retention policy {text!r} is not valid", hint=_RULE)
         raise InvalidInput(
-            f"retention policy {text!r}: an instant needs a time zone. Hint: write {given}Z for UTC"
-            if "T" in given
-            else f"retention policy {text!r} is not valid. Hint: {_RULE}"
+            f"retention policy {text!r}: an instant needs a time zone",
+            hint=f"write {given}Z for UTC",
         )
     return since.astimezone(UTC)
 

@@ -169,8 +169,8 @@ class Run:
         for dataset in datasets:
             if os.path.lexists(dataset.parts):
                 raise StoreUnavailable(
-                    f"{dataset.parts}: the results of an earlier mark cannot be removed. "
-                    "Hint: remove the folder and try again"
+                    f"{dataset.parts}: the results of an earlier mark cannot be removed",
+                    hint="remove the folder and try again",
                 )
 
     def _folder_of(self, name: str) -> str | None:

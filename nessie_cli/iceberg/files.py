@@ -112,8 +112,8 @@ class Files:
             from pyiceberg.io import PY_IO_IMPL, SCHEMA_TO_FILE_IO
         except ImportError:
             raise MissingPackage(
-                f"{shown(uri)}: PyIceberg is needed to read {scheme}: locations. "
-                "Hint: `pip install 'nessie-cli[iceberg]'`"
+                f"{shown(uri)}: PyIceberg is needed to read {scheme}: locations",
+                hint="`pip install 'nessie-cli[iceberg]'`",
             ) from None
         _leave_warnings_to_programs()
         if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in self._properties:
@@ -174,14 +174,14 @@ def local_path(uri: str) -> Path:
         host, slash, path = rest[2:].partition("/")
         if host not in ("", "localhost"):
             raise InvalidInput(
-                f"{shown(uri)} names the host {host!r}. "
-                "Hint: write file:/absolute/path or file:///absolute/path"
+                f"{shown(uri)} names the host {host!r}",
+                hint="write file:/absolute/path or file:///absolute/path",
             )
         rest = slash + path
     if not rest.startswith("/"):
         raise InvalidInput(
-            f"{shown(uri)} is a relative URI. "
-            "Hint: write file:/absolute/path, or the path without 'file:'"
+            f"{shown(uri)} is a relative URI",
+            hint="write file:/absolute/path, or the path without 'file:'",
         )
     decoded = unquote(rest) if "%" in rest else rest
     return (

@@ -29,8 +29,8 @@ def properties_of(catalog: str | None) -> dict[str, str]:
         from pyiceberg.utils.config import Config
     except ImportError:
         raise InvalidInput(
-            "PyIceberg is needed to read the properties of a catalog. "
-            "Hint: `pip install 'nessie-cli[iceberg]'`"
+            "PyIceberg is needed to read the properties of a catalog",
+            hint="`pip install 'nessie-cli[iceberg]'`",
         ) from None
     try:
         found = Config().get_catalog_config(catalog)
@@ -54,8 +54,8 @@ def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
         from pyiceberg.io.pyarrow import PyArrowFileIO
     except ImportError:
         raise InvalidInput(
-            f"{shown(location)}: PyIceberg is needed for {scheme}: locations. "
-            "Hint: `pip install 'nessie-cli[iceberg]'`"
+            f"{shown(location)}: PyIceberg is needed for {scheme}: locations",
+            hint="`pip install 'nessie-cli[iceberg]'`",
         ) from None
     try:
         scheme, host, path = PyArrowFileIO.parse_location(location)

@@ -90,8 +90,8 @@ def create(
     """
     if is_server(url):
         raise InvalidInput(
-            "a server creates its own repository; create() needs the URL of a store."
-            " Hint: use connect(url)"
+            "a server creates its own repository; create() needs the URL of a store",
+            hint="use connect(url)",
         )
     if default_branch is not None:
         check_new_reference_name(default_branch)

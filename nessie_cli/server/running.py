@@ -163,17 +163,19 @@ def check_address(settings: Settings) -> None:
     ):
         return
     raise NotAllowed(
-        f"{settings.host}: other machines can reach this address, and callers need no credentials."
-        " Hint: use --tokens FILE without --anonymous, or allow it with --allowed-host NAME or"
-        " --insecure"
+        f"{settings.host}: other machines can reach this address, and callers need no credentials",
+        hint=(
+            "use --tokens FILE without --anonymous, or allow it with --allowed-host NAME or"
+            " --insecure"
+        ),
     )
 
 
 def cannot_listen(settings: Settings) -> StoreUnavailable:
     """Returns the error for an address that cannot be used for listening."""
     return StoreUnavailable(
-        f"cannot listen on {settings.host}:{settings.port}. Hint: check that the port is free and"
-        " that the address belongs to this machine"
+        f"cannot listen on {settings.host}:{settings.port}",
+        hint="check that the port is free and that the address belongs to this machine",
     )
 
 
@@ -245,7 +247,9 @@ def _serve_together(
     """Serves with `settings.workers` processes besides this one."""
     with opened() as repository:
         if repository.url == "memory:":
-            raise InvalidInput("a store in memory exists in one process only. Hint: use one worker")
+            raise InvalidInput(
+                "a store in memory exists in one process only", hint="use one worker"
+            )
         # Unusable files are reported here, once, and not by each worker.
         _parts(settings, listeners._replace(log=None))
     # Each worker gets its share of the connections and of the waiting writes.

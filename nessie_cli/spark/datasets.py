@@ -63,6 +63,6 @@ def write_files(frame: DataFrame, rows: int, folder: Path) -> None:
     there = sum(parquet.read_metadata(path).num_rows for path in folder.rglob("*.parquet"))
     if there != rows:
         raise StoreUnavailable(
-            f"{folder}: Spark's workers have written {rows} rows, but only {there} are here. "
-            "Hint: the driver and all workers must share the folder of runs"
+            f"{folder}: Spark's workers have written {rows} rows, but only {there} are here",
+            hint="the driver and all workers must share the folder of runs",
         )

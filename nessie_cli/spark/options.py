@@ -91,8 +91,8 @@ def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]
     for name in given:
         if name not in allowed:
             raise InvalidInput(
-                f"option {_SPELLING.get(name, name)}: table {table} has no such option. "
-                f"Hint: its options are {_spelt(allowed)}"
+                f"option {_SPELLING.get(name, name)}: table {table} has no such option",
+                hint=f"its options are {_spelt(allowed)}",
             )
     if "ref" in given and "to" in given:
         raise InvalidInput("options 'ref' and 'to' cannot be combined", hint="set one of them")
@@ -127,8 +127,8 @@ def write_options(options: Mapping[str, str]) -> WriteOptions:
     for name in given:
         if name not in WRITING:
             raise InvalidInput(
-                f"option {_SPELLING.get(name, name)}: a write has no such option. "
-                f"Hint: its options are {_spelt(WRITING)}"
+                f"option {_SPELLING.get(name, name)}: a write has no such option",
+                hint=f"its options are {_spelt(WRITING)}",
             )
     if not given.get("message", "").strip():
         raise InvalidInput(
@@ -153,10 +153,12 @@ def _refuse_secrets(given: Mapping[str, str]) -> None:
     for name in given:
         if re.search(_SECRET, name) and name != "author":
             raise InvalidInput(
-                f"option {name}: secrets are not options, because options are in Spark's plans. "
-                "Hint: set NESSIE_AUTH_TOKEN in the environment of the driver, and of the"
-                " executors "
-                "by the setting spark.executorEnv.NESSIE_AUTH_TOKEN"
+                f"option {name}: secrets are not options, because options are in Spark's plans",
+                hint=(
+                    "set NESSIE_AUTH_TOKEN in the environment of the driver, and of the"
+                    " executors "
+                    "by the setting spark.executorEnv.NESSIE_AUTH_TOKEN"
+                ),
             )
 
 

@@ -40,7 +40,7 @@ class CommitWriter(DataSourceArrowWriter):
         with at(options.place):
             if overwrite:
                 raise InvalidInput(
-                    'mode overwrite: commits are only appended. Hint: use .mode("append")'
+                    "mode overwrite: commits are only appended", hint='use .mode("append")'
                 )
             _check_columns(schema)
 

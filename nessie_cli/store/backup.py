@@ -32,7 +32,7 @@ def back_up(
     for the first object or row that is damaged or missing, and the errors of `open_store`.
     """
     path = os.path.abspath(path)
-    exists = FileExists(f"{path} already exists. Hint: write the backup to a new file", path)
+    exists = FileExists(f"{path} already exists", path, hint="write the backup to a new file")
     if os.path.lexists(path):
         raise exists
     with closing(open_store(url)) as store:

@@ -37,8 +37,7 @@ def require_empty(url: str, counts: Counts, settings_version: int) -> None:
         or max(counts.references, counts.moves, counts.requests, settings_version) > 1
     ):
         raise StoreNotEmpty(
-            f"store {url} is not empty, so nothing was loaded. Hint: load into a new store",
-            url,
+            f"store {url} is not empty, so nothing was loaded", url, hint="load into a new store"
         )
 
 

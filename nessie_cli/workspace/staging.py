@@ -313,9 +313,11 @@ def _gone(staged: StagedList, item: Staged | None) -> StagedList:
 def _same_type(key: ContentKey, old: Content, new: Content) -> None:
     if old.type_name != new.type_name:
         raise InvalidInput(
-            f"key '{key}' holds a content of type {type_label(old.type_name)}, not"
-            f" {type_label(new.type_name)}. "
-            "Hint: `nessie content replace` changes the type"
+            (
+                f"key '{key}' holds a content of type {type_label(old.type_name)}, not"
+                f" {type_label(new.type_name)}"
+            ),
+            hint="`nessie content replace` changes the type",
         )
 
 

@@ -38,8 +38,8 @@ def _key_or_prefix(word: str) -> ContentKey:
     if pattern is None:
         return ContentKey.parse(word)
     raise InvalidInput(
-        f"{word!r} is a glob, but this command takes keys and their prefixes."
-        + (f" Hint: '{pattern.prefix}' includes all keys below it" if pattern.prefix else "")
+        f"{word!r} is a glob, but this command takes keys and their prefixes",
+        hint=f"'{pattern.prefix}' includes all keys below it" if pattern.prefix else "",
     )
 
 

@@ -166,9 +166,7 @@ def _need(run: Run, dataset: str, reason: str) -> None:
     """Raises `InvalidInput` if the run does not have a dataset yet."""
     if not run.dataset(dataset).exists:
         hint = CollectorRun.of(run).next_step
-        raise InvalidInput(
-            f"run {run.id} is {run.info.state}: {reason}" + (f". Hint: {hint}" if hint else "")
-        )
+        raise InvalidInput(f"run {run.id} is {run.info.state}: {reason}", hint=hint or "")
 
 
 def _candidate(row: Mapping[str, Any]) -> CollectorCandidate:

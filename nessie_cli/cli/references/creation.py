@@ -36,8 +36,10 @@ def copy(options: ReferenceOptions, app: Invocation) -> SingleReferenceResult:
     old, new = options.old_and_new(app.reference_name, "-c [OLD] NEW")
     source = app.repository().reference(old)
     if source.type is not ReferenceType.BRANCH:
-        hint = f"Hint: `nessie branch {new} {old}` creates a branch there"
-        raise InvalidInput(f"'{old}' is a tag, and -c copies a branch. {hint}")
+        raise InvalidInput(
+            f"'{old}' is a tag, and -c copies a branch",
+            hint=f"`nessie branch {new} {old}` creates a branch there",
+        )
     return create_at(options, app, Reference(ReferenceType.BRANCH, new, source.hash))
 
 
@@ -49,8 +51,8 @@ def create_at(
 ) -> SingleReferenceResult:
     """Creates a reference, or reports it in a dry run. Raises `AlreadyExists`."""
     if GLOB & set(wanted.name):
-        hint = f"Hint: `nessie {wanted.type.lower()} -l '{wanted.name}'` lists them"
-        raise InvalidInput(f"'{wanted.name}' is a pattern, not a name. {hint}")
+        hint = f"`nessie {wanted.type.lower()} -l '{wanted.name}'` lists them"
+        raise InvalidInput(f"'{wanted.name}' is a pattern, not a name", hint=hint)
     try:
         if options.dry_run:
             change = CreateReference(wanted.type, wanted.name, wanted.hash, message)

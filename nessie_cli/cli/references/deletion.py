@@ -89,8 +89,9 @@ def _named(
 def _refuse_patterns(options: ReferenceOptions, type_: ReferenceType) -> None:
     for word in options.words:
         if GLOB & set(word):
-            hint = f"Hint: `nessie {type_.lower()} -l '{word}'` lists the names"
-            raise InvalidInput(f"-d deletes references by their names, not by a pattern. {hint}")
+            hint = f"`nessie {type_.lower()} -l '{word}'` lists the names"
+            what = "-d deletes references by their names, not by a pattern"
+            raise InvalidInput(what, hint=hint)
 
 
 def _keep_current(app: Invocation, names: Collection[str]) -> None:

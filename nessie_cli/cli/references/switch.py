@@ -117,8 +117,8 @@ def _refuse_other_store(app: Invocation, workspace: Workspace) -> None:
     named, own = app.store.name(), store_name(workspace.store(), workspace.root)
     if named != own:
         belongs = f"belongs to the store of this workspace, {own}, not to {named}"
-        hint = "Hint: --ref names a reference for one command"
-        raise InvalidInput(f"the current reference {belongs}. {hint}")
+        hint = "--ref names a reference for one command"
+        raise InvalidInput(f"the current reference {belongs}", hint=hint)
 
 
 def _reference(options: Options, app: Invocation, workspace: Workspace) -> Reference:

@@ -221,8 +221,8 @@ def run(options: Options, app: Invocation) -> None:
     url = app.store_url()
     if is_server(url):
         raise InvalidInput(
-            f"{url} is already a server. Hint: clients can use it directly. To serve its store,"
-            " name the store"
+            f"{url} is already a server",
+            hint="clients can use it directly. To serve its store, name the store",
         )
     warehouses = _warehouses(options)
     stream = sys.stdout.buffer if options.access_log else sys.stderr.buffer

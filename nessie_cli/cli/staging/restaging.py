@@ -175,9 +175,14 @@ class Restager:
         """Returns the edit of a content at a place. One of another type replaces it."""
         if edit.new is None and place.key != edit.old:
             raise _cannot(
-                f"'{edit.old}' was renamed to '{place.key}' on {self._branch}, and the batch"
-                f" deletes it. Hint: `{command_line('reset', str(edit.old))}` keeps it, and then"
-                f" `{command_line('content', 'delete', str(place.key))}` deletes it"
+                (
+                    f"'{edit.old}' was renamed to '{place.key}' on {self._branch}, and the batch"
+                    " deletes it"
+                ),
+                hint=(
+                    f"`{command_line('reset', str(edit.old))}` keeps it, and then"
+                    f" `{command_line('content', 'delete', str(place.key))}` deletes it"
+                ),
             )
         if edit.new is None:
             return [ContentEdit(place.key, None, place.content, None)]
@@ -203,8 +208,8 @@ class Restager:
             return []
         if value is None and not edit.changes_value:
             raise _cannot(
-                f"'{edit.old}' was deleted on {self._branch}, and the batch renames it."
-                f" Hint: `{command_line('reset', str(edit.old))}` unstages the rename"
+                f"'{edit.old}' was deleted on {self._branch}, and the batch renames it",
+                hint=f"`{command_line('reset', str(edit.old))}` unstages the rename",
             )
         return [ContentEdit(None, edit.new, None, value or edit.after)]
 
@@ -212,8 +217,11 @@ class Restager:
         place = places.get(item.key)
         if place is None:
             raise _cannot(
-                f"'{item.key}' was deleted on {self._branch}, and the batch requires it to be"
-                f" unmodified. Hint: `{command_line('reset', str(item.key))}` unstages this"
+                (
+                    f"'{item.key}' was deleted on {self._branch}, and the batch requires it to be"
+                    " unmodified"
+                ),
+                hint=f"`{command_line('reset', str(item.key))}` unstages this",
             )
         return Staged(Unchanged(place.key), place.content)
 
@@ -239,9 +247,11 @@ class Restager:
                 continue
             if key in arrived:
                 raise _cannot(
-                    f"two contents would get the key '{key}', because one of them was renamed to"
-                    f" it on {self._branch}. Hint: `{command_line('reset', str(key))}` unstages"
-                    " the changes of this key"
+                    (
+                        f"two contents would get the key '{key}', because one of them was renamed"
+                        f" to it on {self._branch}"
+                    ),
+                    hint=f"`{command_line('reset', str(key))}` unstages the changes of this key",
                 )
             present = state.get(key) if key not in leaving else None
             if (
@@ -266,10 +276,14 @@ class Restager:
             return
         decision = command_line("resolve", "--proposed", str(edit.new))
         raise _cannot(
-            f"the batch renames '{edit.old}' to '{edit.new}', where {self._branch} has another"
-            f" content, and a value does not decide which of them has the key. Hint: `{decision}`"
-            f" replaces the present content, and `{command_line('content', 'put', str(edit.new))}"
-            " ...` then changes the value"
+            (
+                f"the batch renames '{edit.old}' to '{edit.new}', where {self._branch} has another"
+                " content, and a value does not decide which of them has the key"
+            ),
+            hint=(
+                f"`{decision}` replaces the present content, and"
+                f" `{command_line('content', 'put', str(edit.new))} ...` then changes the value"
+            ),
         )
 
 
@@ -313,5 +327,5 @@ def _moved(content: Content, old: ContentKey, new: ContentKey) -> Content:
     return content
 
 
-def _cannot(why: str) -> InvalidInput:
-    return InvalidInput(f"the staged change cannot be kept: {why}")
+def _cannot(why: str, hint: str) -> InvalidInput:
+    return InvalidInput(f"the staged change cannot be kept: {why}", hint=hint)

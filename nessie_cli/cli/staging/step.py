@@ -143,9 +143,11 @@ def _refuse_other_keys(step: Step, file: BatchFile) -> None:
     if others:
         more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
         raise InvalidInput(
-            f"-m: other keys are staged too: {', '.join(others[:_SHOWN])}{more}. "
-            "Hint: omit -m and commit all keys with `nessie commit`, or stash the others with"
-            " `nessie stash`"
+            f"-m: other keys are staged too: {', '.join(others[:_SHOWN])}{more}",
+            hint=(
+                "omit -m and commit all keys with `nessie commit`, or stash the others with"
+                " `nessie stash`"
+            ),
         )
 
 

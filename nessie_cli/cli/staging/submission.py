@@ -108,14 +108,16 @@ def refuse_elsewhere(call: Invocation, batch: StagedBatch, branch: str) -> None:
     store = call.store.name()
     if batch.store is not None and batch.store != store:
         raise InvalidInput(
-            f"the staged batch is for the store {batch.store}, not for {store}. "
-            f"Hint: `{commit_there(call, batch)}` commits it there; `nessie stash` stashes it"
+            f"the staged batch is for the store {batch.store}, not for {store}",
+            hint=f"`{commit_there(call, batch)}` commits it there; `nessie stash` stashes it",
         )
     if batch.branch is not None and batch.branch != branch:
         raise InvalidInput(
-            f"the staged batch is for '{batch.branch}', not for '{branch}'. "
-            f"Hint: `{commit_there(call, batch)}` commits it there; "
-            f"`{command_line('switch', branch)}` moves it along; `nessie stash` stashes it"
+            f"the staged batch is for '{batch.branch}', not for '{branch}'",
+            hint=(
+                f"`{commit_there(call, batch)}` commits it there; "
+                f"`{command_line('switch', branch)}` moves it along; `nessie stash` stashes it"
+            ),
         )
 
 

@@ -215,10 +215,12 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
     last = next(repository.reflog(entry.reference), entry)
     if last.number != entry.number:
         raise ReferenceMoved(
-            f"your last operation was {entry.operation} on '{entry.reference}', "
-            f"and '{entry.reference}' has moved since ({last.operation} by"
-            f" {last.who or 'an unknown user'}). "
-            "Hint: `nessie revert` reverts a commit by a new commit"
+            (
+                f"your last operation was {entry.operation} on '{entry.reference}', "
+                f"and '{entry.reference}' has moved since ({last.operation} by"
+                f" {last.who or 'an unknown user'})"
+            ),
+            hint="`nessie revert` reverts a commit by a new commit",
         )
     return entry
 

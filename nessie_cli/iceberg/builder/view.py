@@ -252,6 +252,6 @@ def _check_dialects(before: Document, after: Document) -> None:
     was, is_ = (_dialects(one, "view version") for one in (before, after))
     if was - is_:
         raise InvalidInput(
-            f"the new version has no query for {', '.join(sorted(was - is_))}. "
-            f"Hint: the property {_MAY_DROP_DIALECTS}=true allows that"
+            f"the new version has no query for {', '.join(sorted(was - is_))}",
+            hint=f"the property {_MAY_DROP_DIALECTS}=true allows that",
         )

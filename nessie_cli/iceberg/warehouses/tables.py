@@ -66,8 +66,11 @@ def check_table_locations(
     if issued is None or own != parse(issued).normal:
         if not may_choose:
             raise LocationRefused(
-                f"location {location}: the server did not issue it for this table, and the caller"
-                " may not choose locations. Hint: create the table without a location"
+                (
+                    f"location {location}: the server did not issue it for this table, and the"
+                    " caller may not choose locations"
+                ),
+                hint="create the table without a location",
             )
         refuse_issued(location, uuids)
     properties = document.get("properties") or {}

@@ -74,8 +74,11 @@ class Security(NamedTuple):
         """Raises `InvalidInput` for settings that contradict each other."""
         if self.rules is not None and not self.authenticates and not self.anonymous:
             raise InvalidInput(
-                "--rules requires authentication. Hint: identify callers with --tokens or"
-                " --jwt-issuer, or allow anonymous callers with --anonymous"
+                "--rules requires authentication",
+                hint=(
+                    "identify callers with --tokens or"
+                    " --jwt-issuer, or allow anonymous callers with --anonymous"
+                ),
             )
 
 

@@ -40,7 +40,10 @@ def check_locations(draft: Draft[Any], locations: RecordedLocations, policy: Pol
             continue
         if policy is None or not policy.may_choose_location(change.branch, one.key, after.type):
             raise NotAllowed(
-                f"'CHOOSE_LOCATION' is not allowed on content '{one.key.plain}': its metadata file"
-                f" {after.metadata_location} is not in the folder that the catalog records for it."
-                " Hint: create tables through the Iceberg REST catalog"
+                (
+                    f"'CHOOSE_LOCATION' is not allowed on content '{one.key.plain}': its metadata"
+                    f" file {after.metadata_location} is not in the folder that the catalog records"
+                    " for it"
+                ),
+                hint="create tables through the Iceberg REST catalog",
             )

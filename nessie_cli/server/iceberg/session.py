@@ -292,8 +292,11 @@ class Session:
         self._read_bytes += len(text)
         if self._read_bytes > MOST_METADATA:
             raise InvalidInput(
-                "the metadata files that this request needs have more than"
-                f" {MOST_METADATA // 2**20} MiB together. Hint: change fewer tables at once"
+                (
+                    "the metadata files that this request needs have more than"
+                    f" {MOST_METADATA // 2**20} MiB together"
+                ),
+                hint="change fewer tables at once",
             )
         return text
 

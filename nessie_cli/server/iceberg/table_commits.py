@@ -146,8 +146,11 @@ def registered(
     if not session.may_choose_location(key, type_.type):
         # The file is not read: the answer would reveal its existence, and quote it.
         raise LocationRefused(
-            f"metadata file {location}: the caller may not choose locations, so it cannot register"
-            " tables or views. Hint: create the table without a location"
+            (
+                f"metadata file {location}: the caller may not choose locations, so it cannot"
+                " register tables or views"
+            ),
+            hint="create the table without a location",
         )
     document = session.read(location, committed=False)
     try:

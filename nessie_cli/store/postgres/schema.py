@@ -44,18 +44,24 @@ def check_schema(connection: Connection, location: Location) -> None:
     format_ = _format(connection, location)
     if format_ > STORE_FORMAT:
         raise UnsupportedFormat(
-            f"store {location.url} has format {format_}; this program supports format"
-            f" {STORE_FORMAT}. Hint: upgrade nessie-cli"
+            (
+                f"store {location.url} has format {format_}; this program supports format"
+                f" {STORE_FORMAT}"
+            ),
+            hint="upgrade nessie-cli",
         )
     if format_ < STORE_FORMAT:
         raise UnsupportedFormat(
-            f"store {location.url} has the older format {format_}. Hint: back it up with the"
-            " program that wrote it, and load the file into a new schema: nessie store load FILE"
+            f"store {location.url} has the older format {format_}",
+            hint=(
+                "back it up with the"
+                " program that wrote it, and load the file into a new schema: nessie store load FILE"
+            ),
         )
     if not _has_table(connection, location.schema, "attempts"):
         raise UnsupportedFormat(
-            f"store {location.url} has the tables of an unreleased version. Hint: create a new store,"
-            " and load a backup: nessie store load FILE"
+            f"store {location.url} has the tables of an unreleased version",
+            hint="create a new store, and load a backup: nessie store load FILE",
         )
 
 

@@ -195,13 +195,16 @@ def _check(session: Session, path: str) -> None:
     format_ = session.number("user_version")
     if format_ > STORE_FORMAT:
         raise UnsupportedFormat(
-            f"store {path} has format {format_}; this program supports format {STORE_FORMAT}."
-            " Hint: upgrade nessie-cli"
+            f"store {path} has format {format_}; this program supports format {STORE_FORMAT}",
+            hint="upgrade nessie-cli",
         )
     if format_ == LOADED_FORMAT:
         raise UnsupportedFormat(
-            f"store {path} has the older format {format_}. Hint: copy it into a new store:"
-            f" nessie store load {shlex.quote(path)} --store NEW.sqlite"
+            f"store {path} has the older format {format_}",
+            hint=(
+                "copy it into a new store:"
+                f" nessie store load {shlex.quote(path)} --store NEW.sqlite"
+            ),
         )
     if format_ < STORE_FORMAT:
         raise UnsupportedFormat(

@@ -19,8 +19,8 @@ def check_tables(cursor: apsw.Cursor, path: str, statements: Mapping[str, str]) 
     """
     if reason := _difference(cursor, statements):
         raise DamagedObject(
-            f"store {path}: this file is not a complete nessie store: {reason}. Hint: restore it"
-            " from a backup"
+            f"store {path}: this file is not a complete nessie store: {reason}",
+            hint="restore it from a backup",
         )
 
 

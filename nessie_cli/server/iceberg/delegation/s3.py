@@ -131,7 +131,7 @@ def _session(settings: Mapping[str, str]) -> Any:
         from botocore.session import Session
     except ImportError:
         raise InvalidInput(
-            "access delegation needs botocore. Hint: `pip install 'nessie-cli[s3]'`"
+            "access delegation needs botocore", hint="`pip install 'nessie-cli[s3]'`"
         ) from None
 
     def setting(name: str) -> str | None:
