@@ -80,9 +80,7 @@ _NEWEST_MOVES = f"""{REFLOG} WHERE number IN
 (SELECT (SELECT max(number) FROM reflog WHERE name = value) FROM carray(?))"""  # noqa: S608 - fixed texts
 
 _GET = "SELECT kind, CAST(packed AS BLOB) FROM objects WHERE id = ?"
-_GET_MANY = (
-    "SELECT value, kind, CAST(packed AS BLOB) FROM carray(?) JOIN objects ON id = value"
-)
+_GET_MANY = "SELECT value, kind, CAST(packed AS BLOB) FROM carray(?) JOIN objects ON id = value"
 _BEFORE = """WITH this AS (SELECT number AS place FROM objects WHERE id = ?)
 SELECT CAST(id AS BLOB), kind, CAST(packed AS BLOB) FROM objects, this
 WHERE objects.number BETWEEN place - ? AND place AND kind = ? ORDER BY objects.number DESC LIMIT ?"""
@@ -451,6 +449,15 @@ class SQLiteStore:
 
     def change_counter(self) -> tuple[int, int] | None:
         """See `Store`."""
+        watch = self._watching()
+        return None if watch is None else watch.version()
+
+    def heads(self, names: Sequence[str]) -> list[StoredReference | None] | None:
+        """See `Store`. One statement each."""
+        watch = self._watching()
+        return None if watch is None else watch.heads(names)
+
+    def _watching(self) -> Watch | None:
         if self._closed:
             return None
         try:
@@ -462,7 +469,7 @@ class SQLiteStore:
             from nessie_cli.store.sqlite.watch import Watch
 
             self._watch = Watch(self._path)
-        return self._watch.version()
+        return self._watch
 
     def close(self) -> None:
         """See `Store`.
