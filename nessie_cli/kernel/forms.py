@@ -100,6 +100,16 @@ _encode_json = msgspec_json.Encoder(order="deterministic").encode
 _decode_json = msgspec_json.Decoder(dict[str, Any]).decode
 
 
+class StoredValue(Struct, frozen=True, gc=False):
+    """A value as stored: its raw bytes."""
+
+    data: bytes
+
+    def weight(self) -> int:
+        """Returns the approximate size in memory, in bytes."""
+        return 200 + len(self.data)
+
+
 # -- records: the entry of a key in a leaf of the key tree -----------------------------------------
 
 RECORD_SIZE = 49

@@ -6,6 +6,7 @@ Objects never change, so a decoded one may be cached for ever.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from nessie_cli.kernel.forms import (
     Kind,
     Node,
     StoredCommit,
+    StoredValue,
     content_id_of,
     decode_commit,
     decode_node,
@@ -39,11 +41,17 @@ WrittenBefore = Callable[[Id, int, int], Mapping[Id, bytes]]
 """Maps (id, kind, limit) to raw bytes of the object and of those written before it, by id."""
 
 N = TypeVar("N", Node, StoredCommit)
-Decoded = Cache[Node | StoredCommit]
+Decoded = Cache[Node | StoredCommit | StoredValue]
 """A cache of decoded objects, shared by all readers of one store."""
 
 Values = tuple[dict[Id, tuple[Kind, bytes]], dict[Id, bytes]]
 """Values by id: those to be stored, and those that are only compared."""
+
+FEW_VALUES, SMALL_VALUE = 32, 1 << 14
+"""The most values read together that are cached, and the largest in bytes.
+
+A listing of contents would replace all nodes in the cache.
+"""
 
 # Looking an enum member up costs as much as hashing a short text.
 _VALUE, _NODE, _COMMIT = Kind
@@ -181,11 +189,33 @@ class Objects:
 
     def contents(self, records: Sequence[bytes]) -> list[Content]:
         """Returns the contents of records, deletions included. Their values take one round trip."""
-        values = self._raw(list(set(map(value_id_of, records))))
+        values = self._values(set(map(value_id_of, records)))
         return [
             decode_value(values[value_id_of(record)], _shown_id(record), payload_of(record))
             for record in records
         ]
+
+    def _values(self, ids: AbstractSet[Id]) -> Mapping[Id, bytes]:
+        """Returns raw values. Their contents may be mutable, so only the bytes are cached."""
+        values: dict[Id, bytes] = {}
+        missing = []
+        for id_ in ids:
+            cached = self._cache.get(id_)
+            if type(cached) is StoredValue:
+                values[id_] = cached.data
+            else:
+                missing.append(id_)
+        if missing:
+            values.update(raw := self._raw(missing))
+            if len(missing) <= FEW_VALUES:
+                self._cache.put_all(
+                    {
+                        id_: StoredValue(data)
+                        for id_, data in raw.items()
+                        if len(data) <= SMALL_VALUE
+                    }
+                )
+        return values
 
     def _raw(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
         pending, compared = self.pending, self._compared

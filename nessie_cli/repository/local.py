@@ -59,13 +59,7 @@ from nessie_cli.repository.changes import (
 from nessie_cli.repository.checks import Check
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft
-from nessie_cli.repository.group_commit import (
-    DecodedObjects,
-    GroupCommit,
-    Lease,
-    Plan,
-    Planned,
-)
+from nessie_cli.repository.group_commit import DecodedObjects, GroupCommit, Lease, Plan, Planned
 from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.repository.revisions import as_reference
@@ -553,8 +547,22 @@ class LocalRepository(StoreRepository):
 
     @property
     def version_waits(self) -> bool:
-        """Whether `version` waits for a database server."""
+        """Whether `version` and `heads` wait for a database server."""
         return self._store.remote
+
+    def heads(self, names: Sequence[str]) -> tuple[Reference | None, ...] | None:
+        """Returns the branches and tags with these names, or None if they are unavailable."""
+        heads = self._store.heads(names)
+        if heads is None:
+            return None
+        return tuple(None if head is None else as_reference(head) for head in heads)
+
+    def at_heads(self, heads: Iterable[Reference]) -> Self:
+        """Returns this repository with these branches and tags at these commits."""
+        overlay = Overlay(self._view)
+        for head in heads:
+            overlay.put_back(head.name, head.type, bytes.fromhex(head.hash))
+        return self._copy(overlay, self._snapshot.cache, self._at.who)
 
     def close(self) -> None:
         """Closes the store."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self, TypeVar, cast
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import MaintenanceReport, Problem
+from nessie_cli.model import MaintenanceReport, Problem, Reference
 from nessie_cli.repository.base import Repository
 
 if TYPE_CHECKING:
@@ -35,7 +35,21 @@ class StoreRepository(Repository):
     @property
     @abstractmethod
     def version_waits(self) -> bool:
-        """Whether `version` waits for a database server. Otherwise it takes microseconds."""
+        """Whether `version` and `heads` wait for a database server.
+
+        Otherwise they take microseconds.
+        """
+
+    @abstractmethod
+    def heads(self, names: Sequence[str]) -> tuple[Reference | None, ...] | None:
+        """Returns the branches and tags with these names, or None if they are unavailable.
+
+        Only one thread may call it or `version` at a time.
+        """
+
+    @abstractmethod
+    def at_heads(self, heads: Iterable[Reference]) -> Self:
+        """Returns this repository with these branches and tags at these commits."""
 
     @abstractmethod
     def commit_all(

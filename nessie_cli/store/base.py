@@ -169,6 +169,13 @@ class Store(View, Protocol):
         trip, and raises `StoreUnavailable`. Only one thread may call it at a time.
         """
 
+    def heads(self, names: Sequence[str]) -> list[StoredReference | None] | None:
+        """Returns the reference of each name, or None for one that does not exist.
+
+        Returns None if they are unavailable. Waits no longer than `change_counter`, and only one
+        thread may call either at a time.
+        """
+
     def close(self) -> None:
         """Closes files and connections. Calling it twice is harmless.
 

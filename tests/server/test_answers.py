@@ -6,7 +6,14 @@ from contextlib import nullcontext
 import pytest
 
 from nessie_cli import connect, create
-from nessie_cli.model import CommitMeta, ContentKey, Delete
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    Put,
+    ReferenceType,
+)
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.running import application
 from nessie_cli.server.runtime.answers import Answers
@@ -16,6 +23,8 @@ from tests.server.serving import serving
 from tests.server.test_memory import resident
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.test_postgres_costs import Counter
+
+A_TABLE = IcebergTable(metadata_location="file:/a", snapshot_id=1)
 
 
 @pytest.fixture
@@ -57,6 +66,85 @@ def test_a_cached_answer_costs_one_round_trip_to_the_database():
         counter.close()
     # The database server may write something itself in between.
     assert costs.count(1) > 40, costs
+
+
+def test_an_answer_is_cached_while_other_references_move():
+    server = shared_server()
+    with new_url() as url:
+        counter = Counter(server.port)
+        with (
+            create(url.replace(f":{server.port}/", f":{counter.port}/")) as repository,
+            connect(url) as other,
+            serving(repository) as served,
+        ):
+            client = Client(served)
+            head = client.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
+            other.create_reference(ReferenceType.BRANCH, "dev", head)
+            paths = [
+                f"/api/v2/trees/{path}"
+                for path in (
+                    "main/contents/a",
+                    "main/entries",
+                    "main/history",
+                    f"dev@{head}/contents/a",
+                    f"main/diff/dev@{head}",
+                )
+            ]
+            for path in paths:
+                assert client.get(path).status == 200
+            costs = []
+            for number in range(10):
+                other.commit("dev", [Put(ContentKey((f"b{number}",)), A_TABLE)], CommitMeta("b"))
+                before = counter.answers
+                for path in paths:
+                    assert client.get(path).status == 200
+                costs.append(counter.answers - before)
+        counter.close()
+    # The database server may write something itself in between.
+    assert costs.count(len(paths)) > 7, costs
+
+
+def test_a_repository_at_heads_reads_references_where_they_were(shared):
+    with create(shared) as repository:
+        repository.commit("main", [Put(ContentKey(("a",)), A_TABLE)], CommitMeta("a"))
+        heads = repository.heads(["main", "other"])
+        assert heads == (repository.reference("main"), None)
+        repository.commit("main", [Delete(ContentKey(("a",)))], CommitMeta("gone"))
+        earlier = repository.at_heads(heads[:1])
+        assert [entry.key.plain for entry in earlier.entries("main")] == ["a"]
+        assert list(earlier.references()) == [heads[0]]
+        assert list(repository.entries("main")) == []
+
+
+def test_equal_requests_at_once_are_answered_once():
+    server = shared_server()
+    with new_url() as url:
+        counter = Counter(server.port)
+        with (
+            create(url.replace(f":{server.port}/", f":{counter.port}/")) as repository,
+            connect(url) as other,
+            serving(repository) as served,
+            ThreadPoolExecutor(16) as threads,
+        ):
+            clients = [Client(served) for _ in range(16)]
+            costs = []
+            for number in range(10):
+                operations = [Put(ContentKey((f"{number}-{key}",)), A_TABLE) for key in range(300)]
+                other.commit("main", operations, CommitMeta("many"))
+                before = counter.answers
+                answers = [
+                    answer.body
+                    for answer in threads.map(
+                        lambda client: client.get("/api/v2/trees/main/entries?content=true"),
+                        clients,
+                    )
+                ]
+                costs.append(counter.answers - before)
+                assert len(answers[0]["entries"]) == 300 * (number + 1)
+                assert all(answer == answers[0] for answer in answers)
+        counter.close()
+    # Each answer by a handler takes several round trips, beside those that read the head.
+    assert sorted(costs)[5] < 48, costs
 
 
 def test_writes_of_other_processes_and_connections_are_seen_at_once(shared):

@@ -425,6 +425,26 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert None not in seen
         assert len(set(seen)) == len(changes) + 1
 
+    def test_heads_are_the_references_as_they_are_in_the_requested_order(
+        self, store: Store
+    ) -> None:
+        write(store, create("main", "1"))
+        write(store, create("v1", "1", kind="TAG"))
+        names = ["other", "v1", "main", "\0", "main"]
+        changes = [
+            commit("main", "1", "2"),
+            commit("main", "2", "3"),
+            a_write(moves=[a_move("main", "3", "1")]),
+            a_write(moves=[a_move("v1", "1", None, kind="TAG")]),
+            create("other", "3"),
+        ]
+        for change in changes:
+            for _ in range(2):
+                assert store.heads(names) == [store.reference(name) for name in names]
+            assert write(store, change) == Done()
+        assert store.heads(names) == [store.reference(name) for name in names]
+        assert store.heads([]) == []
+
     # -- put, closing --
 
     def test_a_put_that_fails_in_its_iterator_leaves_the_store_usable(self, store: Store) -> None:

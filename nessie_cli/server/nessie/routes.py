@@ -137,6 +137,7 @@ V2 = (
         "trees/{ref}/entries",
         v2_reading.get_entries,
         cacheable=True,
+        reads=("ref",),
         doc=Doc(
             "Keys at a commit",
             "EntriesResponse",
@@ -155,6 +156,7 @@ V2 = (
         "trees/{ref}/history",
         v2_reading.get_history,
         cacheable=True,
+        reads=("ref",),
         doc=Doc(
             "Commits, newest first",
             "LogResponse",
@@ -173,6 +175,7 @@ V2 = (
         "trees/{from}/diff/{to}",
         v2_reading.get_diff,
         cacheable=True,
+        reads=("from", "to"),
         doc=Doc(
             "Differences between two commits", "DiffResponse", (*_KEYS, _FILTER, _MOST, _TOKEN)
         ),
@@ -183,6 +186,7 @@ V2 = (
         "trees/{ref}/contents/{key}",
         v2_reading.get_content,
         cacheable=True,
+        reads=("ref",),
         doc=Doc("One content", "ContentResponse", _CONTENT_FLAGS),
     ),
     Endpoint(
@@ -190,6 +194,7 @@ V2 = (
         "trees/{ref}/contents",
         v2_reading.get_contents,
         cacheable=True,
+        reads=("ref",),
         doc=Doc("Several contents", "GetMultipleContentsResponse", (_KEYS[0], *_CONTENT_FLAGS)),
     ),
     Endpoint(

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import ssl
 import traceback
-from collections.abc import Awaitable, Callable, Hashable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping, MutableMapping, Sequence
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import NessieError
+from nessie_cli.model import Reference
 from nessie_cli.server.auth.access import Catalog
 from nessie_cli.server.auth.browsers import Hosts
 from nessie_cli.server.auth.gate import Admission, Gate
@@ -41,7 +42,16 @@ from nessie_cli.server.pipeline.answering import Job
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.dialect import Dialect
 from nessie_cli.server.pipeline.exchange import Exchange
-from nessie_cli.server.pipeline.table import FORM, READS, WRITES, WRITES_FILES, Endpoint, NoRoute
+from nessie_cli.server.pipeline.table import (
+    FORM,
+    READS,
+    WRITES,
+    WRITES_FILES,
+    Endpoint,
+    Match,
+    NoRoute,
+)
+from nessie_cli.server.pipeline.targets import DETACHED, Target, read_targets
 from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.answers import Answers
 from nessie_cli.server.runtime.metrics import Metrics
@@ -89,6 +99,21 @@ class _Cached(NamedTuple):
         return self.reply.body
 
 
+class _Read(NamedTuple):
+    """A request whose answer may be cached, and the key of that answer."""
+
+    exchange: Exchange
+    dialect: Dialect
+    match: Match
+    limits: Limits
+    key: Hashable
+
+    def job(self, catalog: Catalog) -> Job:
+        """Returns the work on a catalog."""
+        call = self.dialect.call(self.exchange, self.match, catalog, b"")
+        return Job(self.exchange, self.dialect, self.match.endpoint, call, self.limits)
+
+
 class Pipeline:
     """Answers all requests. `dialects` are by the first segment of paths, "" for all others."""
 
@@ -111,6 +136,8 @@ class Pipeline:
         self._started = parts.started
         self._running = 0
         self._answers: Answers[_Cached] = Answers()
+        self._reading: dict[Hashable, asyncio.Future[Reply | None]] = {}
+        """The running reads, by the keys and states of their answers."""
         self._arriving = Arriving(parts.limits.most_drained)
 
     def close(self) -> None:
@@ -207,22 +234,83 @@ class Pipeline:
         catalog = self.catalog
         if admission is not None:
             catalog = admission.catalog(catalog, scope["raw_path"], endpoint.right)
-        key, version = None, None
         if endpoint.cacheable and (variant := dialect.variant(headers)) is not None:
-            version = await self._threads.version()
             key = _key(exchange, endpoint, variant, admission)
-            cached = self._answers.find(key, version)
-            if cached is not None and (
-                cached.file is None or await self._threads.unchanged.ask(cached.file)
-            ):
-                return cached.reply
+            return await self._read(
+                _Read(exchange, dialect, match, self.limits, key), catalog, admission
+            )
         call = dialect.call(exchange, match, catalog, body)
         del body
-        reply = await self._run(Job(exchange, dialect, endpoint, call, self.limits))
-        if key is not None and _may_be_cached(reply, endpoint, call):
-            size = len(exchange.path) + len(scope["query_string"])
-            self._answers.keep(key, version, _Cached(reply, call.local_file), size)
+        return await self._run(Job(exchange, dialect, endpoint, call, self.limits))
+
+    async def _read(self, read: _Read, catalog: Catalog, admission: Admission | None) -> Reply:
+        """Answers a read from the cache, or by its handler."""
+        # What a caller may see by a rule can depend on other references.
+        targets = (
+            read_targets(read.match, catalog.default_branch)
+            if admission is None or admission.rules is None
+            else None
+        )
+        if targets is None:
+            state, heads = await self._threads.version(), None
+        else:
+            state, heads = await self._heads(targets)
+        cached = self._answers.find(read.key, state)
+        if cached is not None and (
+            cached.file is None or await self._threads.unchanged.ask(cached.file)
+        ):
+            return cached.reply
+        if heads is None:
+            return await self._shared(read, state, catalog)
+        at_heads = catalog.repository.at_heads(heads)
+        return await self._shared(read, state, catalog._replace(repository=at_heads))
+
+    async def _heads(self, targets: list[Target]) -> tuple[Hashable, Sequence[Reference] | None]:
+        """Returns the state of a read, and the references that it names; None if one is missing.
+
+        A handler must read them there. Otherwise its answer could be of a later state, and be used
+        for this one if the reference is moved back.
+        """
+        named = [target for target in targets if target.name not in (None, DETACHED)]
+        heads = await self._threads.heads([target.name or "" for target in named])
+        references = [head for head in heads or () if head is not None]
+        if heads is None or len(references) < len(heads):
+            return None, None
+        # A read at a hash depends on the existence of its reference.
+        state = tuple(
+            head if target.hash is None else (head.type, head.name)
+            for head, target in zip(references, named, strict=True)
+        )
+        return state, references
+
+    async def _shared(self, read: _Read, state: Hashable | None, catalog: Catalog) -> Reply:
+        """Runs the handler of a read, once for equal requests in the same state."""
+        if state is None:
+            return await self._run(read.job(catalog))
+        running = self._reading.get((read.key, state))
+        if running is not None and (reply := await asyncio.shield(running)) is not None:
+            return reply
+        future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
+        self._reading[read.key, state] = future
+        shared = None
+        try:
+            job = read.job(catalog)
+            reply = await self._run(job)
+            if self._keep(read, state, job, reply) and job.call.local_file is None:
+                shared = reply
+        finally:
+            if self._reading.get((read.key, state)) is future:
+                del self._reading[read.key, state]
+            future.set_result(shared)
         return reply
+
+    def _keep(self, read: _Read, state: Hashable | None, job: Job, reply: Reply) -> bool:
+        """Caches an answer if other requests may get it. Returns whether they may."""
+        if not _may_be_cached(reply, job.endpoint, job.call):
+            return False
+        size = len(read.exchange.path) + len(read.exchange.scope["query_string"])
+        self._answers.keep(read.key, state, _Cached(reply, job.call.local_file), size)
+        return True
 
     async def _admit(self, exchange: Exchange) -> Admission | None:
         """Returns the admission of the caller; None if everybody has access."""

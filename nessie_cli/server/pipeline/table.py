@@ -69,7 +69,8 @@ A coroutine function runs on the event loop, so it must not block.
 class Endpoint(NamedTuple):
     """A method and path, and the handler that answers it.
 
-    `cacheable`: the answer depends only on the request and the store, not on the time. `body` names
+    `cacheable`: the answer depends only on the request and the store, not on the time. `reads`: the
+    segments of the path that name all commits on which a cacheable answer depends. `body` names
     the schema of a JSON body, or is `FORM`. `right` is the operation of rules that a read needs;
     the refusal of a caller who may not view the reference names both. `is_open`: callers need no
     credentials. `is_page`: whatever media types the client accepts. `hides_query`: the log leaves
@@ -81,6 +82,7 @@ class Endpoint(NamedTuple):
     handler: Handler
     effect: Effect = READS
     cacheable: bool = False
+    reads: tuple[str, ...] = ()
     body: str = ""
     doc: Doc = Doc()
     right: str = ""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import NamedTuple
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceNotFound
@@ -22,6 +23,7 @@ from nessie_cli.model import (
     check_revision_size,
 )
 from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.server.pipeline.table import Match
 
 _SEGMENT = re.compile(rf"(?P<name>[^@~*^]*)(?:@(?P<hash>{FULL_HASH})?)?(?P<steps>{STEPS})")
 _SPEC = re.compile(rf"(?P<hash>{FULL_HASH})?(?P<steps>{STEPS})")
@@ -52,6 +54,7 @@ class Target(NamedTuple):
         return self.name is not None and self.hash is None and not self.steps
 
 
+@lru_cache(1024)
 def parse_segment(text: str, default_branch: str) -> Target:
     """Parses a reference segment of a v2 path; `-` is the default branch."""
     check_revision_size(text)
@@ -67,6 +70,19 @@ def parse_segment(text: str, default_branch: str) -> Target:
     if not name and not hash_ and not steps:
         raise InvalidInput(f"reference {text!r}: names neither a reference nor a commit")
     return Target(default_branch if name == "-" else name or None, hash_, steps)
+
+
+def read_targets(match: Match, default_branch: str) -> list[Target] | None:
+    """Returns the commits on which alone a read depends.
+
+    Returns None if it depends on more, or if its handler refuses one of them.
+    """
+    endpoint, segments = match
+    try:
+        targets = [parse_segment(segments[name], default_branch) for name in endpoint.reads]
+    except InvalidInput:
+        return None
+    return targets or None
 
 
 def parse_spec(text: str, place: str) -> Target:

@@ -1,18 +1,20 @@
-"""Cached answers of reads, valid as long as the store has not changed.
+"""Cached answers of reads, valid as long as their state is the current one.
 
-A read depends only on its request and the store. Engines often repeat the requests of others, on a
-catalog that changes rarely. The version of the store is checked for each request, so no answer is
+A read depends only on its request and the store, and most reads on nothing but the commits that
+they name. Engines often repeat the requests of others. The state on which an answer depends, the
+heads of its references or the version of the whole store, is read for each request, so no answer is
 older than the store.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Generic, Protocol, TypeVar
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.model import Reference
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.runtime.batches import Batches
 
 MOST_BYTES = 64 << 20
@@ -23,37 +25,58 @@ _OVERHEAD = 1000
 """Bytes that an answer needs besides its text and that of its request."""
 
 
-class Versions:
-    """The version of a remote store, read on a thread for all requests that wait.
+Heads = tuple[Reference | None, ...]
+"""References as they are, in the order of their names."""
 
-    A request never gets a version that was read before it arrived, which could miss earlier writes
-    of its client.
+
+class RemoteState:
+    """The version and the heads of a remote store, each read for all requests that wait.
+
+    A request never gets what was read before it arrived, which could miss earlier writes of its
+    client. The futures are for the event loop. They raise `StoreUnavailable` for all requests that
+    wait: each of them would wait as long for its own error.
     """
 
-    def __init__(self, repository: ReadableRepository) -> None:
+    def __init__(self, repository: StoreRepository) -> None:
         self._repository = repository
-        self._batches: Batches[None, Hashable | None] = Batches(self._read, name="version")
+        self._versions: Batches[None, Hashable | None] = Batches(self._read_version, name="version")
+        self._heads: Batches[Sequence[str], Heads | None] = Batches(self._read_heads, name="heads")
 
-    def ask(self) -> asyncio.Future[Hashable | None]:
-        """Returns the version, or None if it is unavailable. Only for the event loop.
+    def version(self) -> asyncio.Future[Hashable | None]:
+        """Returns the version, or None if it is unavailable."""
+        return self._versions.ask(None)
 
-        The future raises `StoreUnavailable` for all requests that wait: each of them would wait as
-        long for its own error.
-        """
-        return self._batches.ask(None)
+    def heads(self, names: Sequence[str]) -> asyncio.Future[Heads | None]:
+        """Returns the references with these names, or None if they are unavailable."""
+        return self._heads.ask(names)
 
     def close(self) -> None:
-        """Ends the thread."""
-        self._batches.close()
+        """Ends the threads."""
+        self._versions.close()
+        self._heads.close()
 
-    def _read(self, asked: Sequence[None]) -> Sequence[Hashable | None]:
-        try:
-            version = self._repository.version()
-        except StoreUnavailable:
-            raise
-        except Exception:  # noqa: BLE001 - then the request itself meets the error of the store
-            version = None
-        return [version] * len(asked)
+    def _read_version(self, asked: Sequence[None]) -> Sequence[Hashable | None]:
+        return [_unless_failing(self._repository.version)] * len(asked)
+
+    def _read_heads(self, asked: Sequence[Sequence[str]]) -> Sequence[Heads | None]:
+        names = list({name for each in asked for name in each})
+        heads = _unless_failing(lambda: self._repository.heads(names))
+        if heads is None:
+            return [None] * len(asked)
+        references = dict(zip(names, heads, strict=True))
+        return [tuple(references[name] for name in each) for each in asked]
+
+
+T = TypeVar("T")
+
+
+def _unless_failing(read: Callable[[], T | None]) -> T | None:
+    try:
+        return read()
+    except StoreUnavailable:
+        raise
+    except Exception:  # noqa: BLE001 - then the request itself meets the error of the store
+        return None
 
 
 class Cacheable(Protocol):
@@ -68,31 +91,29 @@ A = TypeVar("A", bound=Cacheable)
 
 
 class Answers(Generic[A]):
-    """Answers by request. Only for one thread."""
+    """The newest answer to each request, with its state. Only for one thread."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
-        self._version: Hashable | None = None
         self._bytes = 0
-        self._kept: dict[Hashable, A] = {}
+        self._kept: dict[Hashable, tuple[Hashable, A]] = {}
 
-    def find(self, request: Hashable, version: Hashable | None) -> A | None:
-        """Returns the cached answer to a request at this version of the store."""
-        if version is None or version != self._version:
-            return None
-        return self._kept.get(request)
+    def find(self, request: Hashable, state: Hashable | None) -> A | None:
+        """Returns the cached answer to a request in this state."""
+        made_at, answer = self._kept.get(request, (None, None))
+        return answer if state is not None and made_at == state else None
 
     def keep(
-        self, request: Hashable, version: Hashable | None, answer: A, request_bytes: int = 0
+        self, request: Hashable, state: Hashable | None, answer: A, request_bytes: int = 0
     ) -> None:
-        """Caches an answer made after reading the version, instead of an earlier one."""
+        """Caches an answer made in a state, instead of an earlier one."""
         size = len(answer.body) + request_bytes + _OVERHEAD
-        if version is None or size > MOST_OF_ONE:
+        if state is None or size > MOST_OF_ONE:
             return
-        if version != self._version or self._bytes + size > self._most:
-            self._kept, self._bytes, self._version = {}, 0, version
+        if self._bytes + size > self._most:
+            self._kept, self._bytes = {}, 0
         replaced = self._kept.get(request)
         if replaced is not None:
-            self._bytes -= len(replaced.body) + request_bytes + _OVERHEAD
-        self._kept[request] = answer
+            self._bytes -= len(replaced[1].body) + request_bytes + _OVERHEAD
+        self._kept[request] = state, answer
         self._bytes += size

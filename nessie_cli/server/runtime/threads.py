@@ -7,7 +7,7 @@ from typing import Protocol
 
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.http.messages import Limits
-from nessie_cli.server.runtime.answers import Versions
+from nessie_cli.server.runtime.answers import Heads, RemoteState
 from nessie_cli.server.runtime.batches import Batches
 from nessie_cli.server.runtime.bodies import Bodies
 from nessie_cli.server.runtime.thread_pool import ThreadPool
@@ -48,11 +48,21 @@ class Threads:
         self.checker = ThreadPool(1, name="checker")
         """Reads the store for health checks, apart from all other requests."""
         self._repository = repository
-        self._versions = Versions(repository) if repository.version_waits else None
+        self._remote = RemoteState(repository) if repository.version_waits else None
 
     async def version(self) -> Hashable | None:
         """Returns a value that changes with every write, or None if it is unavailable."""
-        return self._repository.version() if self._versions is None else await self._versions.ask()
+        return self._repository.version() if self._remote is None else await self._remote.version()
+
+    async def heads(self, names: Sequence[str]) -> Heads | None:
+        """Returns the references with these names, or None if they are unavailable."""
+        if not names:
+            return ()
+        return (
+            self._repository.heads(names)
+            if self._remote is None
+            else await self._remote.heads(names)
+        )
 
     def close(self) -> None:
         """Finishes running requests and ends the threads."""
@@ -64,7 +74,7 @@ class Threads:
             self.bodies,
             self.long_readers,
             self.checker,
-            self._versions,
+            self._remote,
         ):
             if threads is not None:
                 threads.close()

@@ -338,6 +338,13 @@ class PostgresStore:
         [(snapshot,)] = self._rows(_SNAPSHOT)
         return (opened, snapshot) if opened == self._pool.opened else None
 
+    def heads(self, names: Sequence[str]) -> list[StoredReference | None]:
+        """See `Store`. One round trip. Raises `StoreUnavailable`."""
+        storable = Texts(name for name in names if is_storable(name))
+        rows = self._read(reference_of, f"{REFERENCE} WHERE name = ANY (%s)", (storable,))
+        references = {reference.name: reference for reference in rows}
+        return [references.get(name) for name in names]
+
     def close(self) -> None:
         """See `Store`."""
         self._pool.close()

@@ -449,6 +449,15 @@ class SQLiteStore:
 
     def change_counter(self) -> tuple[int, int] | None:
         """See `Store`."""
+        watch = self._watching()
+        return None if watch is None else watch.version()
+
+    def heads(self, names: Sequence[str]) -> list[StoredReference | None] | None:
+        """See `Store`. One statement each."""
+        watch = self._watching()
+        return None if watch is None else watch.heads(names)
+
+    def _watching(self) -> Watch | None:
         if self._closed:
             return None
         try:
@@ -460,7 +469,7 @@ class SQLiteStore:
             from nessie_cli.store.sqlite.watch import Watch
 
             self._watch = Watch(self._path)
-        return self._watch.version()
+        return self._watch
 
     def close(self) -> None:
         """See `Store`.
