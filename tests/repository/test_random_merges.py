@@ -1,4 +1,4 @@
-"""Random histories of three branches: commits, renames, merges back and forth, transplants.
+"""Random histories of three branches: commits, renames, restorations, merges, transplants.
 
 After each merge or transplant: no content has two keys, what is listed is what changed, a dry run
 shows what happens, and a repeated merge does nothing.
@@ -13,11 +13,19 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from nessie_cli.errors import InvalidInput, MergeConflict
-from nessie_cli.model import Conflict, Content, KeyBehavior, MergeBehavior, MergeResult
+from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
+from nessie_cli.model import (
+    Conflict,
+    Content,
+    KeyBehavior,
+    MergeBehavior,
+    MergeResult,
+    Put,
+    RestoredFrom,
+)
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.opening import create
-from tests.repository.vocabulary import Catalog, delete, put, table
+from tests.repository.vocabulary import Catalog, delete, key, put, table
 
 COUNT = int(os.environ.get("NESSIE_TEST_MERGES", "160"))
 """The number of histories. A long run sets it to 10,000."""
@@ -53,7 +61,7 @@ class History:
         name, other = self.random.choice(NAMES), self.random.choice(NAMES)
         self._number += 1
         here, there = state.get(name), state.get(other)
-        match self.random.randrange(5):
+        match self.random.randrange(6):
             case 0 if here:
                 catalog.write(branch, {name: self._number})
             case 1 if here:
@@ -65,6 +73,34 @@ class History:
                 catalog.rename(branch, name, other)
             case 4 if here and there and name != other:
                 catalog.commit(branch, put(name, there, here), put(other, here, there))
+            case 5:
+                self._restore(branch)
+
+    def _restore(self, branch: str) -> None:
+        """Restores a content of any branch and time, mostly one that is not on the branch."""
+        state = self.state(branch)
+        keys = {content.id: name for name, content in state.items() if content}
+        free = [name for name in NAMES if name not in state]
+        commit = self.random.choice(self.catalog.hashes(self.random.choice(BRANCHES)))
+        contents = {
+            entry.key: entry.content
+            for entry in self.catalog.repository.entries(commit, content=True)
+            if entry.content and (entry.content.id not in keys or self.random.random() < 0.2)
+        }
+        if not contents or not free:
+            return
+        origin = self.random.choice(sorted(contents))
+        content = contents[origin]
+        restored_from = RestoredFrom(commit, origin)
+        operation = Put(key(self.random.choice(free)), content, restored_from=restored_from)
+        if content.id not in keys:
+            self.catalog.commit(branch, operation)
+            self.done["restorations"] += 1
+            return
+        with pytest.raises(ReferenceConflict) as refused:
+            self.catalog.commit(branch, operation)
+        (conflict,) = refused.value.conflicts
+        assert conflict.other_key == key(keys[content.id])
 
     def _combine(self, branch: str) -> None:
         source = self.random.choice([other for other in BRANCHES if other != branch])
@@ -159,3 +195,4 @@ def test_merges_and_transplants_keep_every_content_once(seeds: range) -> None:
     assert done["transplants"] > 2 * len(seeds)
     assert done["conflicts"] > len(seeds) / 2
     assert done["refused"] < len(seeds) / 2
+    assert done["restorations"] > len(seeds) / 4
