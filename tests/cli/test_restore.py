@@ -177,6 +177,44 @@ def test_a_staged_table_that_another_writer_brought_back_is_a_conflict(
     assert len(state(catalog)) == 3
 
 
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_a_restored_table_that_was_written_since_it_came_back_keeps_its_value(
+    nessie, catalog, is_changed
+) -> None:
+    """Unless the batch changes the value, too. Then the line says what it overwrites."""
+    dropped = catalog.drop("main", "db.orders")
+    assert nessie("restore", "db.orders", "-s", "v1").code == 0
+    location = ("--metadata-location", "s3://later/5.json", "--snapshot-id", "5")
+    if is_changed:
+        assert nessie("content", "put", "db.orders", *location).code == 0
+    nessie("revert", dropped)
+    catalog.rename("main", "db.orders", "db.kept")
+    catalog.update("main", "db.kept", 7)
+    ran = nessie("commit", "-m", "back", "--json")
+    (conflict,) = ran.json["error"]["errorDetails"]["conflicts"]
+    line = next(line for line in conflict["resolutions"] if "--proposed" in line)
+    assert ("overwrites the value of db.kept" in nessie("commit", "-m", "back").err) == is_changed
+    assert nessie(*shlex.split(line)[1:]).code == 0
+    assert nessie("commit", "-m", "back").code == 0
+    assert catalog.snapshot("main", "db.orders") == (5 if is_changed else 7)
+    assert "db.kept" not in state(catalog)
+
+
+def test_a_restored_table_that_came_back_at_its_key_is_put_there(nessie, catalog) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    dropped = catalog.drop("main", "db.orders")
+    assert nessie("restore", "db.orders", "-s", "v1").code == 0
+    nessie("revert", dropped)
+    catalog.update("main", "db.orders", 7)
+    ran = nessie("commit", "-m", "back", "--json")
+    (conflict,) = ran.json["error"]["errorDetails"]["conflicts"]
+    line = conflict["resolutions"][0]
+    assert line.startswith("nessie content put db.orders ")
+    assert nessie(*shlex.split(line)[1:]).code == 0
+    assert nessie("commit", "-m", "back").code == 0
+    assert catalog.repository.content("main", key("db.orders")) == before
+
+
 def test_staged_operations_keep_what_they_restore(nessie, catalog) -> None:
     """A restored table can be changed, renamed and put on an occupied key before the commit."""
     before = catalog.repository.content("main", key("db.orders"))

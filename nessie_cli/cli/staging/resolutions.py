@@ -145,7 +145,7 @@ class BatchResolutions(WaysOut):
         if edit.before is not None and actual is not None and actual.id == edit.before.id:
             return self._again(conflict, ["put"], options=options)
         options += self._expected_hash()
-        if actual is None or _is_one(actual, after):
+        if actual is None or actual.id == after.id or _is_one(actual, after):
             return [self._staging(["put"], [key], options)]
         line = self._staging(["replace"], [key], options)
         return [line._replace(effect=_deleted(conflict, key))]
@@ -180,6 +180,7 @@ class BatchResolutions(WaysOut):
             return []
         effects = [_deleted(conflict, other) for other in restaged.replaced]
         effects += [f"{_text(old)} is {_text(new)} now" for old, new in restaged.renamed.items()]
+        effects += [f"overwrites the value of {_text(other)}" for other in restaged.overwritten]
         text = str(key)
         option = [f"--proposed={text}"] if text.startswith("-") else ["--proposed", text]
         line = command_line(*carried(self._app.options), "resolve", *option, *self._expected_hash())

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import Place, places_of
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey, Namespace, Unchanged
+from nessie_cli.model import Content, ContentKey, Namespace, Put, Unchanged
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.batch import Staged
 from nessie_cli.workspace.content_edits import (
@@ -46,12 +46,14 @@ class Restaged(NamedTuple):
     """The staged operations after a decision.
 
     `replaced` are the keys of contents on the branch that give way to others. `renamed` are the
-    keys of staged contents and their keys on the branch now.
+    keys of staged contents and their keys on the branch now. `overwritten` are the keys on the
+    branch of restored contents that came back already, and get the staged value instead of theirs.
     """
 
     staged: StagedList
     replaced: tuple[ContentKey, ...]
     renamed: Mapping[ContentKey, ContentKey]
+    overwritten: tuple[ContentKey, ...]
 
 
 class Restager:
@@ -112,6 +114,12 @@ class Restager:
             with_origins(with_edits(staged, keys, operations), staged),
             replaced,
             {old: place.key for old, place in (places | back).items() if place.key != old},
+            tuple(
+                place.key
+                for key, place in back.items()
+                for edit in edits
+                if edit.new == key and edit.old == place.key and edit.changes_value
+            ),
         )
 
     def _without_places(
@@ -119,7 +127,8 @@ class Restager:
     ) -> tuple[list[ContentEdit], dict[ContentKey, Place]]:
         """Returns the edits, and the places of contents that are restored but came back already.
 
-        These contents are renamed instead. The places have the keys for which they are staged.
+        These contents are renamed instead, and keep their present values, unless the staged value
+        is another one than at the origin. The places have the keys for which they are staged.
         """
         restored = restored_ids(staged)
         missing = {
@@ -131,10 +140,28 @@ class Restager:
         back = places_of(self._repository, self._head, self._base, missing)
 
         def renamed(edit: ContentEdit) -> ContentEdit:
-            place = back.get(edit.new) if edit.old is None and edit.new else None
-            return edit if place is None else edit._replace(old=place.key, before=place.content)
+            key = edit.new
+            place = back.get(key) if edit.old is None and key else None
+            if key is None or place is None:
+                return edit
+            is_same = edit.after == self._at_origin(staged, key)
+            after = _moved(place.content, place.key, key) if is_same else edit.after
+            return ContentEdit(place.key, key, place.content, after)
 
         return list(map(renamed, edits)), back
+
+    def _at_origin(self, staged: StagedList, key: ContentKey) -> Content | None:
+        """Returns the content that a key is restored from, under this key."""
+        origins = [
+            item.operation.restored_from
+            for item in staged
+            if item.key == key and isinstance(item.operation, Put)
+        ]
+        if not origins or (origin := origins[0]) is None:
+            return None
+        at = Revision(None, origin.hash)
+        then = self._repository.contents(at, [origin.key]).get(origin.key)
+        return None if then is None else _moved(then, origin.key, key)
 
     def _places(
         self, seen: Mapping[ContentKey, Content], head: Mapping[ContentKey, Content]
