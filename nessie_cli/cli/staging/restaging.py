@@ -128,7 +128,7 @@ class Restager:
         """Returns the edits, and the places of contents that are restored but came back already.
 
         These contents are renamed instead, and keep their present values, unless the staged value
-        is another one than at the origin. The places have the keys for which they are staged.
+        differs from that at the origin. The places have the keys for which they are staged.
         """
         restored = restored_ids(staged)
         missing = {
