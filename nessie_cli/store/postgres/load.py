@@ -9,16 +9,14 @@ from typing import Any, LiteralString
 import psycopg
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
-from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
-from nessie_cli.store.chain import chain_of_setting, is_setting, log_rows
-from nessie_cli.store.dump import Tally, batches, loaded_version, packed_size, require_empty
+from nessie_cli.store.dump import Tally, batches, packed_size, require_empty, setting_rows
 from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
 from nessie_cli.store.postgres.pool import Connection, Pool
 from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
 from nessie_cli.store.records import Counts, Settings
-from nessie_cli.store.rows import with_check
+from nessie_cli.store.rows import Row, log_rows, reference_row, request_row, with_check
 
 # First `refs`, which every commit locks before the other tables: one that is under way ends, and
 # the next ones wait here. They cannot wait for this transaction while it waits for them.
@@ -80,18 +78,14 @@ def _write(
         tally.add(len(moves))
     _write_settings(connection, dump.settings(), version, newest)
     for references in batches(dump.references()):
-        rows = [
-            with_check("refs", r.name, r.kind, r.target, newest.get(r.name, b""))
-            for r in references
-        ]
+        rows = [reference_row(r, newest.get(r.name, b"")) for r in references]
         _copy(connection, _REFERENCES, _REFERENCE_TYPES, rows)
         # The entries of these have expired. An anchor shows that they exist.
-        _add_anchors(connection, [r.name for r in references if r.name not in newest])
+        expired = [with_check("anchors", r.name, b"") for r in references if r.name not in newest]
+        _add_anchors(connection, expired)
         tally.add(len(references))
     for requests in batches(dump.requests()):
-        rows = [
-            with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests
-        ]
+        rows = list(map(request_row, requests))
         _copy(connection, _REQUESTS, _REQUEST_TYPES, rows)
         tally.add(len(requests))
     _write_objects(connection, dump, now, tally)
@@ -100,29 +94,15 @@ def _write(
 def _write_settings(
     connection: Connection, settings: Settings, replaced: int, newest: Mapping[str, bytes]
 ) -> None:
-    version = loaded_version(settings.version, replaced)
     names = [name for (name,) in connection.execute(_NAMES).fetchall()]
     connection.execute("DELETE FROM settings")
-    # A setting that the dump lacks is removed: its row keeps the version.
-    # So is one whose entry says that it was.
-    logged = [name.removeprefix(SETTING_PREFIX) for name in newest if is_setting(name)]
-    rows = [
-        with_check(
-            "settings",
-            name,
-            settings.values.get(name),
-            version,
-            newest.get(chain_of_setting(name), b""),
-        )
-        for name in sorted({*names, *settings.values, *logged})
-    ]
+    rows, anchors = setting_rows(settings, names, replaced, newest)
     _copy(connection, _SETTINGS, _SETTING_TYPES, rows)
-    _add_anchors(connection, [chain_of_setting(name) for name, *_, entry, _ in rows if not entry])
+    _add_anchors(connection, anchors)
 
 
-def _add_anchors(connection: Connection, names: Sequence[str]) -> None:
-    if names:
-        anchors = [with_check("anchors", name, b"") for name in names]
+def _add_anchors(connection: Connection, anchors: Sequence[Row]) -> None:
+    if anchors:
         connection.execute(ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors))
 
 
