@@ -1,4 +1,4 @@
-"""Table metadata: with the members of all format versions, as a file, and requirements on it.
+"""Table metadata: its members in all format versions, and the requirements of a commit.
 
 The messages of requirements that fail are those of Iceberg's own library, for its clients.
 """

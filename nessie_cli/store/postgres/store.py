@@ -323,7 +323,7 @@ class PostgresStore:
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
         """See `Store`."""
-        from nessie_cli.store.postgres.load import load
+        from nessie_cli.store.postgres.dump import load
 
         load(self._pool, dump, int(self._clock()), progress)
 

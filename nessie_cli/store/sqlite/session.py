@@ -1,4 +1,4 @@
-"""A thread's connection to a store file: its set-up, its transactions, checkpoints, and forks.
+"""A thread's connection to a store file: set-up, transactions, checkpoints, and forks.
 
 SQLite connections must not survive a fork, because their file locks belong to a process. A child
 with an inherited connection, or one that opens the same file, has locks that the system does not
