@@ -11,16 +11,12 @@ import os
 import re
 import uuid
 from collections.abc import Collection, Iterable, Mapping
-from posixpath import dirname, normpath
-from typing import TYPE_CHECKING, Any, NamedTuple
+from posixpath import normpath
+from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.iceberg.files import scheme_of, shown
-from nessie_cli.model import IcebergTable, IcebergView
-
-if TYPE_CHECKING:
-    from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 
 LOCAL = "file"
 SCHEMES = {
@@ -46,8 +42,6 @@ _MOST_CHARACTERS = 4096
 _NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ISSUED_FOLDER = re.compile(rf"[^/]*_({_UUID})")
-_METADATA_ENDINGS = (".metadata.json", ".metadata.json.gz")
-"""The endings of metadata files. Clients with delegated access cannot write such files."""
 _METADATA_FILE = re.compile(r"(?:.*/)?v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 
 
@@ -259,57 +253,3 @@ def text_of(document: Mapping[str, Any], name: str) -> str:
     if not isinstance(value, str) or not value:
         raise InvalidInput(f"{name} must be a non-empty string")
     return value
-
-
-# -- locations that the catalog has recorded -------------------------------------------------------
-
-
-class RecordedLocations:
-    """The warehouses in which callers need a right to choose locations.
-
-    There, a content that is put through Nessie's API names a metadata file that the server has not
-    read. Without that right, the file must lie in the folder that the catalog has recorded for this
-    content, or that the server issued for it.
-    """
-
-    def __init__(self, warehouses: Iterable[Warehouse]) -> None:
-        self._guarded = [Allowed(one.allowed) for one in warehouses if not one.choose_locations]
-
-    def __bool__(self) -> bool:
-        """Returns whether there is such a warehouse."""
-        return bool(self._guarded)
-
-    def accept(
-        self, content: IcebergTable | IcebergView, recorded: IcebergTable | IcebergView | None
-    ) -> bool:
-        """Returns whether a content may be put without the right to choose locations.
-
-        `recorded` is the content of this id at HEAD; None for a new one. Costs no I/O except for
-        looking at symbolic links.
-        """
-        location = content.metadata_location
-        if not any(allowed.holds(location) for allowed in self._guarded):
-            # The server refuses to read it in these warehouses.
-            return True
-        if recorded is not None and recorded.metadata_location == location:
-            return True
-        own = {content.id}
-        folders = [issued_folder(location)] if issued_uuid(location) == content.id else []
-        if recorded is not None:
-            own.add(issued_uuid(recorded.metadata_location))
-            folders.append(dirname(recorded.metadata_location))
-        try:
-            refuse_issued(location, own)
-        except LocationRefused:
-            return False
-        return location.endswith(_METADATA_ENDINGS) and any(
-            _holds(folder, location) for folder in folders
-        )
-
-
-def _holds(folder: str, location: str) -> bool:
-    """Returns whether all readings of a location lie in a folder."""
-    try:
-        return Allowed((folder,)).holds(location)
-    except LocationRefused:
-        return False

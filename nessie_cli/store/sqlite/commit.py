@@ -100,7 +100,7 @@ def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[Stored
     cursor.executemany(_INDEX, [(entry, one.id) for one in objects for entry in one.index])
 
 
-class Commit:
+class SQLiteCommit:
     """Some writes, which one transaction decides and applies.
 
     If its COMMIT fails, `is_durable` tells in a later transaction whether it happened.

@@ -54,7 +54,7 @@ from nessie_cli.store.rows import (
     request_of,
     settings_of,
 )
-from nessie_cli.store.sqlite.commit import Commit, packed, put
+from nessie_cli.store.sqlite.commit import SQLiteCommit, packed, put
 from nessie_cli.store.sqlite.errors import CommitFailed, failure, reason
 from nessie_cli.store.sqlite.lease import draw, give_back, waiting
 from nessie_cli.store.sqlite.schema import create_file, open_session
@@ -319,7 +319,7 @@ class SQLiteStore:
         end_lease: bool = False,  # noqa: ARG002 - it ends a moment later
     ) -> list[Outcome]:
         """See `Store`. All writes share one transaction."""
-        commit = Commit(writes, int(self._clock()))
+        commit = SQLiteCommit(writes, int(self._clock()))
         deadline = 0.0
         while True:
             past = deadline and time.monotonic() > deadline
@@ -328,7 +328,7 @@ class SQLiteStore:
             deadline = deadline or time.monotonic() + LEASE
             time.sleep(_NAP)
 
-    def _run(self, commit: Commit, lease: str | None) -> bool:
+    def _run(self, commit: SQLiteCommit, lease: str | None) -> bool:
         """Runs a commit as a transaction. Returns False if another caller holds a lease."""
         session = self._taken()
         try:
@@ -343,7 +343,7 @@ class SQLiteStore:
         finally:
             session.lock.release()
 
-    def _find_out(self, commit: Commit, failed: CommitFailed) -> None:
+    def _find_out(self, commit: SQLiteCommit, failed: CommitFailed) -> None:
         """Returns if a transaction is durable although its COMMIT failed, otherwise raises.
 
         It raises `failed`. The bytes of the transaction may be in SQLite's log file, where the next
