@@ -8,14 +8,6 @@ from itertools import chain
 
 from msgspec import Struct
 
-from nessie_cli import store as _package
-
-STORE_FORMAT = _package.STORE_FORMAT
-"""The format version that this program writes.
-
-A store of another format is refused.
-"""
-
 
 class StoredObject(Struct, frozen=True):
     """An immutable object: its 32-byte id, a small number for its kind, its raw bytes.

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 import apsw
 
 from nessie_cli.errors import DamagedObject, StoreUnavailable, UnsupportedFormat
-from nessie_cli.store.records import STORE_FORMAT
+from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.session import Session, connect
 
