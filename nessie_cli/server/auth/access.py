@@ -10,7 +10,7 @@ from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.http.pieces import Pieces
 
 if TYPE_CHECKING:
-    from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
+    from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
     from nessie_cli.server.auth.policy import Policy
 
 

@@ -10,7 +10,7 @@ from nessie_cli.repository.changes import Commit, Merge, Transplant
 from nessie_cli.repository.draft import Draft
 
 if TYPE_CHECKING:
-    from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
+    from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
     from nessie_cli.server.auth.policy import Policy
 
 _TYPES = (IcebergTable.type, IcebergView.type)

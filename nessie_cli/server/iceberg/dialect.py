@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Hashable
 
 from nessie_cli.iceberg.files import scheme_of
-from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_files import ByteCache, MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.server.auth.access import Catalog
 from nessie_cli.server.auth.gate import Gate

@@ -8,7 +8,7 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, in_state
-from nessie_cli.iceberg.warehouses.metadata_text import Head, head_of
+from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.iceberg.answers import answer_with, encoded

@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg import messages
-from nessie_cli.iceberg.builder import requirements, values
+from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.builder.document import RequirementFailed, check_requirements, creates_table
 from nessie_cli.iceberg.builder.table import builder_for, new_table
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import content_of
@@ -233,10 +234,10 @@ def made_by(
     Returns None if they change nothing. Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
     """
     try:
-        if requirements.creates(several[0].requirements):
+        if creates_table(several[0].requirements):
             return _created_by(session, state, key, several)
         return _updated_by(session, state, key, several)
-    except requirements.RequirementFailed as error:
+    except RequirementFailed as error:
         changed = state.last_change(key)
         more = f". {key} was last changed by {changed}" if changed else ""
         raise CommitFailed(f"{error.message}{more}") from None
@@ -248,7 +249,7 @@ def _created_by(
     """Returns a table that the changes create, with a UUID, a location and defaults."""
     there = state.content(key)
     if isinstance(there, IcebergTable):
-        requirements.check(several[0].requirements, read_table(session, there))
+        check_requirements(several[0].requirements, read_table(session, there))
     namespace = need_free(state, key, TABLE)
     asked = next(
         (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"), None

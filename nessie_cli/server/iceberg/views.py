@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nessie_cli.iceberg.builder import requirements, values
+from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.builder.document import check_requirements
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
@@ -116,7 +117,7 @@ def replace_view(session: Session) -> Reply:
     def make(state: State) -> Proposal:
         there = need_view(state, key)
         base = read_view(session, there)
-        requirements.check(changes.requirements, base, of_view=True)
+        check_requirements(changes.requirements, base, of_view=True)
         with illegal_arguments():
             document = updated(base, changes.updates, now())
         if document is base:
