@@ -5,8 +5,8 @@ from __future__ import annotations
 from msgspec import ValidationError, convert
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.server.http.messages import Reply
-from nessie_cli.server.iceberg.answers import answer
+from nessie_cli.server.http.messages import Reply, json_reply
+from nessie_cli.server.http.streams import encoded
 from nessie_cli.server.iceberg.delegation import GRANT
 from nessie_cli.server.iceberg.delegation.grants import Holder
 from nessie_cli.server.iceberg.delegation.signing import SignRequest
@@ -40,5 +40,6 @@ def sign_request(session: Session) -> Reply:
         request,
         writable=session.may_commit_to(key, exists=exists),
     )
-    kept = b"private" if signed.reusable else b"no-cache"
-    return answer({"uri": signed.uri, "headers": signed.headers}, (b"cache-control", kept))
+    cached = b"private" if signed.reusable else b"no-cache"
+    text = encoded({"uri": signed.uri, "headers": signed.headers})
+    return json_reply(text, (b"cache-control", cached))

@@ -19,6 +19,7 @@ from nessie_cli.server.iceberg.delegation.grants import LIFETIME, Grants, Holder
 from nessie_cli.server.iceberg.delegation.s3 import Folder
 from nessie_cli.server.iceberg.delegation.signing import SignRequest
 from nessie_cli.server.iceberg.delegation.vending import LONGEST_POLICY, policy
+from nessie_cli.server.iceberg.session import mode_of
 from tests.gc.s3 import Store, s3
 from tests.server.iceberg_rest.s3_accounts import ROLE, signatures_verified, user_of, warehouse
 
@@ -257,7 +258,7 @@ def test_the_first_mode_that_both_sides_support_is_used(store: Store) -> None:
         ("other", both, ""),
         ("vended-credentials", warehouse(store), ""),
     ):
-        assert Delegation.mode(header, found) == mode
+        assert mode_of(header, found) == mode
 
 
 # -- remote signing ------------------------------------------------------------------------------

@@ -70,12 +70,6 @@ class Delegation:
         self._allowed = {one.name: Allowed(one.allowed) for one in warehouses.all}
         self._grants = Grants(warehouses.secret, clock)
 
-    @staticmethod
-    def mode(header: str | None, warehouse: Warehouse) -> str:
-        """Returns the first mode of `X-Iceberg-Access-Delegation` that the warehouse offers."""
-        asked = [one.strip() for one in (header or "").split(",")]
-        return next((one for one in asked if one in warehouse.delegation), "")
-
     def access(self, mode: str, warehouse: Warehouse, table: Table) -> FileAccess:
         """Returns the access of a caller to a table, empty if it cannot be limited to its location.
 

@@ -1,9 +1,13 @@
-"""Listings, in pages if the client asks for them. All pages of a listing show one commit."""
+"""What tables and views have in common: listings, drop and rename.
+
+Listings come in pages if the client asks for them. All pages of a listing show one commit.
+"""
 
 from __future__ import annotations
 
 import binascii
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable
 from itertools import islice
 from typing import NamedTuple
 
@@ -11,12 +15,23 @@ from msgspec import DecodeError, ValidationError, json
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.state import State
-from nessie_cli.model import ContentKey
-from nessie_cli.server.http.messages import Reply
-from nessie_cli.server.iceberg.answers import answer
-from nessie_cli.server.iceberg.names import namespace_in, need_namespace
+from nessie_cli.model import (
+    CommitResult,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    IcebergView,
+    Operation,
+    Put,
+)
+from nessie_cli.server.iceberg.names import (
+    identifier_of,
+    namespace_in,
+    need_free_for,
+    need_namespace,
+)
 from nessie_cli.server.iceberg.session import Session
-from nessie_cli.server.pipeline.call import UnreadableParameter
+from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Proposal, UnreadableParameter
 
 MOST = 10_000
 """Entries of a page, if the client does not ask for fewer."""
@@ -32,12 +47,12 @@ class Page(NamedTuple):
 
     def keys(self, namespace: ContentKey | None, type_: str) -> tuple[list[ContentKey], str | None]:
         """Returns the keys of a type directly in a namespace, and the token of the next page."""
-        found = (
+        listed = (
             entry.key for entry in self.state.inside(namespace, self.after) if entry.type == type_
         )
         if self.size is None:
-            return list(found), None
-        keys = list(islice(found, self.size + 1))
+            return list(listed), None
+        keys = list(islice(listed, self.size + 1))
         if len(keys) <= self.size:
             return keys, None
         keys.pop()
@@ -60,13 +75,13 @@ def asked_page(session: Session) -> Page:
     return Page(session.state_at(hash_), after, size)
 
 
-def identifiers(session: Session, type_: str) -> Reply:
+def identifiers(session: Session, type_: str) -> Answer:
     """Returns the tables or views directly in the namespace of the path."""
     namespace, page = namespace_in(session.call.segments["namespace"]), asked_page(session)
     need_namespace(page.state, namespace)
     keys, token = page.keys(namespace, type_)
     shown = [{"namespace": namespace.elements, "name": key.elements[-1]} for key in keys]
-    return answer({"identifiers": shown, "next-page-token": token})
+    return Answer({"identifiers": shown, "next-page-token": token})
 
 
 def _size(session: Session) -> int:
@@ -81,3 +96,38 @@ def _size(session: Session) -> int:
 
 def _token(state: State, last: ContentKey) -> str:
     return urlsafe_b64encode(json.encode((state.reference.hash, last.elements))).decode()
+
+
+_RENAME = "RenameTableRequest"
+
+Need = Callable[[State, ContentKey], IcebergTable | IcebergView]
+"""Returns the content of a key. Raises `NoSuchTable` or `NoSuchView`."""
+
+
+def drop(session: Session, key: ContentKey, need: Need, kind: str) -> Answer:
+    """Drops a table or view; `kind` names it in the commit message."""
+
+    def make(state: State) -> Proposal[CommitResult] | None:
+        need(state, key)
+        return session.proposal(state, f"drop {kind} {key}", [Delete(key)])
+
+    session.change(make)
+    return NO_CONTENT
+
+
+def rename(session: Session, need: Need, kind: str) -> Answer:
+    """Renames the table or view in the body, which keeps its content id."""
+    body = session.body(_RENAME)
+    old = identifier_of(body, "source", _RENAME)
+    new = identifier_of(body, "destination", _RENAME)
+
+    def make(state: State) -> Proposal[CommitResult] | None:
+        content = need(state, old)
+        if old == new:
+            return None
+        need_free_for(state, old, new)
+        operations: list[Operation] = [Delete(old), Put(new, content)]
+        return session.proposal(state, f"rename {kind} {old} to {new}", operations)
+
+    session.change(make)
+    return NO_CONTENT
