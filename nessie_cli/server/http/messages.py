@@ -8,14 +8,13 @@ import zlib
 from codecs import iterdecode
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import suppress
-from json import detect_encoding
+from json import detect_encoding, dumps
 from typing import Any, NamedTuple
 
-from msgspec import DecodeError
+from msgspec import DecodeError, MsgspecError, json, to_builtins
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.http.failures import HttpFault, Unavailable, UnreadBody
-from nessie_cli.server.http.streams import packed
 from nessie_cli.wire.large_json import MOST_VALUES, count_values, decode, steps
 
 Headers = list[tuple[bytes, bytes]]
@@ -38,7 +37,9 @@ _SEPARATORS = 4
 _MOST_DIGITS = 18
 _FED, _UNFOLDED = 1 << 16, 1 << 20
 """Bytes of a compressed body that one step reads, and the most that one step produces."""
+_GZIP = zlib.MAX_WBITS | 16
 _UNSUPPORTED = "UNSUPPORTED_MEDIA_TYPE"
+_encode = json.Encoder().encode
 
 
 class Limits(NamedTuple):
@@ -86,6 +87,15 @@ class Reply(NamedTuple):
     headers: Headers
     body: bytes = b""
     pieces: Iterator[bytes] | None = None
+
+
+def encoded(value: Any) -> bytes:
+    """Returns a JSON value as text."""
+    try:
+        return _encode(value)
+    except (MsgspecError, OverflowError):
+        # Numbers in a content of an unknown type may have more than 64 bits.
+        return dumps(to_builtins(value), ensure_ascii=False).encode()
 
 
 def json_reply(body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
@@ -174,8 +184,15 @@ def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
         return reply
     headers_out = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
     if reply.pieces is not None:
-        return Reply(reply.status, headers_out, pieces=packed(reply.pieces))
+        return Reply(reply.status, headers_out, pieces=_packed(reply.pieces))
     return Reply(reply.status, headers_out, gzip.compress(reply.body, 1))
+
+
+def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields the pieces, compressed by gzip."""
+    packer = zlib.compressobj(1, wbits=_GZIP)
+    yield from filter(None, map(packer.compress, pieces))
+    yield packer.flush()
 
 
 def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limits) -> bytes:

@@ -5,14 +5,14 @@ The JSON of log entries, which never change, is cached.
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from msgspec import MsgspecError, Raw, Struct, json, to_builtins
+from msgspec import Raw, Struct, json, to_builtins
 
 from nessie_cli.model import LogEntry, Reference
+from nessie_cli.server.http.messages import encoded
 from nessie_cli.wire.commits import BareLogEntry
 from nessie_cli.wire.references import reference_struct
 from nessie_cli.wire.rest import BarePage
@@ -20,7 +20,6 @@ from nessie_cli.wire.scalars import Json
 
 AT_ONCE = 2000
 """Items in memory before an answer is sent in pieces, and the number of items per piece."""
-_GZIP = zlib.MAX_WBITS | 16
 _encode = json.Encoder().encode
 
 
@@ -73,24 +72,6 @@ def listing(
         return body
 
     return Listing(name, iter(items), others, search)
-
-
-def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the pieces, compressed by gzip."""
-    packer = zlib.compressobj(1, wbits=_GZIP)
-    yield from filter(None, map(packer.compress, pieces))
-    yield packer.flush()
-
-
-def encoded(value: Any) -> bytes:
-    """Returns a JSON value as text."""
-    try:
-        return _encode(value)
-    except (MsgspecError, OverflowError):
-        # Numbers in a content of an unknown type may have more than 64 bits.
-        from json import dumps
-
-        return dumps(to_builtins(value), ensure_ascii=False).encode()
 
 
 def _joined(items: list[Json | Struct | Raw]) -> bytes:

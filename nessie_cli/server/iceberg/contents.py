@@ -24,13 +24,13 @@ from nessie_cli.model import (
     Operation,
     Put,
 )
+from nessie_cli.server.iceberg.call import IcebergCall
 from nessie_cli.server.iceberg.names import (
     identifier_of,
     namespace_in,
     need_free_for,
     need_namespace,
 )
-from nessie_cli.server.iceberg.session import Session
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Proposal, UnreadableParameter
 
 MOST = 10_000
@@ -59,34 +59,34 @@ class Page(NamedTuple):
         return keys, _token(self.state, keys[-1])
 
 
-def asked_page(session: Session) -> Page:
+def asked_page(call: IcebergCall) -> Page:
     """Returns the page that a request asks for. Raises `InvalidInput`."""
-    token = session.call.text("pageToken")
+    token = call.text("pageToken")
     if token is None:
-        return Page(session.state(), None, None)
-    size = _size(session)
+        return Page(call.state(), None, None)
+    size = _size(call)
     if not token:
-        return Page(session.state(), None, size)
+        return Page(call.state(), None, size)
     try:
         hash_, elements = _decode(urlsafe_b64decode(token))
         after = ContentKey(elements)
     except (DecodeError, ValidationError, binascii.Error, ValueError, InvalidInput):
         raise InvalidInput("pageToken: was not issued by this server") from None
-    return Page(session.state_at(hash_), after, size)
+    return Page(call.state_at(hash_), after, size)
 
 
-def identifiers(session: Session, type_: str) -> Answer:
+def identifiers(call: IcebergCall, type_: str) -> Answer:
     """Returns the tables or views directly in the namespace of the path."""
-    namespace, page = namespace_in(session.call.segments["namespace"]), asked_page(session)
+    namespace, page = namespace_in(call.segments["namespace"]), asked_page(call)
     need_namespace(page.state, namespace)
     keys, token = page.keys(namespace, type_)
     shown = [{"namespace": namespace.elements, "name": key.elements[-1]} for key in keys]
     return Answer({"identifiers": shown, "next-page-token": token})
 
 
-def _size(session: Session) -> int:
+def _size(call: IcebergCall) -> int:
     try:
-        size = session.call.number("pageSize")
+        size = call.number("pageSize")
     except UnreadableParameter as error:
         raise InvalidInput(error.message) from None
     if size is not None and size < 1:
@@ -104,20 +104,20 @@ Need = Callable[[State, ContentKey], IcebergTable | IcebergView]
 """Returns the content of a key. Raises `NoSuchTable` or `NoSuchView`."""
 
 
-def drop(session: Session, key: ContentKey, need: Need, kind: str) -> Answer:
+def drop(call: IcebergCall, key: ContentKey, need: Need, kind: str) -> Answer:
     """Drops a table or view; `kind` names it in the commit message."""
 
     def make(state: State) -> Proposal[CommitResult] | None:
         need(state, key)
-        return session.proposal(state, f"drop {kind} {key}", [Delete(key)])
+        return call.proposal(state, f"drop {kind} {key}", [Delete(key)])
 
-    session.change(make)
+    call.change(make)
     return NO_CONTENT
 
 
-def rename(session: Session, need: Need, kind: str) -> Answer:
+def rename(call: IcebergCall, need: Need, kind: str) -> Answer:
     """Renames the table or view in the body, which keeps its content id."""
-    body = session.body(_RENAME)
+    body = call.json_object(_RENAME)
     old = identifier_of(body, "source", _RENAME)
     new = identifier_of(body, "destination", _RENAME)
 
@@ -127,7 +127,7 @@ def rename(session: Session, need: Need, kind: str) -> Answer:
             return None
         need_free_for(state, old, new)
         operations: list[Operation] = [Delete(old), Put(new, content)]
-        return session.proposal(state, f"rename {kind} {old} to {new}", operations)
+        return call.proposal(state, f"rename {kind} {old} to {new}", operations)
 
-    session.change(make)
+    call.change(make)
     return NO_CONTENT

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from functools import partial
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import scheme_of
 from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
-from nessie_cli.iceberg.warehouses.warehouse import REMOTE_SIGNING, Warehouse, Warehouses
-from nessie_cli.server.auth.gate import Catalog, Gate
+from nessie_cli.iceberg.warehouses.warehouse import REMOTE_SIGNING, Warehouses
+from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.http.messages import Headers, takes_gzip
 from nessie_cli.server.iceberg import (
     errors,
@@ -22,12 +23,11 @@ from nessie_cli.server.iceberg import (
     tables,
     views,
 )
+from nessie_cli.server.iceberg.call import DELEGATION, IcebergCall, Services
 from nessie_cli.server.iceberg.delegation import Delegation
 from nessie_cli.server.iceberg.idempotency import Idempotency
 from nessie_cli.server.iceberg.names import BELOW, announced
-from nessie_cli.server.iceberg.session import DELEGATION, IcebergCall, Services, Session
-from nessie_cli.server.pipeline.call import Answer, Call
-from nessie_cli.server.pipeline.exchange import Exchange
+from nessie_cli.server.pipeline.call import Answer
 from nessie_cli.server.pipeline.pipeline import Dialect
 from nessie_cli.server.pipeline.table import (
     FORM,
@@ -35,7 +35,6 @@ from nessie_cli.server.pipeline.table import (
     WRITES_FILES,
     Doc,
     Endpoint,
-    Match,
     Param,
     RouteTable,
     decode_segment,
@@ -56,18 +55,14 @@ def iceberg_dialect(
     warehouses: Warehouses, gate: Gate | None, threads: Threads, most_waiting: int
 ) -> Dialect:
     """Returns the dialect over these warehouses. At most `most_waiting` reads wait."""
-    services = _services(warehouses, gate, threads)
-
-    def call(exchange: Exchange, match: Match, catalog: Catalog, body: bytes) -> Call:
-        return IcebergCall(exchange, match, catalog, body, services)
-
+    new_call = partial(IcebergCall, services=_services(warehouses, gate, threads))
     is_local = all(scheme_of(warehouse.location) == "file" for warehouse in warehouses.all)
     readers = ThreadPool(
         LOCAL_READERS if is_local else REMOTE_READERS,
         name="iceberg-reader",
         most_waiting=most_waiting,
     )
-    return Dialect(ROUTES.match, call, errors.failure, readers, variant)
+    return Dialect(ROUTES.match, new_call, errors.failure, readers, variant)
 
 
 def variant(headers: Headers) -> Hashable:
@@ -85,14 +80,9 @@ def variant(headers: Headers) -> Hashable:
 
 
 def _services(warehouses: Warehouses, gate: Gate | None, threads: Threads) -> Services:
-    files = {warehouse.name: MetadataFiles(warehouse) for warehouse in warehouses.all}
-
-    def files_of(warehouse: Warehouse) -> MetadataFiles:
-        return files[warehouse.name]
-
     return Services(
         warehouses,
-        files_of,
+        {warehouse.name: MetadataFiles(warehouse) for warehouse in warehouses.all},
         threads.bodies.files,
         Issuer(warehouses.secret),
         Delegation(warehouses),
@@ -102,20 +92,20 @@ def _services(warehouses: Warehouses, gate: Gate | None, threads: Threads) -> Se
     )
 
 
-def configuration(session: Session) -> Answer:
+def configuration(call: IcebergCall) -> Answer:
     """`GET /v1/config`. On a tag or a commit only endpoints that read are announced."""
-    warehouse = session.warehouse
-    reference = session.state().reference
-    named = warehouse.name if session.names_warehouse else None
+    warehouse = call.warehouse
+    reference = call.state().reference
+    named = warehouse.name if call.names_warehouse else None
     return Answer(
         {
             "defaults": {
                 **warehouse.client_config,
-                "prefix": announced(session.reference_text, named),
+                "prefix": announced(call.reference_text, named),
             },
             "overrides": {},
             "endpoints": endpoints(
-                writable=session.may_write_to(reference),
+                writable=call.may_write_to(reference),
                 signing=REMOTE_SIGNING in warehouse.delegation,
             ),
             "idempotency-key-lifetime": idempotency.LIFETIME_TEXT,

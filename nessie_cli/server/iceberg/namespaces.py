@@ -16,6 +16,7 @@ from nessie_cli.iceberg.warehouses.tables import (
 )
 from nessie_cli.model import CommitResult, ContentKey, Delete, Namespace, Put, type_label
 from nessie_cli.model.contents import MOST_PROPERTIES
+from nessie_cli.server.iceberg.call import IcebergCall
 from nessie_cli.server.iceberg.contents import asked_page
 from nessie_cli.server.iceberg.errors import (
     NamespaceNotEmpty,
@@ -29,15 +30,14 @@ from nessie_cli.server.iceberg.names import (
     need_namespace,
     raise_existing,
 )
-from nessie_cli.server.iceberg.session import Session
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Proposal
 
 _CREATE, _UPDATE = "CreateNamespaceRequest", "UpdateNamespacePropertiesRequest"
 
 
-def list_namespaces(session: Session) -> Answer:
+def list_namespaces(call: IcebergCall) -> Answer:
     """`GET /v1/{prefix}/namespaces`."""
-    text, page = session.call.text("parent"), asked_page(session)
+    text, page = call.text("parent"), asked_page(call)
     parent = namespace_in(text) if text else None
     if parent is not None:
         need_namespace(page.state, parent)
@@ -45,18 +45,18 @@ def list_namespaces(session: Session) -> Answer:
     return Answer({"namespaces": [key.elements for key in keys], "next-page-token": token})
 
 
-def create_namespace(session: Session) -> Answer:
+def create_namespace(call: IcebergCall) -> Answer:
     """`POST /v1/{prefix}/namespaces`. Namespaces above it that are missing are created with it."""
-    body = session.body(_CREATE)
+    body = call.json_object(_CREATE)
     key = namespace_of(body, _CREATE)
     properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
-    _check_location(session, properties)
+    _check_location(call, properties)
 
     def make(state: State) -> Proposal[CommitResult] | None:
-        return session.proposal(state, f"create namespace {key}", _creation(state, key, properties))
+        return call.proposal(state, f"create namespace {key}", _creation(state, key, properties))
 
-    made = need_namespace(session.change(make).after, key)
-    return Answer(_shown(session, key, made))
+    made = need_namespace(call.change(make).after, key)
+    return Answer(_shown(call, key, made))
 
 
 def _creation(state: State, key: ContentKey, properties: Mapping[str, str]) -> list[Put]:
@@ -75,21 +75,21 @@ def _creation(state: State, key: ContentKey, properties: Mapping[str, str]) -> l
     return [*missing, Put(key, content)]
 
 
-def load_namespace(session: Session) -> Answer:
+def load_namespace(call: IcebergCall) -> Answer:
     """`GET /v1/{prefix}/namespaces/{namespace}`."""
-    key = namespace_in(session.call.segments["namespace"])
-    return Answer(_shown(session, key, need_namespace(session.state(), key)))
+    key = namespace_in(call.segments["namespace"])
+    return Answer(_shown(call, key, need_namespace(call.state(), key)))
 
 
-def namespace_exists(session: Session) -> Answer:
+def namespace_exists(call: IcebergCall) -> Answer:
     """`HEAD /v1/{prefix}/namespaces/{namespace}`."""
-    need_namespace(session.state(), namespace_in(session.call.segments["namespace"]))
+    need_namespace(call.state(), namespace_in(call.segments["namespace"]))
     return NO_CONTENT
 
 
-def update_properties(session: Session) -> Answer:
+def update_properties(call: IcebergCall) -> Answer:
     """`POST /v1/{prefix}/namespaces/{namespace}/properties`."""
-    key, body = namespace_in(session.call.segments["namespace"]), session.body(_UPDATE)
+    key, body = namespace_in(call.segments["namespace"]), call.json_object(_UPDATE)
     names_to_remove = values.texts(body, "removals", _UPDATE) if body.get("removals") else []
     updates = values.text_map(body, "updates", _UPDATE) if body.get("updates") else {}
     if len(names_to_remove) + len(updates) > MOST_PROPERTIES:
@@ -97,7 +97,7 @@ def update_properties(session: Session) -> Answer:
     removals = set(names_to_remove)
     if both := sorted(updates.keys() & removals):
         raise Unprocessable(f"{_UPDATE}: {names(both)} must not be both removed and updated")
-    _check_location(session, updates)
+    _check_location(call, updates)
 
     def make(state: State) -> Proposal[CommitResult] | None:
         there = need_namespace(state, key)
@@ -108,9 +108,9 @@ def update_properties(session: Session) -> Answer:
         differing = {*updates, *(name for name in removals if name in there.properties)}
         content = Namespace(id=there.id, elements=there.elements, properties=properties)
         message = f"change namespace {key}: {names(differing)}"
-        return session.proposal(state, message, [Put(key, content, there)])
+        return call.proposal(state, message, [Put(key, content, there)])
 
-    before = need_namespace(session.change(make).before, key).properties
+    before = need_namespace(call.change(make).before, key).properties
     return Answer(
         {
             "updated": sorted(updates),
@@ -120,32 +120,32 @@ def update_properties(session: Session) -> Answer:
     )
 
 
-def drop_namespace(session: Session) -> Answer:
+def drop_namespace(call: IcebergCall) -> Answer:
     """`DELETE /v1/{prefix}/namespaces/{namespace}`: only if it is empty."""
-    key = namespace_in(session.call.segments["namespace"])
+    key = namespace_in(call.segments["namespace"])
 
     def make(state: State) -> Proposal[CommitResult] | None:
         need_namespace(state, key)
         if not state.is_empty(key):
             raise NamespaceNotEmpty(f"Namespace {key} is not empty")
-        return session.proposal(state, f"drop namespace {key}", [Delete(key)])
+        return call.proposal(state, f"drop namespace {key}", [Delete(key)])
 
-    session.change(make)
+    call.change(make)
     return NO_CONTENT
 
 
-def _shown(session: Session, key: ContentKey, content: Namespace) -> dict[str, Any]:
+def _shown(call: IcebergCall, key: ContentKey, content: Namespace) -> dict[str, Any]:
     """Returns the answer about a namespace.
 
     It always has a location: Trino creates no table in a namespace without one.
     """
-    location = namespace_location(session.warehouse, content, key)
+    location = namespace_location(call.warehouse, content, key)
     return {
         "namespace": list(key.elements),
         "properties": {**content.properties, LOCATION: location},
     }
 
 
-def _check_location(session: Session, properties: Mapping[str, str]) -> None:
+def _check_location(call: IcebergCall, properties: Mapping[str, str]) -> None:
     if location := properties.get(LOCATION):
-        check_namespace_location(session.files, location)
+        check_namespace_location(call.files, location)

@@ -26,6 +26,7 @@ from nessie_cli.model import (
     Put,
 )
 from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.iceberg.call import IcebergCall
 from nessie_cli.server.iceberg.errors import NoSuchFile
 from nessie_cli.server.iceberg.names import (
     TABLE,
@@ -34,7 +35,6 @@ from nessie_cli.server.iceberg.names import (
     need_free,
     need_table,
 )
-from nessie_cli.server.iceberg.session import Session
 from nessie_cli.server.iceberg.tables import (
     GC_ENABLED,
     check_locations,
@@ -51,66 +51,62 @@ _CREATE, _REGISTER = "CreateTableRequest", "RegisterTableRequest"
 # -- create ----------------------------------------------------------------------------------------
 
 
-def create_table(session: Session) -> Answer | Reply:
+def create_table(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/tables`."""
-    body = session.body(_CREATE)
-    key = child(
-        namespace_in(session.call.segments["namespace"]), values.text(body, "name", _CREATE)
-    )
-    table_uuid = session.new_uuid(key)
+    body = call.json_object(_CREATE)
+    key = child(namespace_in(call.segments["namespace"]), values.text(body, "name", _CREATE))
+    table_uuid = call.new_uuid(key)
     if body.get("stage-create") is True:
-        return _staged(session, key, body, table_uuid)
+        return _staged(call, key, body, table_uuid)
 
     def make(state: State) -> Proposal[CommitResult]:
-        document = _new_document(session, state, key, body, table_uuid)
+        document = _new_document(call, state, key, body, table_uuid)
         file = next_metadata_file(document["location"], document["properties"], None)
         content = content_of(document, file)
         files = [(file, encode(document))]
         created = messages.created(key)
-        return session.proposal(state, created, [Put(key, content)], files, {key: table_uuid})
+        return call.proposal(state, created, [Put(key, content)], files, {key: table_uuid})
 
-    after = session.change(make).after
-    return table_answer(session, key, need_table(after, key))
+    after = call.change(make).after
+    return table_answer(call, key, need_table(after, key))
 
 
-def _staged(session: Session, key: ContentKey, body: Document, table_uuid: str) -> Answer | Reply:
+def _staged(call: IcebergCall, key: ContentKey, body: Document, table_uuid: str) -> Answer | Reply:
     """Returns the metadata of a table that a later commit will create. Commits nothing.
 
     Creates the table's folders on a local disk, because DuckDB does not.
     """
-    state = session.state()
-    session.check_may_put(state, key, IcebergTable(metadata_location="staged"))
-    document = _new_document(session, state, key, body, table_uuid)
-    session.files.make_folders(document[LOCATION])
-    access = session.access_to(key, None, document[LOCATION])
-    return Answer({"metadata": document, **for_client(session, access)})
+    state = call.state()
+    call.check_may_put(state, key, IcebergTable(metadata_location="staged"))
+    document = _new_document(call, state, key, body, table_uuid)
+    call.files.make_folders(document[LOCATION])
+    access = call.access_to(key, None, document[LOCATION])
+    return Answer({"metadata": document, **for_client(call, access)})
 
 
 def _new_document(
-    session: Session, state: State, key: ContentKey, body: Document, table_uuid: str
+    call: IcebergCall, state: State, key: ContentKey, body: Document, table_uuid: str
 ) -> Document:
     namespace = need_free(state, key, TABLE)
-    issued = new_location(session.warehouse, namespace, key, table_uuid)
+    issued = new_location(call.warehouse, namespace, key, table_uuid)
     location = values.text(body, LOCATION, _CREATE).rstrip("/") if body.get(LOCATION) else issued
     properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
     request = {**body, "properties": {GC_ENABLED: "false", **properties}}
     document = {**new_table(request, location, now()), "table-uuid": table_uuid}
-    check_locations(session, key, IcebergTable.type, document, issued)
+    check_locations(call, key, IcebergTable.type, document, issued)
     return document
 
 
 # -- register --------------------------------------------------------------------------------------
 
 
-def register_table(session: Session) -> Answer | Reply:
+def register_table(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/register`.
 
     With `overwrite`, the same table keeps its content id; another table gets a new one.
     """
-    body = session.body(_REGISTER)
-    key = child(
-        namespace_in(session.call.segments["namespace"]), values.text(body, "name", _REGISTER)
-    )
+    body = call.json_object(_REGISTER)
+    key = child(namespace_in(call.segments["namespace"]), values.text(body, "name", _REGISTER))
     location = values.text(body, "metadata-location", _REGISTER)
     overwrite = body.get("overwrite") is True
 
@@ -118,31 +114,31 @@ def register_table(session: Session) -> Answer | Reply:
         there = state.content(key)
         if not (overwrite and isinstance(there, IcebergTable)):
             need_free(state, key, TABLE)
-        session.check_may_put(state, key, IcebergTable(metadata_location=location))
-        content, document = registered(session, key, location, IcebergTable)
+        call.check_may_put(state, key, IcebergTable(metadata_location=location))
+        content, document = registered(call, key, location, IcebergTable)
         if not isinstance(there, IcebergTable):
-            return session.proposal(state, f"register table {key}", [Put(key, content)])
-        same = _uuid_of(session, there) == document.get("table-uuid")
+            return call.proposal(state, f"register table {key}", [Put(key, content)])
+        same = _uuid_of(call, there) == document.get("table-uuid")
         operations: list[Operation] = (
             [Put(key, content.with_id(there.id), there)]
             if same
             else [Delete(key), Put(key, content)]
         )
-        return session.proposal(state, f"register table {key} again", operations)
+        return call.proposal(state, f"register table {key} again", operations)
 
-    after = session.change(make).after
-    return table_answer(session, key, need_table(after, key))
+    after = call.change(make).after
+    return table_answer(call, key, need_table(after, key))
 
 
 def registered(
-    session: Session, key: ContentKey, location: str, type_: type[Any]
+    call: IcebergCall, key: ContentKey, location: str, type_: type[Any]
 ) -> tuple[Any, Document]:
     """Returns the content and the metadata of a file that is registered.
 
     Raises `InvalidInput` if it holds metadata of another type, or metadata that Iceberg's own
     parser refuses, `NotAllowed` if the caller may not choose its location.
     """
-    if not session.may_choose_location(key, type_.type):
+    if not call.may_choose_location(key, type_.type):
         # The file is not read: the answer would reveal its existence, and quote it.
         raise LocationRefused(
             (
@@ -151,10 +147,10 @@ def registered(
             ),
             hint="create the table without a location",
         )
-    document = session.read(location, committed=False)
+    document = call.read(location, committed=False)
     try:
         content = content_of(document, location)
-        check_table_locations(session.files, document, None, may_choose=True)
+        check_table_locations(call.files, document, None, may_choose=True)
         check_metadata(document)
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None
@@ -164,9 +160,9 @@ def registered(
     return content, document
 
 
-def _uuid_of(session: Session, content: IcebergTable) -> object:
+def _uuid_of(call: IcebergCall, content: IcebergTable) -> object:
     """Returns the UUID of a table. Without one, the result never equals another UUID."""
     try:
-        return session.head(content.metadata_location).table_uuid or object()
+        return call.head(content.metadata_location).table_uuid or object()
     except (InvalidInput, NoSuchFile):
         return object()

@@ -35,8 +35,8 @@ from nessie_cli.model import (
     IcebergView,
     Put,
 )
-from nessie_cli.server.http.messages import Reply, json_reply
-from nessie_cli.server.http.streams import encoded
+from nessie_cli.server.http.messages import Reply, encoded, json_reply
+from nessie_cli.server.iceberg.call import IcebergCall, mode_of
 from nessie_cli.server.iceberg.contents import drop, identifiers, rename
 from nessie_cli.server.iceberg.delegation import FileAccess
 from nessie_cli.server.iceberg.errors import CommitFailed
@@ -48,7 +48,6 @@ from nessie_cli.server.iceberg.names import (
     need_free,
     need_table,
 )
-from nessie_cli.server.iceberg.session import Session, mode_of
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Proposal
 from nessie_cli.wire.large_json import encode
 
@@ -70,110 +69,110 @@ _MOST_DIGITS = 12
 _encode = msgpack.Encoder(order="sorted").encode
 
 
-def key_in_path(session: Session) -> ContentKey:
+def key_in_path(call: IcebergCall) -> ContentKey:
     """Returns the key of the table that the path names."""
-    segments = session.call.segments
+    segments = call.segments
     return child(namespace_in(segments["namespace"]), segments["table"])
 
 
-def list_tables(session: Session) -> Answer | Reply:
+def list_tables(call: IcebergCall) -> Answer | Reply:
     """`GET /v1/{prefix}/namespaces/{namespace}/tables`."""
-    return identifiers(session, IcebergTable.type)
+    return identifiers(call, IcebergTable.type)
 
 
-def load_table(session: Session) -> Answer | Reply:
+def load_table(call: IcebergCall) -> Answer | Reply:
     """`GET /v1/{prefix}/namespaces/{namespace}/tables/{table}`."""
-    key = key_in_path(session)
-    snapshots = session.call.text("snapshots") or ALL
+    key = key_in_path(call)
+    snapshots = call.text("snapshots") or ALL
     if snapshots not in (ALL, REFS):
         raise InvalidInput(f"snapshots: must be {ALL} or {REFS}, not {snapshots!r}")
-    content = need_table(session.state(), key)
-    tags = session.header(b"if-none-match")
+    content = need_table(call.state(), key)
+    tags = call.header(b"if-none-match")
     if tags:
-        digest, delegated = _digest_for(session, content, snapshots), bool(session.delegation_mode)
+        digest, delegated = _digest_for(call, content, snapshots), bool(call.delegation_mode)
         if current := _current_tag(tags, digest, delegated=delegated):
             return Reply(304, [(b"etag", current)])
-    return table_answer(session, key, content, snapshots)
+    return table_answer(call, key, content, snapshots)
 
 
-def table_exists(session: Session) -> Answer | Reply:
+def table_exists(call: IcebergCall) -> Answer | Reply:
     """`HEAD /v1/{prefix}/namespaces/{namespace}/tables/{table}`."""
-    need_table(session.state(), key_in_path(session))
+    need_table(call.state(), key_in_path(call))
     return NO_CONTENT
 
 
-def load_credentials(session: Session) -> Answer | Reply:
+def load_credentials(call: IcebergCall) -> Answer | Reply:
     """`GET /v1/{prefix}/namespaces/{namespace}/tables/{table}/credentials`."""
-    key = key_in_path(session)
-    content = need_table(session.state(), key)
-    location = _location_in(session.head(content.metadata_location))
-    mode = mode_of(VENDED_CREDENTIALS, session.warehouse)
-    access = session.access_to(key, content, location, mode)
+    key = key_in_path(call)
+    content = need_table(call.state(), key)
+    location = _location_in(call.head(content.metadata_location))
+    mode = mode_of(VENDED_CREDENTIALS, call.warehouse)
+    access = call.access_to(key, content, location, mode)
     return Answer({"storage-credentials": access.credentials})
 
 
-def drop_table(session: Session) -> Answer | Reply:
+def drop_table(call: IcebergCall) -> Answer | Reply:
     """`DELETE /v1/{prefix}/namespaces/{namespace}/tables/{table}`.
 
     No file is deleted, even if the client asks for it: other branches, tags and older commits may
     need them. Garbage collection deletes those that nothing needs.
     """
-    return drop(session, key_in_path(session), need_table, "table")
+    return drop(call, key_in_path(call), need_table, "table")
 
 
-def rename_table(session: Session) -> Answer | Reply:
+def rename_table(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/tables/rename`. The table keeps its content id."""
-    return rename(session, need_table, "table")
+    return rename(call, need_table, "table")
 
 
-def report_metrics(session: Session) -> Answer | Reply:
+def report_metrics(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/metrics`."""
-    values.text(session.body(_REPORT), "report-type", _REPORT)
-    need_table(session.state(), key_in_path(session))
+    values.text(call.json_object(_REPORT), "report-type", _REPORT)
+    need_table(call.state(), key_in_path(call))
     return NO_CONTENT
 
 
 # -- load ----------------------------------------------------------------------------------------
 
 
-def read_table(session: Session, content: IcebergTable) -> Document:
+def read_table(call: IcebergCall, content: IcebergTable) -> Document:
     """Returns the metadata of a table in the state that its content names."""
-    return dict(in_state(session.read(content.metadata_location), content))
+    return dict(in_state(call.read(content.metadata_location), content))
 
 
 def table_answer(
-    session: Session, key: ContentKey, content: IcebergTable, snapshots: str = ALL
+    call: IcebergCall, key: ContentKey, content: IcebergTable, snapshots: str = ALL
 ) -> Reply:
     """Returns the answer that loads a table."""
-    digest = _digest_for(session, content, snapshots)
-    if session.delegation_mode:
-        return _with_access(session, key, content, snapshots, digest)
-    bodies = session.services.bodies
-    cache_key = digest, session.identity_of(content.metadata_location)
+    digest = _digest_for(call, content, snapshots)
+    if call.delegation_mode:
+        return _with_access(call, key, content, snapshots, digest)
+    bodies = call.services.bodies
+    cache_key = digest, call.identity_of(content.metadata_location)
     body = bodies.find(cache_key)
     if body is None:
-        text = session.text(content.metadata_location)
+        text = call.file_text(content.metadata_location)
         head = head_of(text, content.metadata_location)
-        metadata = _table_text(session, text, head, content, snapshots)
-        body = loaded(metadata, content, for_client(session, FileAccess()))
+        metadata = _table_text(call, text, head, content, snapshots)
+        body = loaded(metadata, content, for_client(call, FileAccess()))
         bodies.keep(cache_key, body)
     return json_reply(body, (b"etag", _etag(digest, None)))
 
 
 def _with_access(
-    session: Session, key: ContentKey, content: IcebergTable, snapshots: str, digest: str
+    call: IcebergCall, key: ContentKey, content: IcebergTable, snapshots: str, digest: str
 ) -> Reply:
     """Returns the answer that loads a table, with access to its files."""
-    text = session.text(content.metadata_location)
+    text = call.file_text(content.metadata_location)
     head = head_of(text, content.metadata_location)
-    access = session.access_to(key, content, _location_in(head))
-    metadata = _table_text(session, text, head, content, snapshots)
-    body = loaded(metadata, content, for_client(session, access))
+    access = call.access_to(key, content, _location_in(head))
+    metadata = _table_text(call, text, head, content, snapshots)
+    body = loaded(metadata, content, for_client(call, access))
     return json_reply(body, (b"etag", _etag(digest, access.expires)))
 
 
 def _table_text(
-    session: Session, text: bytes, head: Head, content: IcebergTable, snapshots: str
+    call: IcebergCall, text: bytes, head: Head, content: IcebergTable, snapshots: str
 ) -> bytes:
     """Returns the text of the metadata of a table in the state that its content names.
 
@@ -181,7 +180,7 @@ def _table_text(
     """
     if snapshots == ALL and _is_in_state(head, content):
         return text
-    document = dict(in_state(session.parsed(text, content.metadata_location), content))
+    document = dict(in_state(call.parsed(text, content.metadata_location), content))
     return encode(_with_refs_only(document) if snapshots == REFS else document)
 
 
@@ -210,9 +209,9 @@ def _location_in(head: Head) -> str:
     return head.location
 
 
-def for_client(session: Session, access: FileAccess) -> dict[str, Any]:
+def for_client(call: IcebergCall, access: FileAccess) -> dict[str, Any]:
     """Returns the members of an answer that give a client access to the files of a table."""
-    config = {**session.warehouse.client_config, **access.config}
+    config = {**call.warehouse.client_config, **access.config}
     if not access.credentials:
         return {"config": config}
     return {"config": config, "storage-credentials": access.credentials}
@@ -226,10 +225,10 @@ def _with_refs_only(document: Document) -> Document:
     return {**document, "snapshots": kept} if "snapshots" in document else document
 
 
-def _digest_for(session: Session, content: IcebergTable, snapshots: str) -> str:
+def _digest_for(call: IcebergCall, content: IcebergTable, snapshots: str) -> str:
     """Returns the digest of the answer that loads a table; reads no file."""
-    config = dict(session.warehouse.client_config)
-    depends_on = (structs.astuple(content), snapshots, config, session.delegation_mode)
+    config = dict(call.warehouse.client_config)
+    depends_on = (structs.astuple(content), snapshots, config, call.delegation_mode)
     return hashlib.sha256(_encode(depends_on)).hexdigest()[:_DIGITS]
 
 
@@ -300,20 +299,20 @@ def _check_number(changes: int, where: str) -> None:
         )
 
 
-def commit_table(session: Session) -> Answer | Reply:
+def commit_table(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/tables/{table}`."""
-    key, changes = key_in_path(session), changes_of(session.body(_COMMIT), _COMMIT)
+    key, changes = key_in_path(call), changes_of(call.json_object(_COMMIT), _COMMIT)
 
     def make(state: State) -> Proposal[CommitResult] | None:
-        made = _made_by(session, state, key, [changes])
-        return _proposal_of(session, state, [made], made.message) if made else None
+        made = _made_by(call, state, key, [changes])
+        return _proposal_of(call, state, [made], made.message) if made else None
 
-    after = session.change(make).after
-    return table_answer(session, key, need_table(after, key))
+    after = call.change(make).after
+    return table_answer(call, key, need_table(after, key))
 
 
 def _made_by(
-    session: Session, state: State, key: ContentKey, several: Sequence[Changes]
+    call: IcebergCall, state: State, key: ContentKey, several: Sequence[Changes]
 ) -> Made | None:
     """Returns a table with changes made in order; each requirement is checked on their result.
 
@@ -321,8 +320,8 @@ def _made_by(
     """
     try:
         if requirements.creates(several[0].requirements):
-            return _created_by(session, state, key, several)
-        return _updated_by(session, state, key, several)
+            return _created_by(call, state, key, several)
+        return _updated_by(call, state, key, several)
     except requirements.RequirementFailed as error:
         changed = state.last_change(key)
         more = f". {key} was last changed by {changed}" if changed else ""
@@ -330,22 +329,22 @@ def _made_by(
 
 
 def _created_by(
-    session: Session, state: State, key: ContentKey, several: Sequence[Changes]
+    call: IcebergCall, state: State, key: ContentKey, several: Sequence[Changes]
 ) -> Made:
     """Returns a table that the changes create, with a UUID, a location and defaults."""
     there = state.content(key)
     if isinstance(there, IcebergTable):
-        requirements.check(several[0].requirements, read_table(session, there))
+        requirements.check(several[0].requirements, read_table(call, there))
     namespace = need_free(state, key, TABLE)
     asked = next(
         (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"), None
     )
-    own_uuid = session.new_uuid(key)
-    issued = new_location(session.warehouse, namespace, key, own_uuid)
-    if asked is not None and session.has_issued(str(asked), key):
-        staged = new_location(session.warehouse, namespace, key, str(asked))
+    own_uuid = call.new_uuid(key)
+    issued = new_location(call.warehouse, namespace, key, own_uuid)
+    if asked is not None and call.has_issued(str(asked), key):
+        staged = new_location(call.warehouse, namespace, key, str(asked))
         # If a table was already created with the staged UUID, the new table gets another one.
-        if not session.files.has_any(staged):
+        if not call.files.has_any(staged):
             own_uuid, issued = str(asked), staged
     defaults: list[Document] = [
         {"action": "assign-uuid", "uuid": own_uuid},
@@ -353,22 +352,22 @@ def _created_by(
         {"action": "set-properties", "updates": {GC_ENABLED: "false"}},
     ]
     updates, document = _applied(None, several, defaults)
-    check_locations(session, key, IcebergTable.type, document, issued)
+    check_locations(call, key, IcebergTable.type, document, issued)
     return _made(key, None, document, messages.created(key, updates), own_uuid)
 
 
 def _updated_by(
-    session: Session, state: State, key: ContentKey, several: Sequence[Changes]
+    call: IcebergCall, state: State, key: ContentKey, several: Sequence[Changes]
 ) -> Made | None:
     """Returns a table that exists with the changes, None if they change nothing."""
     there = need_table(state, key)
-    base = read_table(session, there)
+    base = read_table(call, there)
     updates, document = _applied(base, several, [], there.metadata_location)
     if document is base:
         return None
-    session.check_own_metadata(key, there, text_of(base, LOCATION))
+    call.check_own_metadata(key, there, text_of(base, LOCATION))
     if paths_of(document) != paths_of(base):
-        check_locations(session, key, IcebergTable.type, document, base[LOCATION])
+        check_locations(call, key, IcebergTable.type, document, base[LOCATION])
     return _made(key, there, document, messages.changed(key, updates))
 
 
@@ -404,10 +403,10 @@ def _applied(
 
 
 def _proposal_of(
-    session: Session, state: State, several: Sequence[Made], message: str
+    call: IcebergCall, state: State, several: Sequence[Made], message: str
 ) -> Proposal[CommitResult]:
     """Returns the commit of several tables: one metadata file and one Put per changed table."""
-    return session.proposal(
+    return call.proposal(
         state,
         message,
         [made.put for made in several],
@@ -416,12 +415,12 @@ def _proposal_of(
     )
 
 
-def commit_tables(session: Session) -> Answer | Reply:
+def commit_tables(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/transactions/commit`. Each table is put once."""
     by_key: dict[ContentKey, list[Changes]] = {}
     count = 0
     for number, body in enumerate(
-        values.objects(session.body(_TRANSACTION), "table-changes", _TRANSACTION)
+        values.objects(call.json_object(_TRANSACTION), "table-changes", _TRANSACTION)
     ):
         where = f"{_TRANSACTION}: table-changes[{number}]"
         key = identifier_of(body, "identifier", where)
@@ -434,30 +433,28 @@ def commit_tables(session: Session) -> Answer | Reply:
 
     def make(state: State) -> Proposal[CommitResult] | None:
         several = [
-            made
-            for key, changes in by_key.items()
-            if (made := _made_by(session, state, key, changes))
+            made for key, changes in by_key.items() if (made := _made_by(call, state, key, changes))
         ]
         messages = [made.message for made in several]
         message = f"change {len(several)} tables\n\n" + "\n".join(messages)
         if not several:
             return None
         message = messages[0] if len(several) == 1 else message
-        return _proposal_of(session, state, several, message)
+        return _proposal_of(call, state, several, message)
 
-    session.change(make)
+    call.change(make)
     return NO_CONTENT
 
 
 def check_locations(
-    session: Session, key: ContentKey, type_: str, document: Document, issued: str
+    call: IcebergCall, key: ContentKey, type_: str, document: Document, issued: str
 ) -> None:
     """Raises an error if new metadata names a location that the caller may not choose.
 
     `issued` is the location that the server issued for the table or view.
     """
-    may_choose = session.may_choose_location(key, type_)
-    check_table_locations(session.files, document, issued, may_choose=may_choose)
+    may_choose = call.may_choose_location(key, type_)
+    check_table_locations(call.files, document, issued, may_choose=may_choose)
 
 
 def paths_of(document: Mapping[str, Any]) -> list[Any]:

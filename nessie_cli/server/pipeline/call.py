@@ -203,7 +203,7 @@ class Call:
         self.repeated = draft.repeated
         if policy is not None:
             policy.on(draft)
-        if self._catalog.locations and self.checks_locations:
+        if self.checks_locations and self._catalog.locations:
             check_locations(draft, self._catalog.locations, policy)
         try:
             answer = draft.answer()

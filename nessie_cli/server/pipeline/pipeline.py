@@ -43,10 +43,11 @@ from nessie_cli.server.http.messages import (
     compressed,
     decompress,
     drain,
+    encoded,
     header,
     read_body,
 )
-from nessie_cli.server.http.streams import Listing, encoded
+from nessie_cli.server.http.streams import Listing
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.exchange import AccessLog, Exchange
 from nessie_cli.server.pipeline.reads import Made, Read, Reads

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from nessie_cli.errors import (
@@ -82,10 +82,11 @@ DELEGATION = b"x-iceberg-access-delegation"
 
 
 class Services(NamedTuple):
-    """The parts of the server that sessions share."""
+    """The parts of the server that calls share."""
 
     warehouses: Warehouses
-    files: Callable[[Warehouse], MetadataFiles]
+    files: Mapping[str, MetadataFiles]
+    """The metadata files of each warehouse, by its name."""
     large_files: LargeFiles
     issuer: Issuer
     delegation: Delegation
@@ -127,19 +128,23 @@ class IcebergCall(Call):
         """The caller."""
         self.scheme: str = scope["scheme"]
         """`http` or `https`, of the connection."""
-        self.target = f"{exchange.method} {scope['raw_path']!r} {query!r}"
+        self._request_line = f"{exchange.method} {scope['raw_path']!r} {query!r}"
         """The method, path and query as the client sent them."""
         self.sent = body
         """The body as the client sent it."""
         self.writes = match.endpoint.effect is WRITES_FILES
+        self._proposal: Proposal[CommitResult] | None = None
+        """The change of this request that has landed, or may still land."""
+        self._read_bytes = 0
+        self._has_turn = False
 
-    def answer(self, handler: Callable[[Session], Answer | Reply]) -> Answer | Reply:
+    def answer(self, handler: Callable[[Any], Answer | Reply]) -> Answer | Reply:
         """Returns the answer of a handler. A write under an idempotency key happens once."""
-        session = Session(self, self._catalog, self.services)
         try:
-            return session.once(partial(handler, session)) if self.writes else handler(session)
+            return self.once(partial(handler, self)) if self.writes else handler(self)
         finally:
-            session.end_turn()
+            self._proposal = None
+            self.end_turn()
 
     @cached_property
     def request_id(self) -> str | None:
@@ -157,30 +162,17 @@ class IcebergCall(Call):
         """A digest of everything that a repetition must have in common; None without a key."""
         if self.request_id is None:
             return None
-        hasher = hashlib.sha256(f"{self.who}\0{self.target}\0".encode())
+        hasher = hashlib.sha256(f"{self.who}\0{self._request_line}\0".encode())
         hasher.update(self.sent)
         return hasher.digest()[:_DIGEST]
-
-
-class Session:
-    """One request: reads with the rights of its caller, and changes of the branch."""
-
-    def __init__(self, call: IcebergCall, catalog: Catalog, services: Services) -> None:
-        self.call = call
-        self.services = services
-        self._catalog = catalog
-        self._proposal: Proposal[CommitResult] | None = None
-        """The change of this request that has landed, or may still land."""
-        self._read_bytes = 0
-        self._has_turn = False
 
     # -- the names in the request ------------------------------------------------------------------
 
     @cached_property
     def _prefix(self) -> Prefix:
         """The reference and warehouse in the path, and in the parameter of the configuration."""
-        segments = self.call.segments
-        return read_prefix(segments.get("ref"), segments.get("prefix"), self.call.text("warehouse"))
+        segments = self.segments
+        return read_prefix(segments.get("ref"), segments.get("prefix"), self.text("warehouse"))
 
     @cached_property
     def warehouse(self) -> Warehouse:
@@ -190,7 +182,7 @@ class Session:
     @cached_property
     def files(self) -> MetadataFiles:
         """The metadata files of the warehouse."""
-        return self.services.files(self.warehouse)
+        return self.services.files[self.warehouse.name]
 
     @cached_property
     def target(self) -> targets.Target:
@@ -211,15 +203,15 @@ class Session:
 
     def header(self, name: bytes) -> str | None:
         """Returns a header, its values joined to one list; None if there is none."""
-        return ", ".join(self.call.headers(name)) or None
+        return ", ".join(self.headers(name)) or None
 
-    def body(self, where: str) -> Document:
+    def json_object(self, where: str) -> Document:
         """Returns the body, in the turn of this request if it takes long to compute with.
 
         Raises `InvalidInput` if it is not a JSON object.
         """
-        self._begin_turn(len(self.call.sent), _LONG_BODY)
-        body = self.call.json()
+        self._begin_turn(len(self.sent), _LONG_BODY)
+        body = self.json()
         if not isinstance(body, dict):
             raise InvalidInput(f"{where}: must be a JSON object")
         return body
@@ -255,12 +247,12 @@ class Session:
         Raises `NoSuchFile` if a local file is missing. Does not look for a remote one.
         """
         try:
-            file = self.call.local_file = self.files.local_file(location)
+            file = self.local_file = self.files.local_file(location)
         except MissingFile:
             raise NoSuchFile(location) from None
         return file or self.warehouse.name
 
-    def text(self, location: str, *, committed: bool = True) -> bytes:
+    def file_text(self, location: str, *, committed: bool = True) -> bytes:
         """Returns the text of a metadata file.
 
         One that a commit names (`committed`) may come from memory. Raises what `MetadataFiles.read`
@@ -285,12 +277,12 @@ class Session:
         return text
 
     def head(self, location: str) -> Head:
-        """Returns the head of a metadata file that a commit names; see `text`."""
-        return head_of(self.text(location), location)
+        """Returns the head of a metadata file that a commit names; see `file_text`."""
+        return head_of(self.file_text(location), location)
 
     def read(self, location: str, *, committed: bool = True) -> Document:
-        """Returns the document of a metadata file; see `text`."""
-        return self.parsed(self.text(location, committed=committed), location)
+        """Returns the document of a metadata file; see `file_text`."""
+        return self.parsed(self.file_text(location, committed=committed), location)
 
     def parsed(self, text: bytes, location: str) -> Document:
         """Returns the document of a metadata file.
@@ -347,8 +339,8 @@ class Session:
             content_id=content_id,
             location=location,
             resource=self._resource(key),
-            catalog=client_uri(self.call.scheme, self.header),
-            caller=self.call.who,
+            catalog=client_uri(self.scheme, self.header),
+            caller=self.who,
             writable=self.may_commit_to(key, exists=content_id is not None),
             trusted=self.may_choose_location(key, IcebergTable.type),
         )
@@ -395,7 +387,7 @@ class Session:
     def check_may_put(self, state: State, key: ContentKey, content: Content) -> None:
         """Raises `NotAllowed` if the caller may not put a content of this type on the branch."""
         self._check_writable(state.reference)
-        self.call.check_rights(Commit(state.reference.name, [Put(key, content)], CommitMeta("")))
+        self.check_rights(Commit(state.reference.name, [Put(key, content)], CommitMeta("")))
 
     # -- changing ----------------------------------------------------------------------------------
 
@@ -414,20 +406,20 @@ class Session:
             self._check_writable(state.reference)
             self._read_bytes, self._proposal = 0, None
             try:
-                self._begin_turn(len(self.call.sent), _LONG_BODY)
+                self._begin_turn(len(self.sent), _LONG_BODY)
                 self._proposal = make(state)
             finally:
                 self.end_turn()
             return self._proposal
 
         try:
-            result = self.call.land(propose)
+            result = self.land(propose)
         except OutcomeUnknown as error:
             result = self._recorded(error)
         assert state is not None, "a proposal begins with the state"
         if result is None:
             return Changed(state, state)
-        if self.call.repeated:
+        if self.repeated:
             return self._replayed(result)
         return Changed(state, self.state_at(result.reference.hash))
 
@@ -444,7 +436,7 @@ class Session:
         `files` are new metadata files as text, `content_ids` are those of new contents, by key.
         """
         own = CommitMeta(message, properties=_APPLICATION)
-        meta = merged_with_headers(self.call, own) or own
+        meta = merged_with_headers(self, own) or own
         commit = Commit(state.reference.name, operations, meta, state.reference.hash)
         new_files = [NewFile(self.files, location, text) for location, text in files]
         return Proposal(commit, new_files, content_ids)
@@ -470,21 +462,21 @@ class Session:
 
     def once(self, run: Callable[[], Answer | Reply]) -> Answer | Reply:
         """Runs a request that writes. Under an idempotency key it happens once."""
-        key, digest = self.call.request_id, self.call.digest
+        key, digest = self.request_id, self.digest
         if key is None or digest is None:
             return run()
         return self.services.idempotency.once(key, digest, self._check_may_write, run)
 
     def _check_may_write(self) -> None:
         """Raises `NotAllowed` if the caller may no longer commit to the branch."""
-        self.call.check_rights(Commit(self._branch, (), CommitMeta("")))
+        self.check_rights(Commit(self._branch, (), CommitMeta("")))
 
     def _done_before(self) -> Changed | None:
         """Returns the states around the commit of this very request, None if it was not made.
 
         Raises `NotAllowed` if its caller may no longer make it.
         """
-        key = self.call.request_id
+        key = self.request_id
         if key is None or not self.target.is_plain:
             return None
         access = self._open()
@@ -493,13 +485,13 @@ class Session:
         # The operations of a repetition do not count: its digest is that of the request.
         again = access.drafting.draft(
             Commit(self._branch, [Unchanged(ContentKey(("any",)))], CommitMeta("")),
-            self.call.submission,
+            self.submission,
         )
         if access.policy is not None:
             access.policy.on(again)
         result: CommitResult = again.answer()
         made = access.drafting.commit_at(f"@{result.reference.hash}")
-        self.call.check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
+        self.check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
         return self._replayed(result)
 
     def _replayed(self, result: CommitResult) -> Changed:
