@@ -23,7 +23,6 @@ from nessie_cli.server.http.messages import Limits
 from nessie_cli.server.http.streams import Pieces
 from nessie_cli.server.iceberg.errors import NoWarehouse
 from nessie_cli.server.iceberg.errors import failure as iceberg_failure
-from nessie_cli.server.management import managed
 from nessie_cli.server.nessie.dialect import nessie_dialect
 from nessie_cli.server.nessie.extensions import EXTENSIONS
 from nessie_cli.server.nessie.routes import ROUTES
@@ -36,7 +35,7 @@ from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.threads import Threads
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
-from nessie_cli.server.web_server import configuration
+from nessie_cli.server.web_server import configuration, managed
 from nessie_cli.server.workers import (
     STOPPING,
     SharedLog,

@@ -23,7 +23,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.server.http.streams import AT_ONCE, listing
-from nessie_cli.server.nessie.paging import Filter, FilteredPage, Page
+from nessie_cli.server.nessie.listings import Filter, FilteredPage, Page
 from nessie_cli.server.nessie.v1.namespaces import namespaces_of
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts

@@ -7,8 +7,7 @@ from msgspec import ValidationError, convert
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.server.http.messages import Reply, encoded, json_reply
 from nessie_cli.server.iceberg.call import IcebergCall
-from nessie_cli.server.iceberg.delegation import GRANT
-from nessie_cli.server.iceberg.delegation.grants import Holder
+from nessie_cli.server.iceberg.delegation import GRANT, Holder
 from nessie_cli.server.iceberg.delegation.signing import SignRequest
 from nessie_cli.server.iceberg.tables import key_in_path
 
