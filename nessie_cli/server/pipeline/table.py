@@ -166,10 +166,12 @@ class RouteTable:
         A reference may be written with slashes, through the first segment with an `@`.
         """
         segments = raw_path.removesuffix("/").split("/")
-        joined = _joined(segments, 1, self._most) if any(map(_ends_a_name, segments)) else ()
-        for reading in (segments, *sorted(joined, key=len, reverse=True)):
-            if "" not in reading[1:]:
-                yield reading
+        if "" not in segments[1:]:
+            yield segments
+        if any(map(_ends_a_name, segments)):
+            for reading in sorted(_joined(segments, 1, self._most), key=len, reverse=True):
+                if "" not in reading[1:]:
+                    yield reading
 
     def decoded(self, bound: Mapping[str, str]) -> Mapping[str, str]:
         """Returns the decoded segments. Raises `InvalidInput`."""
