@@ -262,7 +262,7 @@ def _is_far(expires: str) -> bool:
 # -- commit ----------------------------------------------------------------------------------------
 
 
-class Made(NamedTuple):
+class TableChange(NamedTuple):
     """A change of a table: its new content, metadata file and message. None changes nothing.
 
     A new table has a content id that the server has chosen.
@@ -313,7 +313,7 @@ def commit_table(call: IcebergCall) -> Answer | Reply:
 
 def _made_by(
     call: IcebergCall, state: State, key: ContentKey, several: Sequence[Changes]
-) -> Made | None:
+) -> TableChange | None:
     """Returns a table with changes made in order; each requirement is checked on their result.
 
     Returns None if they change nothing. Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
@@ -330,7 +330,7 @@ def _made_by(
 
 def _created_by(
     call: IcebergCall, state: State, key: ContentKey, several: Sequence[Changes]
-) -> Made:
+) -> TableChange:
     """Returns a table that the changes create, with a UUID, a location and defaults."""
     there = state.content(key)
     if isinstance(there, IcebergTable):
@@ -358,7 +358,7 @@ def _created_by(
 
 def _updated_by(
     call: IcebergCall, state: State, key: ContentKey, several: Sequence[Changes]
-) -> Made | None:
+) -> TableChange | None:
     """Returns a table that exists with the changes, None if they change nothing."""
     there = need_table(state, key)
     base = read_table(call, there)
@@ -377,13 +377,13 @@ def _made(
     document: Document,
     message: str,
     new_id: str | None = None,
-) -> Made:
+) -> TableChange:
     """Returns a change of a table, with its metadata as text, which takes the least memory."""
     current = there.metadata_location if there else None
     file = next_metadata_file(document["location"], document["properties"], current)
     content = content_of(document, file)
     put = Put(key, content.with_id(there.id if there else None), there)
-    return Made(put, (file, encode(document)), message, new_id)
+    return TableChange(put, (file, encode(document)), message, new_id)
 
 
 def _applied(
@@ -403,7 +403,7 @@ def _applied(
 
 
 def _proposal_of(
-    call: IcebergCall, state: State, several: Sequence[Made], message: str
+    call: IcebergCall, state: State, several: Sequence[TableChange], message: str
 ) -> Proposal[CommitResult]:
     """Returns the commit of several tables: one metadata file and one Put per changed table."""
     return call.proposal(
