@@ -44,8 +44,8 @@ from pyiceberg.view.metadata import ViewVersion
 
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg import messages, namespaces, options, tables, views
-from nessie_cli.iceberg.builder import requirements as table_requirements
 from nessie_cli.iceberg.builder import table as table_builder
+from nessie_cli.iceberg.builder.document import check_requirements, creates_table
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import content_of, read_content, read_document
@@ -230,7 +230,7 @@ class NessieCatalog(MetastoreCatalog):
             current = self._to_change(state, key, required)
             base = tables.read(current, self.properties) if current else None
             with pyiceberg_errors():
-                table_requirements.check(required, base)
+                check_requirements(required, base)
                 document = table_builder.updated(
                     base, changes, tables.now(), current.metadata_location if current else None
                 )
@@ -251,7 +251,7 @@ class NessieCatalog(MetastoreCatalog):
         self, state: PyIcebergState, key: ContentKey, required: Sequence[Document]
     ) -> IcebergTable | None:
         """Returns the table that updates apply to, None for a table that they create."""
-        if not table_requirements.creates(required):
+        if not creates_table(required):
             return self._need_table(state, key)
         there = state.content(key)
         if isinstance(there, IcebergTable):

@@ -14,7 +14,7 @@ from pyiceberg.exceptions import (
 )
 
 from nessie_cli.errors import InvalidInput, NotAllowed, OutcomeUnknown, StoreUnavailable
-from nessie_cli.iceberg.builder.requirements import RequirementFailed
+from nessie_cli.iceberg.builder.document import RequirementFailed
 from nessie_cli.iceberg.files import MissingFile, first_line, shown
 
 

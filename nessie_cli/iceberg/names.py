@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 
 from pyiceberg.catalog import Catalog
@@ -10,9 +9,8 @@ from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.typedef import Identifier
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.warehouses.locations import folder_for
 from nessie_cli.model import ContentKey
-
-_NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
 
 
 def key_of(identifier: str | Identifier, error: type[Exception] = ValueError) -> ContentKey:
@@ -46,5 +44,4 @@ def location_in(folder: str, key: ContentKey, *, below: int = 0) -> str:
     UUID, so that tables of the same name on other branches, or later, get other folders. Then files
     can be deleted by folder.
     """
-    names = [_NOT_FOR_FOLDERS.sub("_", element) for element in key.elements[below:]]
-    return "/".join((folder.rstrip("/"), *names)) + f"_{uuid.uuid4()}"
+    return f"{folder_for(folder, key.elements[below:])}_{uuid.uuid4()}"

@@ -9,8 +9,7 @@ from pyiceberg.view import View
 from pyiceberg.view.metadata import ViewMetadata, ViewVersion
 
 from nessie_cli.iceberg.builder import view
-from nessie_cli.iceberg.builder.document import by_id
-from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import read_document
 from nessie_cli.iceberg.tables import as_json, now

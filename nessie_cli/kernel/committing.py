@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from enum import IntEnum
+from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct, structs
@@ -197,12 +198,20 @@ class _BatchCheck:
             if batch.changes[key].frees(state)
         }
         self._ids_put: set[bytes] = set()
-        self._restored = RestoredContents(objects, head)
         self._created: list[bytes] = []
         self.edits: dict[bytes, bytes | None] = {}
         self.operations: dict[bytes, bytes] = {}
         self.added: dict[bytes, bytes] = {}
         self.conflicts: list[KeyConflict] = []
+
+    @cached_property
+    def _restored(self) -> RestoredContents:
+        origins = [
+            (content_id_of(change.record), change.origin)
+            for change in self._changes.values()
+            if change.record is not None and change.origin is not None
+        ]
+        return RestoredContents(self._objects, self._head, origins)
 
     def run(self, progress: Progress | None) -> None:
         self._refuse_recreation_after_rename()
@@ -455,8 +464,8 @@ def apply_batch(
     state of the branch could make valid. The draft adds no second key for a content id: a key keeps
     its id, gets a new one, takes over an id that leaves another key, at HEAD as well as in the
     expected state, or gets back the id of a content that has no key at HEAD.
-    O(operations · log keys), and for each commit that contents are restored from, the keys that
-    differ from it.
+    O(operations · log keys), and for restored contents the keys that differ between HEAD and the
+    commits that they come from, at most all keys at HEAD.
     """
     check = _BatchCheck(
         objects,

@@ -1,23 +1,25 @@
 """Deleted contents that a commit brings back under their ids.
 
-A Put names a commit in which the content had a key. So its present key is found in the difference
-between that commit and HEAD: a content that is not in it still has the key that it had there.
+A Put names a commit in which the content had a key. A content that still has this key at HEAD is
+found there. Any other one is in a part of HEAD that the named commit does not have. So only these
+parts are searched, each once, for the contents of all Puts together.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Put
 
+MOST_COMPARED = 16
+"""The most states that HEAD is compared with. Otherwise all keys at HEAD are searched."""
 _HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -41,12 +43,30 @@ def origin_of(put: Put) -> Origin | None:
 
 
 class RestoredContents:
-    """Finds the present keys of contents at HEAD, given by its root."""
+    """The present keys of restored contents at HEAD, given by its root.
 
-    def __init__(self, objects: Objects, head: Id) -> None:
+    O(keys that differ between HEAD and any of the origins · log keys), but at most O(keys at HEAD),
+    however many commits are named.
+    """
+
+    def __init__(
+        self, objects: Objects, head: Id, origins: Collection[tuple[bytes, Origin]]
+    ) -> None:
+        """`origins` has the content id and the origin of each restored content."""
         self._objects = objects
-        self._head = head
-        self._keys_since: dict[Id, dict[bytes, bytes]] = {}
+        commits = objects.find_commits(list({origin.commit for _, origin in origins}))
+        self._roots = {id_: commit.root for id_, commit in commits.items()}
+        states = set(self._roots.values())
+        ids = {content_id for content_id, _ in origins}
+        at_origins = tree.get(objects, head, {origin.key for _, origin in origins})
+        self._keys = {content_id_of(record): key for key, record in at_origins.items()}
+        for leaf in tree.new_leaves(
+            objects, states if len(states) <= MOST_COMPARED else [tree.EMPTY], head
+        ):
+            for index, key in enumerate(leaf.keys):
+                content_id = content_id_of(leaf.slice(index))
+                if content_id in ids:
+                    self._keys[content_id] = key
 
     def key_at_head(
         self,
@@ -57,10 +77,14 @@ class RestoredContents:
     ) -> bytes | None:
         """Returns the key of the content of a record at HEAD, or None if it has none.
 
-        Raises `InvalidInput` for the key if the content has not been at its origin. O(keys that
-        differ between the origin and HEAD · log keys), once for each commit.
+        Raises `InvalidInput` for the key if the content has not been at its origin. O(log keys).
         """
-        root = self._root_of(key, origin)
+        root = self._roots.get(origin.commit)
+        if root is None:
+            raise InvalidInput(
+                f"Key '{_plain(key)}' cannot be restored: could not find commit"
+                f" '{origin.commit.hex()}'"
+            )
         content_id = content_id_of(record)
         earlier = tree.get(self._objects, root, [origin.key]).get(origin.key)
         if (
@@ -73,25 +97,7 @@ class RestoredContents:
                 f" '{origin.commit.hex()}' has no content of this type with content ID"
                 f" {format_content_id(content_id)}"
             )
-        if root not in self._keys_since:
-            self._keys_since[root] = {
-                content_id_of(after): changed
-                for changed, _, after in tree.diff(self._objects, root, self._head)
-                if after is not None
-            }
-        if (other := self._keys_since[root].get(content_id)) is not None:
-            return other
-        present = tree.get(self._objects, self._head, [origin.key]).get(origin.key)
-        is_there = present is not None and content_id_of(present) == content_id
-        return origin.key if is_there else None
-
-    def _root_of(self, key: bytes, origin: Origin) -> Id:
-        if self._objects.find_commit(origin.commit) is None:
-            raise InvalidInput(
-                f"Key '{_plain(key)}' cannot be restored: could not find commit"
-                f" '{origin.commit.hex()}'"
-            )
-        return root_of(self._objects, origin.commit)
+        return self._keys.get(content_id)
 
 
 def _plain(key: bytes) -> str:

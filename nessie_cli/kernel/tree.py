@@ -178,6 +178,18 @@ def diff(
     yield from _join(_items(objects, left, start, stop), _items(objects, right, start, stop))
 
 
+def new_leaves(objects: Objects, earlier: Iterable[Id], root: Id) -> Iterator[Node]:
+    """Yields the leaves of a map that one of the earlier maps does not have, each once.
+
+    O(leaves of the map), and O(d log N) inner nodes for each earlier map.
+    """
+    leaves = dict.fromkeys(
+        leaf for each in earlier for leaf in _unshared_leaves(objects, each, root, b"", None)[1]
+    )
+    for batch in _ReadAhead().batches(list(leaves)):
+        yield from objects.nodes(batch)
+
+
 def _pairwise(
     ours: Sequence[Node], theirs: Sequence[Node], start: bytes, stop: bytes | None
 ) -> Iterator[Change]:

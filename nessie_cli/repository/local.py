@@ -65,9 +65,10 @@ from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.repository.revisions import as_reference
 from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.store_repository import StoreRepository
+from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.overlay import Overlay
-from nessie_cli.store.records import STORE_FORMAT, StoredReference
+from nessie_cli.store.records import StoredReference
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -138,7 +138,7 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         iceberg = nessie._replace(match=_no_warehouse, failure=iceberg_failure)
     else:
         # Loading these modules takes up to a second.
-        from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
+        from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
         from nessie_cli.server.iceberg.dialect import iceberg_dialect
 
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))

@@ -6,12 +6,9 @@ its row has the digest of the newest entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from nessie_cli.model import SETTING_PREFIX
-from nessie_cli.store.codec import entry_digest
-from nessie_cli.store.records import Move
 from nessie_cli.store.rows import (
     DamagedRow,
     Row,
@@ -120,34 +117,6 @@ def _described(name: str) -> str:
     if is_setting(name):
         return f"setting {shown(name.removeprefix(SETTING_PREFIX))}"
     return f"reference {shown(name)}"
-
-
-def log_rows(
-    numbers: Iterable[int], moves: Sequence[Move], newest: dict[str, bytes]
-) -> list[tuple[Any, ...]]:
-    """Returns the rows of moves with these numbers, each chained to the one before it.
-
-    `numbers` may be longer than `moves`. `newest` has the digest of the newest entry of each
-    reference, and is brought up to date.
-    """
-    rows = []
-    for number, move in zip(numbers, moves, strict=False):
-        fields = (
-            number,
-            move.name,
-            move.kind,
-            move.before,
-            move.after,
-            move.time,
-            move.who,
-            move.operation,
-            move.message,
-            move.request_id,
-        )
-        previous = newest.get(move.name, b"")
-        newest[move.name] = digest = entry_digest(previous, *fields)
-        rows.append((*fields, previous, digest))
-    return rows
 
 
 class Expiry:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from nessie_cli.errors import DamagedObject, StoreNotEmpty
+from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.model.progress import Progress
-from nessie_cli.store.codec import verified
-from nessie_cli.store.records import Counts, PackedObject
+from nessie_cli.store.chain import chain_of_setting, is_setting
+from nessie_cli.store.records import Counts, PackedObject, Settings
+from nessie_cli.store.rows import Row, verified, with_check
 
 T = TypeVar("T")
 
@@ -41,9 +43,27 @@ def require_empty(url: str, counts: Counts, settings_version: int) -> None:
         )
 
 
-def loaded_version(dumped: int, replaced: int) -> int:
-    """Returns the settings version after a load, which no cached settings have."""
-    return max(dumped, replaced + 1)
+def setting_rows(
+    settings: Settings, replaced: Iterable[str], version: int, newest: Mapping[str, bytes]
+) -> tuple[list[Row], list[Row]]:
+    """Returns the rows of settings to load, and of the anchors of those without reflog entries.
+
+    `replaced` and `version` are the names and the version of the settings before the load, and
+    `newest` has the digest of the newest entry of each chain.
+    """
+    # No cached settings have this version.
+    version = max(settings.version, version + 1)
+    # A setting that the dump lacks is removed: its row keeps the version.
+    # So is one whose entry says that it was.
+    logged = [name.removeprefix(SETTING_PREFIX) for name in newest if is_setting(name)]
+    rows, anchors = [], []
+    for name in sorted({*replaced, *settings.values, *logged}):
+        chain = chain_of_setting(name)
+        entry = newest.get(chain, b"")
+        rows.append(with_check("settings", name, settings.values.get(name), version, entry))
+        if not entry:
+            anchors.append(with_check("anchors", chain, b""))
+    return rows, anchors
 
 
 def batches(rows: Iterable[T], size_of: Callable[[T], int] = lambda _: 0) -> Iterator[list[T]]:

@@ -1,19 +1,12 @@
-"""The values that stores and their callers exchange: rows, writes and their outcomes."""
+"""The values that stores and their callers exchange, and how a store decides writes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from itertools import chain
 
 from msgspec import Struct
-
-from nessie_cli import store as _package
-
-STORE_FORMAT = _package.STORE_FORMAT
-"""The format version that this program writes.
-
-A store of another format is refused.
-"""
 
 
 class StoredObject(Struct, frozen=True):
@@ -167,7 +160,7 @@ class Basis(Struct, frozen=True):
 
 
 class PackedObject(Struct, frozen=True):
-    """An object in its stored form: `packed` is the result of `codec.pack`, with checksum."""
+    """An object in its stored form: `packed` is the result of `rows.pack`, with checksum."""
 
     id: bytes
     kind: int
@@ -217,3 +210,90 @@ class StoreSize(Struct, frozen=True):
 
     total: int
     free: int | None = None
+
+
+# -- the decision on writes ------------------------------------------------------------------------
+
+DONE = Done()
+
+
+class Decision:
+    """Decides writes in order, each on the state after those before it.
+
+    The state is read once, before the first decision, for everything that `Needs` lists. After the
+    last decision, `references` is the new state, and `done`, `moves`, `requests` and `settings` are
+    what to write.
+    """
+
+    def __init__(
+        self,
+        references: dict[str, StoredReference | None],
+        requests: dict[str, Request],
+        objects: set[bytes],
+        settings_version: int,
+    ) -> None:
+        self.references = references
+        self.done: list[Write] = []
+        self.settings: dict[str, tuple[str | None, int]] = {}
+        """The value and the version of each setting that changes."""
+        self._settings_version = settings_version
+        self._requests = requests
+        self._objects = objects
+
+    def decide(self, write: Write) -> Outcome:
+        """Returns the outcome of one write."""
+        # First: the references of a repeated request have been moved by the first one.
+        if recorded := self._requests.get(write.request.id):
+            return Repeated(recorded)
+        moved: dict[str, StoredReference | None] = {}
+        for move in write.moves:
+            name = move.name
+            current = moved[name] if name in moved else self.references[name]
+            if not _is_at(current, move):
+                return Stale(Requirement.REFERENCE, name, current)
+            moved[name] = (
+                None if move.after is None else StoredReference(name, move.kind, move.after)
+            )
+        if write.required and not all(self._exists(id_, write) for id_ in write.required):
+            return Stale(Requirement.OBJECT)
+        if write.settings_version not in (None, self._settings_version):
+            return Stale(Requirement.SETTINGS)
+        self.references |= moved
+        self._settings_version += bool(write.settings)
+        self.settings |= {
+            name: (value, self._settings_version) for name, value in write.settings.items()
+        }
+        if write.records_request:
+            self._requests[write.request.id] = write.request
+        self.done.append(write)
+        return DONE
+
+    @property
+    def moves(self) -> list[Move]:
+        """The moves of the writes that are done, in order."""
+        return [move for write in self.done for move in write.moves]
+
+    @property
+    def requests(self) -> list[Request]:
+        """The requests to record."""
+        return [write.request for write in self.done if write.records_request]
+
+    def _exists(self, id_: bytes, write: Write) -> bool:
+        added = chain.from_iterable(one.objects for one in (write, *self.done))
+        return id_ in self._objects or any(id_ == stored.id for stored in added)
+
+
+class Needs:
+    """The part of the state that deciding some writes needs."""
+
+    def __init__(self, writes: Sequence[Write]) -> None:
+        self.references = {move.name for write in writes for move in write.moves}
+        self.requests = {write.request.id for write in writes if write.records_request}
+        self.objects = {id_ for write in writes for id_ in write.required}
+
+
+def _is_at(current: StoredReference | None, move: Move) -> bool:
+    """Returns whether a reference is where a move requires it."""
+    if current is None:
+        return move.before is None
+    return current.target == move.before and current.kind == move.kind

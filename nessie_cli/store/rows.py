@@ -1,14 +1,24 @@
-"""Converts rows of a store to values. A wrong checksum of a row raises `DamagedRow`."""
+"""The stored form of everything in a store: rows with checksums, and packed objects.
+
+A wrong checksum or field of a row raises `DamagedRow`. An object has a codec byte, a checksum and a
+payload. The checksum covers the object's id and kind, the codec byte and the payload. So a flipped
+byte, or bytes stored under another id, are detected before decompression. Small objects are stored
+raw, so commands that read only history, or a small catalog, do not load zstandard.
+"""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Container, Iterable, Mapping, Sequence
+from hashlib import blake2b
 from types import UnionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
-from nessie_cli.errors import DamagedObject
+from msgspec.msgpack import Encoder
+
+from nessie_cli.errors import DamagedObject, InvalidInput
 from nessie_cli.model import ReferenceType, ReflogType
-from nessie_cli.store.codec import LONGEST_OBJECT, entry_digest, row_check, unpack
 from nessie_cli.store.records import (
     DamagedId,
     Move,
@@ -18,6 +28,9 @@ from nessie_cli.store.records import (
     StoredObject,
     StoredReference,
 )
+
+if TYPE_CHECKING:
+    import zstandard
 
 Row = tuple[Any, ...]
 
@@ -49,12 +62,9 @@ _VALUES: Mapping[str, Mapping[int, Container[object]]] = {
 }
 """The values of columns, by place, whose types have others."""
 
-_MOST_EXPANDED = 1 << 30
-_LARGEST_RATIO = 100
-"""Objects that are read together may take a gigabyte, or this many times their packed bytes."""
-
 _MOST_SHOWN = 100
 """The most characters or bytes of a name in a message. References have up to 1,024."""
+_encode = Encoder().encode
 
 
 class DamagedRow(Exception):
@@ -108,9 +118,62 @@ def settings_of_fields(rows: Iterable[Row]) -> Settings:
     return Settings(values, newest)
 
 
+def reference_row(reference: StoredReference, newest: bytes) -> Row:
+    """Returns the row of a reference, with the digest of its newest entry in the reflog."""
+    return with_check("refs", reference.name, reference.kind, reference.target, newest)
+
+
+def request_row(request: Request) -> Row:
+    """Returns the row of a request."""
+    return with_check(
+        "requests", request.id, request.caller, request.digest, request.result, request.time
+    )
+
+
+def log_rows(
+    numbers: Iterable[int], moves: Sequence[Move], newest: dict[str, bytes]
+) -> list[tuple[Any, ...]]:
+    """Returns the rows of moves with these numbers, each chained to the one before it.
+
+    `numbers` may be longer than `moves`. `newest` has the digest of the newest entry of each
+    reference, and is brought up to date.
+    """
+    rows = []
+    for number, move in zip(numbers, moves, strict=False):
+        fields = (
+            number,
+            move.name,
+            move.kind,
+            move.before,
+            move.after,
+            move.time,
+            move.who,
+            move.operation,
+            move.message,
+            move.request_id,
+        )
+        previous = newest.get(move.name, b"")
+        newest[move.name] = digest = entry_digest(previous, *fields)
+        rows.append((*fields, previous, digest))
+    return rows
+
+
 def with_check(table: str, *fields: str | bytes | int | None) -> Row:
     """Returns the fields of a row of a table, followed by their checksum."""
     return (*fields, row_check(table, fields))
+
+
+def row_check(table: str, fields: Sequence[object]) -> int:
+    """Returns the checksum of a row that is not an object.
+
+    It covers the table, because a damaged file may show rows of another one with the same columns.
+    """
+    return crc32(_encode((table, fields)))
+
+
+def entry_digest(previous: bytes, *fields: str | bytes | int | None) -> bytes:
+    """Returns the digest of a reflog entry, which covers the digest of the one before it."""
+    return blake2b(_encode((previous, fields)), digest_size=16).digest()
 
 
 def checked_row(table: str, row: Row) -> Row:
@@ -175,6 +238,131 @@ def index_row_of(row: Row) -> tuple[bytes, int, bytes]:
     return entry, number, id_
 
 
+# -- packed objects --------------------------------------------------------------------------------
+
+RAW, ZSTD = 0, 1
+SMALL = 512
+"""The size in bytes below which objects are stored raw."""
+LONGEST_OBJECT = 64 << 20
+"""The most bytes of an object, also decompressed.
+
+A few bytes of a file from a stranger could expand to terabytes.
+"""
+
+# Nodes of key trees: levels -1, 1 and 3 compress 4,080 bytes to 3,439 in 9, 18 and 28 microseconds.
+# Long texts get 17 % larger than by level 1.
+_LEVEL = -1
+_HEADER = 5
+
+
+def pack(id_: bytes, kind: int, data: bytes) -> bytes:
+    """Returns the form to store.
+
+    It has five bytes more than `data`, or less if compressing helps. Costs about 15 microseconds
+    for 4 KB. Raises `InvalidInput` for an object that is too large for a store.
+    """
+    if len(data) > LONGEST_OBJECT:
+        raise InvalidInput(
+            f"a content or commit takes more than {LONGEST_OBJECT >> 20} MiB, the limit of a store"
+        )
+    if len(data) >= SMALL:
+        packed = _contexts.compressor.compress(data)
+        if len(packed) < len(data):
+            return _sealed(id_, kind, ZSTD, packed)
+    return _sealed(id_, kind, RAW, data)
+
+
+def unpack(id_: bytes, kind: int, blob: bytes) -> bytes:
+    """Returns the object that was packed.
+
+    Raises `ValueError` with the reason if anything changed.
+    """
+    payload = verified(id_, kind, blob)
+    return payload if blob[0] == RAW else _decompress(payload)
+
+
+def verified(id_: bytes, kind: int, blob: bytes) -> bytes:
+    """Returns the compressed payload.
+
+    Raises `ValueError` with the reason for a wrong checksum, and for an object that is too large.
+    """
+    if len(blob) < _HEADER:
+        raise ValueError(f"only {len(blob)} bytes are left of it")
+    codec, payload = blob[0], blob[_HEADER:]
+    if codec not in (RAW, ZSTD):
+        raise ValueError(f"no codec has the number {codec}")
+    try:
+        checksum = _check(id_, kind, codec, payload)
+    except (TypeError, OverflowError):
+        raise ValueError("its id, kind or bytes have the wrong type") from None
+    if checksum != int.from_bytes(blob[1:_HEADER], "big"):
+        raise ValueError("its checksum is wrong")
+    if (len(payload) if codec == RAW else _expanded_size(payload)) > LONGEST_OBJECT:
+        raise ValueError(f"it takes more than {LONGEST_OBJECT >> 20} MiB, the limit of a store")
+    return payload
+
+
+def _sealed(id_: bytes, kind: int, codec: int, payload: bytes) -> bytes:
+    return b"%c%b%b" % (codec, _check(id_, kind, codec, payload).to_bytes(4, "big"), payload)
+
+
+def _check(id_: bytes, kind: int, codec: int, payload: bytes) -> int:
+    return crc32(payload, crc32(b"%b%c%c" % (id_, kind, codec)))
+
+
+def _expanded_size(payload: bytes) -> int:
+    """Returns the size in the frame's header. Decompressing fails if it is missing or wrong."""
+    import zstandard
+
+    try:
+        return zstandard.frame_content_size(payload)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"it cannot be decompressed ({error})") from None
+
+
+def _decompress(payload: bytes) -> bytes:
+    import zstandard
+
+    try:
+        return _contexts.decompressor.decompress(payload)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"it cannot be decompressed ({error})") from None
+
+
+class _Contexts(threading.local):
+    """One compressor and one decompressor per thread, which cannot be shared."""
+
+    @property
+    def compressor(self) -> zstandard.ZstdCompressor:
+        found: zstandard.ZstdCompressor | None = self.__dict__.get("_compressor")
+        if found is None:
+            import zstandard
+
+            found = self.__dict__["_compressor"] = zstandard.ZstdCompressor(level=_LEVEL)
+        return found
+
+    @property
+    def decompressor(self) -> zstandard.ZstdDecompressor:
+        found: zstandard.ZstdDecompressor | None = self.__dict__.get("_decompressor")
+        if found is None:
+            import zstandard
+
+            found = self.__dict__["_decompressor"] = zstandard.ZstdDecompressor(
+                max_window_size=LONGEST_OBJECT
+            )
+        return found
+
+
+_contexts = _Contexts()
+
+
+# -- objects that are read together ----------------------------------------------------------------
+
+_MOST_EXPANDED = 1 << 30
+_LARGEST_RATIO = 100
+"""Objects that are read together may take a gigabyte, or this many times their packed bytes."""
+
+
 def object_of(row: Sequence[Any]) -> StoredObject | DamagedId:
     """Returns an object from its row: id, kind, packed bytes."""
     id_, kind, blob = row
@@ -221,3 +409,28 @@ def read_ahead_of(rows: Iterable[Sequence[Any]]) -> dict[bytes, bytes]:
                 break
             objects[one.id] = one.data
     return objects
+
+
+# -- ranges of names and ids -----------------------------------------------------------------------
+
+_FIRST_SURROGATE, _AFTER_SURROGATES = 0xD800, 0xE000
+
+
+def after_prefix(prefix: str) -> str | None:
+    """Returns the first text after all that begin with `prefix`, or None if there is none."""
+    stem = prefix.rstrip("\U0010ffff")
+    if not stem:
+        return None
+    code = ord(stem[-1]) + 1
+    # Surrogates have no bytes that could be compared.
+    return stem[:-1] + chr(_AFTER_SURROGATES if code == _FIRST_SURROGATE else code)
+
+
+def hex_range(prefix: str) -> tuple[bytes, bytes] | None:
+    """Returns the lowest and the highest id with this prefix of the lower-case hex form."""
+    try:
+        low = bytes.fromhex(prefix + "0" * (len(prefix) % 2))
+        high = bytes.fromhex(prefix.ljust(64, "f"))
+    except ValueError:
+        return None
+    return (low, high) if prefix == prefix.lower() else None

@@ -9,7 +9,7 @@ import json
 from pathlib import Path
 
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.store.records import STORE_FORMAT
+from nessie_cli.store import STORE_FORMAT
 from tests.golden.facts import readable
 from tests.golden.story import BEGIN, clock, one_more, randomness, tell
 

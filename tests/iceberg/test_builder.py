@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.builder import requirements, table, view
-from nessie_cli.iceberg.builder.requirements import RequirementFailed
+from nessie_cli.iceberg.builder import table, view
+from nessie_cli.iceberg.builder.document import RequirementFailed, check_requirements
 
 NOW = 1_800_000_000_000
 COLUMN = {"id": 1, "name": "id", "required": True, "type": "long"}
@@ -340,12 +340,12 @@ def test_an_update_that_cannot_be_applied_says_why(update: dict[str, Any], words
 def test_requirements_that_do_not_hold(requirement: dict[str, Any], words: str) -> None:
     metadata = table.updated(made(), [snapshot(7), main_at(7)], NOW)
     with pytest.raises(RequirementFailed, match=words):
-        requirements.check([requirement], metadata)
+        check_requirements([requirement], metadata)
 
 
 def test_requirements_that_hold() -> None:
     metadata = table.updated(made(), [snapshot(7), main_at(7)], NOW)
-    requirements.check(
+    check_requirements(
         [
             {"type": "assert-table-uuid", "uuid": metadata["table-uuid"].upper()},
             {"type": "assert-ref-snapshot-id", "ref": "main", "snapshot-id": 7},
@@ -358,7 +358,7 @@ def test_requirements_that_hold() -> None:
         ],
         metadata,
     )
-    requirements.check([{"type": "assert-create"}], None)
+    check_requirements([{"type": "assert-create"}], None)
 
 
 def test_requirements_of_format_version_1_without_the_newer_members() -> None:
@@ -370,7 +370,7 @@ def test_requirements_of_format_version_1_without_the_newer_members() -> None:
         "schema": {"type": "struct", "fields": [COLUMN]},
         "partition-spec": [],
     }
-    requirements.check(
+    check_requirements(
         [
             {"type": "assert-current-schema-id", "current-schema-id": 0},
             {"type": "assert-default-spec-id", "default-spec-id": 0},
@@ -384,7 +384,7 @@ def test_requirements_of_format_version_1_without_the_newer_members() -> None:
 
 def test_an_unknown_requirement_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no requirement 'assert-luck'"):
-        requirements.check([{"type": "assert-luck"}], made())
+        check_requirements([{"type": "assert-luck"}], made())
 
 
 # -- views ---------------------------------------------------------------------------------------
@@ -464,4 +464,4 @@ def test_a_view_keeps_its_uuid() -> None:
     with pytest.raises(InvalidInput, match="UUID"):
         view.updated(base, [{"action": "assign-uuid", "uuid": "other"}], NOW)
     with pytest.raises(RequirementFailed, match="view UUID"):
-        requirements.check([{"type": "assert-view-uuid", "uuid": "other"}], base, of_view=True)
+        check_requirements([{"type": "assert-view-uuid", "uuid": "other"}], base, of_view=True)

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg import messages
 from nessie_cli.iceberg.builder import schemas, table, view
-from nessie_cli.iceberg.builder.definitions import Definitions
-from nessie_cli.iceberg.builder.requirements import RequirementFailed
+from nessie_cli.iceberg.builder.document import RequirementFailed
+from nessie_cli.iceberg.builder.values import Definitions
 from nessie_cli.model import ContentKey
 
 NOW = 1_800_000_000_000

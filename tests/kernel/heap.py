@@ -36,10 +36,10 @@ class Heap:
         self.trips += 1
         return {id_: self.data[id_] for id_ in ids if id_ in self.data}
 
-    def objects(self) -> Objects:
+    def objects(self, cache: Decoded | None = None) -> Objects:
         """Returns a reader with an empty cache, and resets the counts."""
         self.reads = self.trips = self.writes = 0
-        return Objects(self._fetch, Decoded())
+        return Objects(self._fetch, cache or Decoded())
 
     def keep(self, objects: Objects) -> None:
         """Stores the objects of a draft.

@@ -10,6 +10,7 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict, ReferenceMoved
+from nessie_cli.kernel.restored import MOST_COMPARED
 from nessie_cli.model import (
     Conflict,
     ConflictType,
@@ -76,6 +77,37 @@ class Contents:
             catalog.commit(
                 "main", structs.replace(again, content=table(2, catalog.id("main", "aside")))
             )
+
+    @pytest.mark.parametrize("count", [2, MOST_COMPARED + 4])
+    def test_contents_of_many_commits_come_back_at_once(self, catalog: Catalog, count: int) -> None:
+        """Each one is looked for at HEAD, in the same way for few commits and for many."""
+        names = [f"t{number}" for number in range(count)]
+        catalog.write("main", dict.fromkeys(names, 1))
+        ids = {name: catalog.id("main", name) for name in names}
+        back: list[Put] = []
+        for name in names:
+            origin = RestoredFrom(catalog.head("main"), key(name))
+            back.append(Put(key(f"{name}b"), table(2, ids[name]), restored_from=origin))
+            catalog.write("main", {f"other {name}": 1})
+        catalog.rename("main", names[-1], "moved")
+        catalog.write("main", dict.fromkeys(names[:-1]))
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.commit("main", *back)
+        assert [(each.key, each.other_key) for each in refused.value.conflicts] == [
+            (back[-1].key, key("moved"))
+        ]
+        catalog.write("main", {"moved": None})
+        catalog.commit("main", *back)
+        assert {name: catalog.id("main", f"{name}b") for name in names} == ids
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.commit(
+                "main",
+                *(
+                    structs.replace(put, key=key(f"{name}c"))
+                    for name, put in zip(names, back, strict=True)
+                ),
+            )
+        assert [each.other_key for each in refused.value.conflicts] == [put.key for put in back]
 
     def test_a_content_that_came_back_merges_as_the_same_one(self, catalog: Catalog) -> None:
         id_ = begin(catalog)

@@ -17,9 +17,9 @@ from nessie_cli.model import NO_ANCESTOR
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.repository.verification import verify_references
-from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import StoredReference
+from nessie_cli.store.rows import pack, unpack
 from tests.repository.vocabulary import Catalog, write_history
 
 

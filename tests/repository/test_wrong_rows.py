@@ -12,8 +12,7 @@ import pytest
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.repository.opening import connect, create
-from nessie_cli.store.codec import entry_digest
-from nessie_cli.store.rows import with_check
+from nessie_cli.store.rows import entry_digest, with_check
 from nessie_cli.store.sqlite.schema import TABLES
 from tests.repository.test_flips import PAGE, answers, page, problems, with_page
 from tests.repository.vocabulary import Catalog, put, table

@@ -10,8 +10,8 @@ import pytest
 
 from nessie_cli.errors import StoreNotEmpty, StoreUnavailable
 from nessie_cli.store.base import Dump, Store
-from nessie_cli.store.codec import pack, unpack
 from nessie_cli.store.records import Done, PackedObject, Stale, StoredObject
+from nessie_cli.store.rows import pack, unpack
 from tests.store.contract_concurrency import concurrently
 from tests.store.samples import (
     COMMIT,

@@ -14,9 +14,9 @@ import zstandard
 from nessie_cli.errors import DamagedObject, InvalidInput
 from nessie_cli.store.backup import back_up, load_backup
 from nessie_cli.store.base import Store
-from nessie_cli.store.codec import LONGEST_OBJECT, RAW, ZSTD, pack, unpack, verified
 from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.records import DamagedId, StoredObject
+from nessie_cli.store.rows import LONGEST_OBJECT, RAW, ZSTD, pack, unpack, verified
 from nessie_cli.store.sqlite.store import create_sqlite
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.raw import raw

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.errors import InvalidInput, StoreNotFound, StoreUnavailable, UnsupportedFormat
+from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.postgres import create_postgres, open_postgres
 from nessie_cli.store.postgres.location import parse_location
-from nessie_cli.store.records import STORE_FORMAT, Done
+from nessie_cli.store.records import Done
 from tests.store.postgres_server import DATABASE, USER, PostgresServer, shared_server
 from tests.store.samples import create, write
 

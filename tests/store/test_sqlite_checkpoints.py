@@ -14,7 +14,7 @@ import apsw
 import pytest
 
 from nessie_cli.store.records import StoredObject
-from nessie_cli.store.sqlite.checkpoints import LOG_PAGES
+from nessie_cli.store.sqlite.session import LOG_PAGES
 from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 from tests.store.samples import id_of
 

@@ -11,8 +11,8 @@ import apsw
 import pytest
 
 from nessie_cli.errors import DamagedObject, InvalidInput, NessieError
-from nessie_cli.store.codec import LONGEST_OBJECT
 from nessie_cli.store.records import Done, StoredObject
+from nessie_cli.store.rows import LONGEST_OBJECT
 from nessie_cli.store.sqlite.session import LONGEST_ROW
 from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite, open_sqlite
 from tests.store.samples import COMMIT, NODE, a_write, an_object, commit, id_of, write

@@ -18,7 +18,8 @@ from nessie_cli.errors import (
     StoreUnavailable,
     UnsupportedFormat,
 )
-from nessie_cli.store.records import STORE_FORMAT, Done
+from nessie_cli.store import STORE_FORMAT
+from nessie_cli.store.records import Done
 from nessie_cli.store.sqlite.store import create_sqlite, open_sqlite
 from tests.store.samples import commit, create, write
 

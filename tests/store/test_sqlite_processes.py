@@ -121,11 +121,11 @@ def test_concurrent_processes_create_one_store(path: str) -> None:
 
 CRASH = """
 import apsw
-from nessie_cli.store.sqlite import store as sqlite
+from nessie_cli.store.sqlite import commit as sqlite
 def die(*_):
     os._exit(0)
 store = open_sqlite(path)
-sqlite.apply = die
+sqlite._apply = die
 write(store, commit("main", "0", "1"))
 """
 
@@ -229,10 +229,10 @@ print(open_sqlite(path).reference("main").target == id_of("2"))
 """
 
 FORK_IN_A_TRANSACTION = """
-from nessie_cli.store.sqlite import store as sqlite
+from nessie_cli.store.sqlite import commit as sqlite
 store = create_sqlite(path)
 write(store, create("main", "0"))
-real = sqlite.apply
+real = sqlite._apply
 def fork(*given):
     child = os.fork()
     if not child:
@@ -247,9 +247,9 @@ def fork(*given):
             sys.exit(0)  # the interpreter's end must not close what was inherited
     assert os.waitpid(child, 0)[1] == 0
     real(*given)
-sqlite.apply = fork
+sqlite._apply = fork
 write(store, commit("main", "0", "1"))
-sqlite.apply = real
+sqlite._apply = real
 print(open_sqlite(path).reference("main").target == id_of("1"))
 """
 

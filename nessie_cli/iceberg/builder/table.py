@@ -11,21 +11,20 @@ from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.builder import partitions, requirements, schemas, values
-from nessie_cli.iceberg.builder.definitions import Definitions
+from nessie_cli.iceberg.builder import partitions, schemas, values
 from nessie_cli.iceberg.builder.document import (
     MAIN,
     NO_SNAPSHOT,
     ROW_LINEAGE,
-    by_id,
+    RequirementFailed,
+    check_normalized,
     empty,
     normalized,
     set_properties,
     supported,
     written,
 )
-from nessie_cli.iceberg.builder.requirements import RequirementFailed
-from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.builder.values import Definitions, Document, by_id
 
 DEFAULT_VERSION = 2
 LAST_ADDED = -1
@@ -165,7 +164,7 @@ class TableBuilder:
 
     def require(self, given: Sequence[Document]) -> None:
         """Checks requirements on the updates so far. Raises `RequirementFailed`."""
-        requirements.check_normalized(given, self._made if self._exists else None)
+        check_normalized(given, self._made if self._exists else None)
 
     def apply(self, update: Document) -> None:
         """Applies one update. Raises `InvalidInput` or `RequirementFailed`."""

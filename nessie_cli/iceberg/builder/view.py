@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import schemas, values
-from nessie_cli.iceberg.builder.definitions import Definitions
 from nessie_cli.iceberg.builder.document import NEWEST_VERSION, set_properties
-from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.builder.values import Definitions, Document
 
 VERSION = 1
 LAST_ADDED = -1

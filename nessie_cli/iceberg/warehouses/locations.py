@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from posixpath import normpath
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -220,6 +220,18 @@ def issued_folder(location: str) -> str:
         if _ISSUED_FOLDER.fullmatch(folder):
             return "/".join(folders[:number])
     return location
+
+
+def refuse_issued(location: str, own: Collection[str | None]) -> None:
+    """Refuse a folder that the server issued, unless its UUID is one of the table's own.
+
+    Some programs decode a location before they use it, so all of its readings count.
+    """
+    place = parse(location)
+    for path in readings(place.path):
+        found = issued_uuid(place._replace(path=path).normal)
+        if found is not None and found not in own:
+            raise LocationRefused(f"location {location} lies in the folder of another table")
 
 
 def next_metadata_file(

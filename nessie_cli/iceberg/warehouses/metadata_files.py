@@ -1,4 +1,4 @@
-"""Metadata files of a warehouse: read, written once, removed.
+"""Metadata files of a warehouse: read, written once, removed; and their text, within limits.
 
 The only place where a server opens a file that a client named.
 
@@ -6,6 +6,9 @@ A metadata file never changes once it is written, and its name contains a random
 of an object store that were read or written last are cached, and files that a commit names come
 from there. Local files are always read: that is cheap, and shows at once if another program has
 deleted one.
+
+A file may have tens of megabytes. No call on all of it takes long, because no other thread of a
+server runs meanwhile.
 """
 
 from __future__ import annotations
@@ -14,23 +17,48 @@ import errno
 import logging
 import os
 import stat
-from collections.abc import Iterator
+import threading
+import zlib
+from codecs import iterdecode
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
+import msgspec
+from msgspec import Struct
+
 from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
-from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, Place
-from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES, plain, too_large
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
+from nessie_cli.wire.large_json import MOST_VALUES, count_values, decode, steps
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opening a pipe would wait for a writer.
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+MAX_BYTES = 64 * 2**20
+"""The largest metadata file, as it is and decompressed.
+
+With ten thousand snapshots one has about 10 MB.
+"""
+MAX_DEPTH = 200
+"""Levels of JSON. A level of a nested column takes three."""
+MOST_VALUES_OF_ITEM = 500_000
+"""The most JSON values of one schema, snapshot or other item. A column has about five."""
+
+_GZIP = b"\x1f\x8b"
+_GZIP_WINDOW = 16 + zlib.MAX_WBITS
+
+MOST_BYTES = 32 << 20
+"""Bytes of all values of a cache."""
+MOST_OF_ONE = 1 << 20
+"""The largest value that is cached."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -308,3 +336,153 @@ def _local_errors(location: str, done: str) -> Iterator[None]:
         if done == "read":
             raise InvalidInput(f"{location} cannot be read: {error.strerror}") from None
         raise StoreUnavailable(f"{location} cannot be {done}: {error.strerror}") from None
+
+
+# -- the text of a file ----------------------------------------------------------------------------
+
+
+class Head(Struct, frozen=True, rename="kebab"):
+    """The members of metadata that are read without the others, which takes a tenth of the time."""
+
+    format_version: int
+    location: str | None = None
+    table_uuid: str | None = None
+    current_schema_id: int | None = None
+    default_spec_id: int | None = None
+    default_sort_order_id: int | None = None
+    current_snapshot_id: int | None = None
+    current_version_id: int | None = None
+
+
+_head = msgspec.json.Decoder(Head).decode
+
+
+def head_of(text: bytes, location: str) -> Head:
+    """Returns the head of a metadata file.
+
+    The other members are valid JSON in UTF-8, of any kind. Raises `InvalidInput`.
+    """
+    try:
+        for _ in iterdecode(steps(text), "utf-8"):
+            pass
+        return _head(text)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise _no_metadata(location) from None
+    except RecursionError:
+        raise _too_deep(location) from None
+
+
+def parsed(text: bytes, location: str) -> Document:
+    """Returns the document of a metadata file. Raises `InvalidInput` if it exceeds a limit."""
+    if len(text) > MOST_VALUES and count_values(text) > MOST_VALUES:
+        raise InvalidInput(f"{location} has more than {MOST_VALUES:,} JSON values")
+    try:
+        document = decode(text)
+    except RecursionError:
+        raise _too_deep(location) from None
+    except ValueError:
+        document = None
+    if not isinstance(document, dict) or "format-version" not in document:
+        raise _no_metadata(location)
+    for member in document.values():
+        for item in _items_of(member):
+            if type(item) in (dict, list):
+                _check_item(item, location)
+    return document
+
+
+def plain(data: bytes, location: str) -> bytes:
+    """Returns the text of a file that may be compressed by gzip. Raises `InvalidInput`."""
+    if len(data) > MAX_BYTES:
+        raise too_large(location)
+    if not data.startswith(_GZIP):
+        return data
+    unpacking = zlib.decompressobj(_GZIP_WINDOW)
+    try:
+        text = unpacking.decompress(data, MAX_BYTES + 1)
+    except zlib.error:
+        raise InvalidInput(f"{location}: its compressed data is damaged") from None
+    if len(text) > MAX_BYTES:
+        raise too_large(location)
+    if not unpacking.eof:
+        raise InvalidInput(f"{location}: its compressed data is cut off")
+    return text
+
+
+def too_large(location: str) -> InvalidInput:
+    """Returns the error for a metadata file of more than `MAX_BYTES`."""
+    return InvalidInput(f"{location} is larger than {MAX_BYTES // 2**20} MiB")
+
+
+def _items_of(member: Any) -> Iterable[Any]:
+    if isinstance(member, dict):
+        return member.values()
+    return member if isinstance(member, list) else ()
+
+
+def _check_item(item: Any, location: str) -> None:
+    level, count = [item], 0
+    for _ in range(MAX_DEPTH - 2):
+        count += sum(map(len, level))
+        if count > MOST_VALUES_OF_ITEM:
+            raise InvalidInput(
+                f"{location}: one schema, snapshot or other item has more than"
+                f" {MOST_VALUES_OF_ITEM:,} JSON values"
+            )
+        level = [
+            value
+            for parent in level
+            for value in (parent.values() if type(parent) is dict else parent)
+            if type(value) in (dict, list)
+        ]
+        if not level:
+            return
+    raise _too_deep(location)
+
+
+def _no_metadata(location: str) -> InvalidInput:
+    return InvalidInput(f"{location} is not an Iceberg metadata file")
+
+
+def _too_deep(location: str) -> InvalidInput:
+    return InvalidInput(f"{location}: its JSON has more than {MAX_DEPTH} levels")
+
+
+# -- a cache of bytes ------------------------------------------------------------------------------
+
+
+class ByteCache:
+    """Values by key, up to a number of bytes: those used longest ago are dropped.
+
+    Threads may share it.
+    """
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._bytes = 0
+        self._lock = threading.Lock()
+        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+
+    def find(self, key: Hashable) -> bytes | None:
+        """Returns the value of a key."""
+        with self._lock:
+            if key not in self._kept:
+                return None
+            self._kept.move_to_end(key)
+            return self._kept[key]
+
+    def keep(self, key: Hashable, value: bytes) -> None:
+        """Caches a value."""
+        if len(value) > MOST_OF_ONE:
+            return
+        with self._lock:
+            self._bytes -= len(self._kept.pop(key, b""))
+            self._kept[key] = value
+            self._bytes += len(value)
+            while self._bytes > self._most:
+                self._bytes -= len(self._kept.popitem(last=False)[1])
+
+    def drop(self, key: Hashable) -> None:
+        """Forgets a key."""
+        with self._lock:
+            self._bytes -= len(self._kept.pop(key, b""))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
@@ -14,7 +14,7 @@ from nessie_cli.iceberg.warehouses.locations import (
     is_inside,
     issued_uuid,
     parse,
-    readings,
+    refuse_issued,
     text_of,
 )
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
@@ -109,15 +109,3 @@ def check_namespace_location(files: MetadataFiles, location: str) -> None:
     """
     files.check(location)
     refuse_issued(location, set())
-
-
-def refuse_issued(location: str, own: Collection[str | None]) -> None:
-    """Refuse a folder that the server issued, unless its UUID is one of the table's own.
-
-    Some programs decode a location before they use it, so all of its readings count.
-    """
-    place = parse(location)
-    for path in readings(place.path):
-        found = issued_uuid(place._replace(path=path).normal)
-        if found is not None and found not in own:
-            raise LocationRefused(f"location {location} lies in the folder of another table")

@@ -6,7 +6,7 @@ contents, and the commit that changed the key, are read afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -19,6 +19,7 @@ from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.restored import MOST_COMPARED
 from nessie_cli.model import (
     CommitMeta,
     Conflict,
@@ -179,22 +180,23 @@ def _with_origins(
 ) -> tuple[Sequence[Operation], State]:
     """Returns the operations with local commits as origins of the restored contents.
 
-    Also returns the contents of the keys that have changed since then, at HEAD.
+    Also returns these contents by the keys that they have at HEAD, and those of their earlier keys.
     """
     restored = [put for put in operations if isinstance(put, Put) and put.restored_from is not None]
-    origins = {put.restored_from for put in restored if put.restored_from is not None}
+    ids = {put.content.id for put in restored}
+    keys_by_hash: dict[str, set[ContentKey]] = {}
+    for put in restored:
+        if put.restored_from is not None:
+            keys_by_hash.setdefault(put.restored_from.hash, set()).add(put.restored_from.key)
     places: dict[RestoredFrom, RestoredFrom] = {}
-    came_back: dict[ContentKey, Content] = {}
-    for hash_ in sorted({origin.hash for origin in origins}):
-        keys = [origin.key for origin in origins if origin.hash == hash_]
-        then = dict(contents(server.session, hash_, keys))
-        for entry in server.diff(hash_, head, KeyRange()):
-            then |= {} if entry.before is None else {entry.key: entry.before}
-            came_back |= {} if entry.after is None else {entry.key: entry.after}
-        came_back |= contents(server.session, head, keys)
-        root, meta = _root(objects, then), CommitMeta(hash_)
+    for hash_, keys in keys_by_hash.items():
+        root, meta = _root(objects, contents(server.session, hash_, keys)), CommitMeta(hash_)
         commit = draft_commit(objects, [NO_COMMIT], root, {}, meta=meta, stamp=Stamp("", 0))
         places |= {RestoredFrom(hash_, key): RestoredFrom(commit.hex(), key) for key in keys}
+    came_back = {
+        key: content for key, content in _new_at(server, keys_by_hash, head) if content.id in ids
+    }
+    came_back |= contents(server.session, head, set().union(*keys_by_hash.values()))
 
     def placed(operation: Operation) -> Operation:
         if not isinstance(operation, Put) or operation.restored_from is None:
@@ -202,6 +204,21 @@ def _with_origins(
         return structs.replace(operation, restored_from=places[operation.restored_from])
 
     return list(map(placed, operations)), came_back
+
+
+def _new_at(
+    server: Server, hashes: Collection[str], head: str
+) -> Iterator[tuple[ContentKey, Content]]:
+    """Yields the contents at HEAD that differ from earlier commits, or all if these are many."""
+    if len(hashes) > MOST_COMPARED:
+        for entry in entries(server.session, head, content=True):
+            if entry.content is not None:
+                yield entry.key, entry.content
+        return
+    for hash_ in hashes:
+        for change in server.diff(hash_, head, KeyRange()):
+            if change.after is not None:
+                yield change.key, change.after
 
 
 def _children(

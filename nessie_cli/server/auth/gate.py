@@ -45,7 +45,7 @@ from nessie_cli.server.runtime.watched_files import (
 )
 
 if TYPE_CHECKING:
-    from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
+    from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
     from nessie_cli.server.auth.policy import Policy
 
 _V1 = b"/api/v1"

@@ -47,7 +47,7 @@ from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
 from nessie_cli.server.auth.rights import Checks, Rights
 
 if TYPE_CHECKING:
-    from nessie_cli.iceberg.warehouses.recorded import RecordedLocations
+    from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
 
 _MOST_WAYS = 16
 """How many references are tried through which the caller may read a renamed reference."""

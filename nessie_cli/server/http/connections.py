@@ -2,8 +2,9 @@
 
 uvicorn parses whatever has arrived in one call, and queues every request in it. So a `Connection`
 stands between the transport and uvicorn's protocol, and hands on the bytes in parts. A part is
-small, and completes the head of one request at most. While a request waits for the answer to the
-one before it, the rest stays here, and then in the socket.
+small, and ends with the head or with the body of a request. What follows a request stays here, and
+then in the socket, until the request has been answered: uvicorn refuses bytes that are not HTTP at
+once, and this would be taken for the answer.
 """
 
 from __future__ import annotations
@@ -15,13 +16,16 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
+from nessie_cli.server.http.framing import Framing
+from nessie_cli.server.http.messages import Headers
+
 PART = 16 << 10
 """The most bytes of a part. A connection with more bytes than that is not read.
 
 As many bytes are handed on as they arrive, until connections have to wait.
 """
 TURN = 2 << 10
-"""The bytes after which a turn hands on no more parts: tiny chunks take 0.1 µs per byte."""
+"""The bytes after which a turn hands on no more parts: tiny chunks take 0.3 µs per byte."""
 LEAST = 256
 """The bytes that a smaller part counts as, because it may begin a request."""
 ROUND = 256 << 10
@@ -66,8 +70,11 @@ class Turns:
     def _take_turn(self) -> None:
         left = TURN
         share = min(PART, ROUND // len(self._waiting) + 1)
-        while self._waiting and left > 0:
+        # The application gets a request before its connection has the next turn.
+        for _ in range(len(self._waiting)):
             left -= max(LEAST, self._waiting.popleft().take_turn(share))
+            if left <= 0:
+                break
         self.left = PART
         self._is_scheduled = False
         self._schedule()
@@ -84,7 +91,7 @@ class Connection(asyncio.Protocol):
         self._rest = b""
         self._is_waiting = False
         self._is_paused = False
-        self._is_held = False
+        self._body: Framing | None = None
         self._is_full = False
         self._is_ended = False
 
@@ -95,17 +102,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Called by the event loop."""
-        if (
-            not self._rest
-            and not self._is_paused
-            and not self._is_held
-            and len(data) <= self._turns.left
-            and _part_size(data, PART) >= len(data)
-        ):
-            self._turns.left -= len(data)
-            self._protocol.data_received(data)
-            return
         self._rest += data
+        if len(data) == len(self._rest) <= self._turns.left and self._is_ready():
+            self._turns.left -= self._hand_on(PART)
         if len(self._rest) > PART and not self._is_full:
             self._is_full = True
             self._transport.pause_reading()
@@ -135,7 +134,7 @@ class Connection(asyncio.Protocol):
         self._protocol.resume_writing()
 
     def pause(self) -> None:
-        """Hands nothing on: a request waits, or much of a body."""
+        """Hands nothing on: much of a body has not been read."""
         self._is_paused = True
 
     def resume(self) -> None:
@@ -143,16 +142,16 @@ class Connection(asyncio.Protocol):
         self._is_paused = False
         self._wait()
 
-    def hold(self) -> None:
-        """Hands nothing on until `release`: a request has been read as a whole.
+    def begin(self, method: str, headers: Headers) -> None:
+        """Hands on the body of a request, and then nothing until `release`.
 
-        uvicorn resumes when such a request is read again, which shows that the client has gone.
+        The application calls this as soon as it gets the request.
         """
-        self._is_held = True
+        self._body = Framing(method, headers)
 
     def release(self) -> None:
-        """Ends what `hold` began: the request has been answered."""
-        self._is_held = False
+        """Ends what `begin` began: the request has been answered."""
+        self._body = None
         self._wait()
 
     def take_turn(self, most: int) -> int:
@@ -163,22 +162,36 @@ class Connection(asyncio.Protocol):
         self._is_waiting = False
         if not self._is_ready():
             return 0
-        size = _part_size(self._rest, most)
-        part, self._rest = self._rest[:size], self._rest[size:]
-        self._protocol.data_received(part)
+        size = self._hand_on(most)
         if self._transport.is_closing():
             self._rest = b""
-            return len(part)
+            return size
         if self._is_full and len(self._rest) <= PART:
             self._is_full = False
             self._transport.resume_reading()
         if self._is_ended and not self._rest and not self._protocol.eof_received():
             self._transport.close()
         self._wait()
+        return size
+
+    def _hand_on(self, most: int) -> int:
+        """Hands on a part, and returns its size."""
+        if self._body is None or self._body.is_unclear:
+            size = _part_size(self._rest, most)
+        else:
+            size = self._body.take(self._rest[:most])
+        part, self._rest = self._rest[:size], self._rest[size:]
+        self._protocol.data_received(part)
         return len(part)
 
     def _is_ready(self) -> bool:
-        return bool(self._rest) and not self._is_paused and not self._is_held
+        return (
+            bool(self._rest)
+            and not self._is_paused
+            and (self._body is None or not self._body.is_ended)
+            # A closed connection gets no more answers.
+            and not self._transport.is_closing()
+        )
 
     def _wait(self) -> None:
         if not self._is_waiting and self._is_ready():

@@ -22,11 +22,16 @@ from nessie_cli.errors import (
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
 from nessie_cli.iceberg.warehouses.locations import LocationRefused
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
-from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES, Head, head_of, parsed
+from nessie_cli.iceberg.warehouses.metadata_files import (
+    MAX_BYTES,
+    ByteCache,
+    Head,
+    MetadataFiles,
+    head_of,
+    parsed,
+)
 from nessie_cli.iceberg.warehouses.tables import check_own_metadata
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (

@@ -7,9 +7,8 @@ from functools import partial
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import scheme_of
-from nessie_cli.iceberg.warehouses.byte_cache import ByteCache
 from nessie_cli.iceberg.warehouses.issuing import Issuer
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_files import ByteCache, MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import REMOTE_SIGNING, Warehouses
 from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.http.messages import Headers, takes_gzip

@@ -22,7 +22,7 @@ from nessie_cli.errors import (
     ReferenceConflict,
     StoreUnavailable,
 )
-from nessie_cli.iceberg.builder.requirements import RequirementFailed
+from nessie_cli.iceberg.builder.document import RequirementFailed
 from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.http.failures import (
     RETRY_AFTER,

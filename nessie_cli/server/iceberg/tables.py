@@ -15,7 +15,8 @@ from msgspec import msgpack, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg import messages
-from nessie_cli.iceberg.builder import requirements, values
+from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.builder.document import RequirementFailed, check_requirements, creates_table
 from nessie_cli.iceberg.builder.table import builder_for
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, content_of, in_state
@@ -25,7 +26,7 @@ from nessie_cli.iceberg.warehouses.locations import (
     next_metadata_file,
     text_of,
 )
-from nessie_cli.iceberg.warehouses.metadata_text import Head, head_of
+from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.iceberg.warehouses.warehouse import VENDED_CREDENTIALS
 from nessie_cli.model import (
@@ -319,10 +320,10 @@ def _made_by(
     Returns None if they change nothing. Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
     """
     try:
-        if requirements.creates(several[0].requirements):
+        if creates_table(several[0].requirements):
             return _created_by(call, state, key, several)
         return _updated_by(call, state, key, several)
-    except requirements.RequirementFailed as error:
+    except RequirementFailed as error:
         changed = state.last_change(key)
         more = f". {key} was last changed by {changed}" if changed else ""
         raise CommitFailed(f"{error.message}{more}") from None
@@ -334,7 +335,7 @@ def _created_by(
     """Returns a table that the changes create, with a UUID, a location and defaults."""
     there = state.content(key)
     if isinstance(there, IcebergTable):
-        requirements.check(several[0].requirements, read_table(call, there))
+        check_requirements(several[0].requirements, read_table(call, there))
     namespace = need_free(state, key, TABLE)
     asked = next(
         (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"), None

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from nessie_cli.iceberg.builder import requirements, values
+from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.builder.document import check_requirements
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.locations import next_metadata_file, text_of
-from nessie_cli.iceberg.warehouses.metadata_text import head_of
+from nessie_cli.iceberg.warehouses.metadata_files import head_of
 from nessie_cli.iceberg.warehouses.tables import LOCATION, new_location
 from nessie_cli.model import CommitResult, ContentKey, IcebergView, Put
 from nessie_cli.server.http.messages import Reply, json_reply
@@ -109,7 +110,7 @@ def replace_view(call: IcebergCall) -> Answer | Reply:
     def make(state: State) -> Proposal[CommitResult] | None:
         there = need_view(state, key)
         base = _read_view(call, there)
-        requirements.check(changes.requirements, base, of_view=True)
+        check_requirements(changes.requirements, base, of_view=True)
         with illegal_arguments():
             document = updated(base, changes.updates, now())
         if document is base:

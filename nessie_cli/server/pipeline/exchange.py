@@ -45,7 +45,6 @@ class Exchange:
     def __init__(self, scope: Any, receive: Receive) -> None:
         self.scope = scope
         self._receive = receive
-        self._connection: Connection | None = None
         self._watch: asyncio.Task[None] | None = None
         self.headers: Headers = scope["headers"]
         self.begun = perf_counter()
@@ -58,15 +57,12 @@ class Exchange:
         self.hides_query = False
         """Whether the log leaves the query out, because it holds a secret."""
         self.id = request_id(self.headers)
-
-    def hold(self) -> None:
-        """Lets the next requests of the connection wait in it: this one has been read."""
-        self._connection = connection_of(self.scope)
+        self._connection: Connection | None = connection_of(scope)
         if self._connection is not None:
-            self._connection.hold()
+            self._connection.begin(self.method, self.headers)
 
     def release(self) -> None:
-        """Ends what `hold` began."""
+        """Lets the next request of the connection begin: this one has been answered."""
         if self._connection is not None:
             self._connection.release()
 
@@ -77,7 +73,6 @@ class Exchange:
         The body of the request must have been read.
         """
         if self._watch is None:
-            self.hold()
             self._watch = asyncio.create_task(self._await_disconnect())
         return self._watch.done
 

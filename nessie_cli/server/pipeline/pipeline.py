@@ -325,7 +325,6 @@ class Pipeline:
         limits = self.limits._replace(body=MOST_FORM) if endpoint.body == FORM else self.limits
         body = await read_body(exchange.headers, receive, limits, self._arriving)
         exchange.received = len(body)
-        exchange.hold()
         return body
 
     async def _run(self, job: Job) -> Reply:

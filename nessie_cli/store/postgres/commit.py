@@ -23,31 +23,33 @@ import psycopg
 from psycopg import pq
 
 from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
-from nessie_cli.store.chain import chain_of_setting, log_rows
-from nessie_cli.store.decision import DONE, Decision, Needs
-from nessie_cli.store.postgres.connection import Statement
+from nessie_cli.store.chain import chain_of_setting
 from nessie_cli.store.postgres.errors import RETRIED, failure, is_about_text, unstorable
 from nessie_cli.store.postgres.lease import END
 from nessie_cli.store.postgres.location import Location
-from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
-from nessie_cli.store.postgres.pool import Connection, Pool
+from nessie_cli.store.postgres.pool import Connection, Pool, Statement
 from nessie_cli.store.postgres.rows import (
     ADD_ANCHORS,
     ANCHOR_COLUMNS,
     PUT,
+    Blobs,
+    Numbers,
+    Texts,
     Types,
     columns,
     packed,
     put_values,
 )
-from nessie_cli.store.records import Outcome, PackedObject, Write
+from nessie_cli.store.records import DONE, Decision, Needs, Outcome, PackedObject, Write
 from nessie_cli.store.rows import (
     REFERENCE,
     REQUEST,
     DamagedRow,
-    Row,
+    log_rows,
     reference_of,
+    reference_row,
     request_of,
+    request_row,
     with_check,
 )
 
@@ -258,21 +260,20 @@ class _State:
 
     def changes(self) -> Iterator[Statement]:
         """Yields the statements that apply everything that was decided, but objects."""
-        done = self.decision.done
-        if requests := sorted(
-            (one.request for one in done if one.records_request), key=lambda one: one.id
-        ):
-            rows = [
-                with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests
-            ]
-            yield _RECORD, columns(_REQUEST_TYPES, rows)
-        if moves := [move for write in done for move in write.moves]:
+        if requests := sorted(self.decision.requests, key=lambda request: request.id):
+            yield _RECORD, columns(_REQUEST_TYPES, list(map(request_row, requests)))
+        if moves := self.decision.moves:
             yield _LOG, columns(_LOG_TYPES, log_rows(self._numbers, moves, self._newest))
             yield from self._moved({move.name for move in moves})
-        if settings := self._settings():
-            yield _SET, columns(_SETTING_TYPES, settings)
+        if settings := self.decision.settings:
+            entries = {name: self._newest.get(chain_of_setting(name), b"") for name in settings}
+            rows = [
+                with_check("settings", name, value, version, entries[name])
+                for name, (value, version) in settings.items()
+            ]
+            yield _SET, columns(_SETTING_TYPES, rows)
             # An anchor shows that a setting without entries exists.
-            chains = [chain_of_setting(name) for name, *_, entry, _ in settings if not entry]
+            chains = [chain_of_setting(name) for name, entry in entries.items() if not entry]
             if chains:
                 anchors = [with_check("anchors", name, b"") for name in chains]
                 yield ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors)
@@ -280,9 +281,9 @@ class _State:
     def _moved(self, names: set[str]) -> Iterator[Statement]:
         after = {name: self.decision.references[name] for name in sorted(names)}
         rows = {
-            name: with_check("refs", name, one.kind, one.target, self._newest[name])
-            for name, one in after.items()
-            if one is not None
+            name: reference_row(reference, self._newest[name])
+            for name, reference in after.items()
+            if reference is not None
         }
         if moved := [row for name, row in rows.items() if self._before[name] is not None]:
             yield _MOVE, columns(_REFERENCE_TYPES, moved)
@@ -290,17 +291,6 @@ class _State:
             yield _CREATE, columns(_REFERENCE_TYPES, created)
         if deleted := [name for name in after if after[name] is None and self._before[name]]:
             yield _DELETE, (Texts(deleted),)
-
-    def _settings(self) -> list[Row]:
-        changes = [write.settings for write in self.decision.done if write.settings]
-        rows: dict[str, Row] = {}
-        for version, settings in enumerate(
-            changes, self.decision.settings_version - len(changes) + 1
-        ):
-            for name, value in settings.items():
-                entry = self._newest.get(chain_of_setting(name), b"")
-                rows[name] = with_check("settings", name, value, version, entry)
-        return list(rows.values())
 
 
 def _locks(

@@ -14,9 +14,15 @@ import psycopg
 from nessie_cli.store.base import Reached
 from nessie_cli.store.chain import Expiry
 from nessie_cli.store.postgres.errors import failure
-from nessie_cli.store.postgres.parameters import Blobs, Numbers, Texts
 from nessie_cli.store.postgres.pool import Connection, Pool
-from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
+from nessie_cli.store.postgres.rows import (
+    ADD_ANCHORS,
+    ANCHOR_COLUMNS,
+    Blobs,
+    Numbers,
+    Texts,
+    columns,
+)
 from nessie_cli.store.records import Deleted, Expired, ListedObject, StoreSize
 from nessie_cli.store.rows import REFLOG, DamagedRow, reflog_row_of
 

@@ -1,5 +1,7 @@
 """Connections to PostgreSQL: opened on demand, reused, never shared with a forked child.
 
+Their waits for the server are bounded.
+
 `psycopg_pool` is not used: its threads do not survive a fork, and while the server is away it
 reports a timeout instead of the reason.
 """
@@ -12,23 +14,21 @@ import select
 import threading
 import time
 import weakref
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import Any, LiteralString
 
 import psycopg
 from psycopg import pq
+from psycopg.generators import send
 
 from nessie_cli.errors import StoreUnavailable
-from nessie_cli.store.postgres.connection import BoundedConnection
 from nessie_cli.store.postgres.errors import failure
 from nessie_cli.store.postgres.location import Location
-from nessie_cli.store.postgres.parameters import register
+from nessie_cli.store.postgres.rows import register
 
 PATIENCE = 30.0
 """The default for the seconds that a call waits for a connection, a lock, or an answer."""
-
-Connection: TypeAlias = BoundedConnection
 
 _CLOSING = 5.0  # seconds that `close` waits for calls that are under way
 _LOCK_SHARE = 0.9  # of the patience: the server reports a lock before the client gives up
@@ -46,6 +46,11 @@ _SETUP = """SELECT set_config('search_path', quote_ident(%s), false),
     set_config('enable_seqscan', 'off', false),
     set_config('plan_cache_mode', 'force_generic_plan', false),
     set_config('jit', 'off', false)"""
+
+Statement = tuple[LiteralString, Sequence[Any]]
+"""A statement and its parameters."""
+
+_INTERVAL = 0.1  # seconds between two looks at the clock
 
 
 class Pool:
@@ -269,3 +274,97 @@ def _disown_all() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_disown_all)
+
+
+# -- a connection ----------------------------------------------------------------------------------
+
+
+class SilentServer(psycopg.OperationalError):
+    """The server did not answer in time. The connection is closed."""
+
+
+class _Trip(psycopg.Pipeline):
+    """A pipeline that sends everything at once, with Sync at the end.
+
+    psycopg sends each statement on its own, and a request to flush behind Sync. After such a
+    request, PostgreSQL does not end a transaction whose client is silent.
+    """
+
+    def _communicate_gen(self) -> Generator[Any, Any, None]:
+        # libpq collects the messages.
+        while self.command_queue:
+            self.command_queue.popleft()()
+        yield from ()
+
+    def _exit_gen(self) -> Generator[Any, Any, None]:
+        self._enqueue_sync()
+        yield from self._communicate_gen()
+        yield from send(self.pgconn)
+        yield from self._fetch_gen(flush=False)
+
+
+class Connection(psycopg.Connection[tuple[Any, ...]]):
+    """A connection that is closed if the server does not answer within `longest_wait` seconds.
+
+    The network may be intact meanwhile: a stopped server process, a proxy that forwards nothing,
+    and a commit that waits for a dead standby are silent without end. None waits without end, for
+    statements that take long on a healthy server.
+    """
+
+    longest_wait: float | None = None
+    is_silent = False
+    """Whether the server did not answer in time."""
+    abandoned = False
+    """Whether to end a wait at once. Another thread may set it."""
+
+    def send(self, statements: Sequence[Statement]) -> list[list[tuple[Any, ...]]]:
+        """Sends statements in one round trip. Returns the rows of each, or raises the first error.
+
+        Those after an error are not executed.
+        """
+        cursors: list[psycopg.Cursor[tuple[Any, ...]]] = []
+        first: Exception | None = None
+        self._pipeline = _Trip(self)
+        try:
+            with self._pipeline:
+                try:
+                    cursors += [self.execute(*statement, binary=True) for statement in statements]
+                except (psycopg.Error, UnicodeEncodeError) as error:
+                    # Raised in here, it would make psycopg log the errors of the others.
+                    first = error
+        except psycopg.Error as error:
+            raise first or error from None
+        finally:
+            self._pipeline = None
+        if first is not None:
+            raise first
+        return [
+            cursor.fetchall() if cursor.pgresult and cursor.pgresult.ntuples else []
+            for cursor in cursors
+        ]
+
+    def wait(self, gen: Generator[Any, Any, Any], interval: float = _INTERVAL, *_: Any) -> Any:
+        """Runs a generator of psycopg until it ends. Raises `SilentServer`."""
+        return super().wait(self._bounded(gen), interval)
+
+    def _bounded(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+        begin = time.monotonic()
+        try:
+            state = next(gen)
+            while True:
+                ready = yield state
+                if not ready:
+                    self._check(time.monotonic() - begin)
+                state = gen.send(ready)
+        except StopIteration as end:
+            return end.value
+
+    def _check(self, waited: float) -> None:
+        """Closes the connection and raises `SilentServer` if the wait took too long."""
+        if self.abandoned:
+            self.close()
+            raise SilentServer("the store was closed while the server did not answer")
+        if self.longest_wait is not None and waited > self.longest_wait:
+            self.is_silent = True
+            self.close()
+            raise SilentServer(f"the server did not answer for {self.longest_wait:g} seconds")

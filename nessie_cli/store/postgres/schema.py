@@ -8,9 +8,9 @@ import psycopg
 from psycopg import sql
 
 from nessie_cli.errors import StoreNotFound, UnsupportedFormat
+from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.postgres.location import Location
 from nessie_cli.store.postgres.pool import Connection
-from nessie_cli.store.records import STORE_FORMAT
 
 OLDEST_SERVER = 140000
 """PostgreSQL 14: the first one with `idle_session_timeout`, by which a lease ends."""

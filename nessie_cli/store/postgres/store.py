@@ -20,11 +20,9 @@ from nessie_cli.store.postgres.errors import RETRIED, failure
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
-from nessie_cli.store.postgres.parameters import Blobs, Texts
 from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
-from nessie_cli.store.postgres.rows import PUT, is_storable, packed, put_values
+from nessie_cli.store.postgres.rows import PUT, Blobs, Texts, is_storable, packed, put_values
 from nessie_cli.store.postgres.schema import check_schema, create_schema
-from nessie_cli.store.prefixes import after_prefix, hex_range
 from nessie_cli.store.records import (
     Basis,
     DamagedId,
@@ -43,6 +41,8 @@ from nessie_cli.store.rows import (
     SETTINGS,
     DamagedRow,
     Row,
+    after_prefix,
+    hex_range,
     object_of,
     objects_of,
     read_ahead_of,
@@ -323,7 +323,7 @@ class PostgresStore:
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
         """See `Store`."""
-        from nessie_cli.store.postgres.load import load
+        from nessie_cli.store.postgres.dump import load
 
         load(self._pool, dump, int(self._clock()), progress)
 

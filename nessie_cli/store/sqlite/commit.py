@@ -1,25 +1,35 @@
-"""The statements of commits to a SQLite store: read requirements, apply decisions."""
+"""Commits to a SQLite store: reads what writes require, decides them, and applies them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import count
-from typing import NamedTuple
 
 import apsw
 
-from nessie_cli.store.chain import chain_of_setting, log_rows
-from nessie_cli.store.codec import pack
-from nessie_cli.store.decision import Decision, Needs
-from nessie_cli.store.records import StoredObject, StoredReference
+from nessie_cli.store.chain import chain_of_setting
+from nessie_cli.store.records import (
+    DONE,
+    Decision,
+    Needs,
+    Outcome,
+    StoredObject,
+    StoredReference,
+    Write,
+)
 from nessie_cli.store.rows import (
     REFERENCE,
     REQUEST,
     check_types,
+    log_rows,
+    pack,
     reference_of,
+    reference_row,
     request_of,
+    request_row,
     with_check,
 )
+from nessie_cli.store.sqlite.lease import leased
 
 REFRESH_AFTER = 3600
 """The age in seconds from which an existing object that is written again becomes young.
@@ -41,6 +51,10 @@ _INDEX = (
 _STATE = (
     "SELECT (SELECT max(version) FROM settings), (SELECT max(number) FROM reflog), EXISTS (SELECT"
     " 1 FROM leases)"
+)
+_HAS_HAPPENED = (
+    "SELECT 1 FROM requests WHERE id = ?1 UNION ALL SELECT 1 FROM reflog WHERE number > ?2 AND"
+    " request_id = ?1"
 )
 _EXISTS = "SELECT 1 FROM objects WHERE id = ?"
 _FIND_REFERENCE = f"{REFERENCE} WHERE name = ?"
@@ -68,7 +82,7 @@ SET = (
 
 
 def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
-    """Returns the rows to insert. Called before taking the write lock, to keep it short.
+    """Returns the rows to insert.
 
     Raises `InvalidInput` for an object that is too large for a store.
     """
@@ -86,23 +100,58 @@ def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[Stored
     cursor.executemany(_INDEX, [(entry, one.id) for one in objects for entry in one.index])
 
 
-class State(NamedTuple):
-    """The state for every commit: settings version, last reflog number, any leases."""
+class SQLiteCommit:
+    """Some writes, which one transaction decides and applies.
 
-    settings_version: int
-    last_number: int
-    leases: bool
+    If its COMMIT fails, `is_durable` tells in a later transaction whether it happened.
+    """
+
+    def __init__(self, writes: Sequence[Write], now: int) -> None:
+        """Packs the objects, before the write lock is taken, to keep that short.
+
+        Raises `InvalidInput` for an object that is too large for a store.
+        """
+        self._writes = writes
+        self._rows = [packed(write.objects, now) for write in writes]
+        self._needs = Needs(writes)
+        self._last_number = 0
+        self.outcomes: list[Outcome] = []
+        self.request_id = ""
+        """One of the ids that the transaction writes, if any."""
+
+    def run(self, cursor: apsw.Cursor, lease: str | None) -> bool:
+        """Decides and applies the writes. Returns False if another caller holds a lease.
+
+        With `lease` None, leases are ignored.
+        """
+        rows: list[tuple[int | None, int | None, int]] = cursor.execute(_STATE).fetchall()  # type: ignore[assignment]
+        settings_version, last_number, leases = rows[0]
+        check_types("settings", (settings_version or 0,), (int,))
+        self._last_number = last_number or 0
+        if leases and lease is not None and leased(cursor, self._needs.references, lease):
+            return False
+        decision, newest = _read(cursor, self._needs, settings_version or 0)
+        before = decision.references.copy()
+        self.outcomes = [decision.decide(write) for write in self._writes]
+        done = decision.done
+        if done:
+            self.request_id = next((write.request.id for write in done if write.request.id), "")
+            objects = [
+                row
+                for each, outcome in zip(self._rows, self.outcomes, strict=True)
+                if outcome is DONE
+                for row in each
+            ]
+            put(cursor, objects, [stored for write in done for stored in write.objects])
+            _apply(cursor, before, decision, newest, self._last_number)
+        return True
+
+    def is_durable(self, cursor: apsw.Cursor) -> bool:
+        """Returns whether the transaction has written its request id, in either table."""
+        return bool(cursor.execute(_HAS_HAPPENED, (self.request_id, self._last_number)).fetchall())
 
 
-def state(cursor: apsw.Cursor) -> State:
-    """Reads the state in one statement, inside the transaction."""
-    rows: list[tuple[int | None, int | None, int]] = cursor.execute(_STATE).fetchall()  # type: ignore[assignment]
-    version, number, leases = rows[0]
-    check_types("settings", (version or 0,), (int,))
-    return State(version or 0, number or 0, bool(leases))
-
-
-def present(
+def _read(
     cursor: apsw.Cursor, needs: Needs, settings_version: int
 ) -> tuple[Decision, dict[str, bytes]]:
     """Reads the state that deciding needs, inside the transaction that applies the outcome.
@@ -128,7 +177,7 @@ def present(
     return decision, newest
 
 
-def apply(
+def _apply(
     cursor: apsw.Cursor,
     before: dict[str, StoredReference | None],
     decided: Decision,
@@ -140,28 +189,21 @@ def apply(
     `before` are the references before the first decision, `newest` the digests of their newest
     entries.
     """
-    done = decided.done
-    moves = [move for write in done for move in write.moves]
-    if moves:
+    if moves := decided.moves:
         names = dict.fromkeys(move.name for move in moves)
         newest = {name: newest.get(name) or _newest(cursor, name) for name in names}
         cursor.executemany(LOG, log_rows(count(last_number + 1), moves, newest))
         for name in names:
             _move(cursor, name, before[name], decided.references[name], newest[name])
-    if requests := [one.request for one in done if one.records_request]:
-        cursor.executemany(
-            RECORD,
-            [with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests],
-        )
-    changes = [write.settings for write in done if write.settings]
-    for version, settings in enumerate(changes, decided.settings_version - len(changes) + 1):
-        for name, value in settings.items():
-            chain = chain_of_setting(name)
-            newest_entry = _newest(cursor, chain)
-            cursor.execute(SET, with_check("settings", name, value, version, newest_entry))
-            if not newest_entry:
-                # An anchor shows that the setting exists.
-                cursor.execute(ADD_ANCHOR, with_check("anchors", chain, b""))
+    if requests := decided.requests:
+        cursor.executemany(RECORD, map(request_row, requests))
+    for name, (value, version) in decided.settings.items():
+        chain = chain_of_setting(name)
+        newest_entry = _newest(cursor, chain)
+        cursor.execute(SET, with_check("settings", name, value, version, newest_entry))
+        if not newest_entry:
+            # An anchor shows that the setting exists.
+            cursor.execute(ADD_ANCHOR, with_check("anchors", chain, b""))
 
 
 def _newest(cursor: apsw.Cursor, name: str) -> bytes:
@@ -180,7 +222,7 @@ def _move(
     if after is None:
         cursor.execute(_DELETE, (name,))
         return
-    row = with_check("refs", name, after.kind, after.target, newest)
+    row = reference_row(after, newest)
     if before is not None and before.kind == after.kind:
         cursor.execute(_MOVE, (name, *row[2:]))
     else:

@@ -10,17 +10,16 @@ from typing import Any, TypeVar
 
 import apsw
 
-from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
-from nessie_cli.store.chain import broken_chains, chain_of_setting, is_setting, log_rows
+from nessie_cli.store.chain import broken_chains
 from nessie_cli.store.dump import (
     Tally,
     batches,
     checked,
-    loaded_version,
     packed_size,
     require_empty,
+    setting_rows,
 )
 from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
 from nessie_cli.store.rows import (
@@ -32,9 +31,12 @@ from nessie_cli.store.rows import (
     DamagedRow,
     Row,
     check_types,
+    log_rows,
     reference_of,
+    reference_row,
     reflog_row_of,
     request_of,
+    request_row,
     settings_of,
     with_check,
 )
@@ -187,19 +189,14 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
         tally.add(len(moves))
     _load_settings(cursor, settings, version, newest)
     for references in batches(dump.references()):
-        rows = [
-            with_check("refs", r.name, r.kind, r.target, newest.get(r.name, b""))
-            for r in references
-        ]
+        rows = [reference_row(r, newest.get(r.name, b"")) for r in references]
         cursor.executemany(CREATE, rows)
         # The entries of these have expired. An anchor shows that they exist.
         expired = [with_check("anchors", r.name, b"") for r in references if r.name not in newest]
         cursor.executemany(ADD_ANCHOR, expired)
         tally.add(len(references))
     for requests in batches(dump.requests()):
-        rows = [
-            with_check("requests", r.id, r.caller, r.digest, r.result, r.time) for r in requests
-        ]
+        rows = list(map(request_row, requests))
         cursor.executemany(RECORD, rows)
         tally.add(len(requests))
     number = 1
@@ -214,17 +211,10 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
 def _load_settings(
     cursor: apsw.Cursor, settings: Settings, replaced: int, newest: Mapping[str, bytes]
 ) -> None:
-    version = loaded_version(settings.version, replaced)
     names = [str(name) for (name,) in cursor.execute("SELECT name FROM settings").fetchall()]
-    # A setting that the dump lacks is removed: its row keeps the version.
-    # So is one whose entry says that it was.
-    logged = [name.removeprefix(SETTING_PREFIX) for name in newest if is_setting(name)]
-    for name in {*names, *settings.values, *logged}:
-        chain = chain_of_setting(name)
-        entry = newest.get(chain, b"")
-        cursor.execute(SET, with_check("settings", name, settings.values.get(name), version, entry))
-        if not entry:
-            cursor.execute(ADD_ANCHOR, with_check("anchors", chain, b""))
+    rows, anchors = setting_rows(settings, names, replaced, newest)
+    cursor.executemany(SET, rows)
+    cursor.executemany(ADD_ANCHOR, anchors)
 
 
 def _one_row(cursor: apsw.Cursor, sql: str) -> tuple[Any, ...]:

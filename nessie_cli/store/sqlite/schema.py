@@ -1,4 +1,4 @@
-"""The tables of a SQLite store file, and how a file is created and opened.
+"""The tables of a SQLite store file, and how a file is created, checked and opened.
 
 The header of the file has two numbers: SQLite's `application_id` identifies it, `user_version` is
 the format version. Tables have row ids on purpose: object ids are random, and random keys of a
@@ -17,11 +17,10 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-from nessie_cli.errors import StoreUnavailable, UnsupportedFormat
-from nessie_cli.store.records import STORE_FORMAT
+from nessie_cli.errors import DamagedObject, StoreUnavailable, UnsupportedFormat
+from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.sqlite.errors import failure
 from nessie_cli.store.sqlite.session import Session, connect
-from nessie_cli.store.sqlite.tables import check_tables
 
 APPLICATION_ID = 0x6E657373
 """`ness` in ASCII: the identifier of our files."""
@@ -66,6 +65,8 @@ TABLES: Mapping[str, str] = {
     ),
 }
 """The statements that create the tables and indexes of the current format."""
+
+_SCHEMA = r"SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'"
 
 
 def create_file(path: str) -> None:
@@ -210,4 +211,38 @@ def _check(session: Session, path: str) -> None:
         raise UnsupportedFormat(
             f"store {path} has format {format_}, which no program supports any more"
         )
-    check_tables(session.cursor, path, TABLES)
+    _check_tables(session.cursor, path)
+
+
+def _check_tables(cursor: apsw.Cursor, path: str) -> None:
+    """Raises `DamagedObject` unless a file has the tables and indexes of `TABLES`.
+
+    It may have other tables, but neither views nor triggers: they contain statements that the
+    author of the file chose.
+    """
+    if reason := _difference_of_tables(cursor):
+        raise DamagedObject(
+            f"store {path}: this file is not a complete nessie store: {reason}",
+            hint="restore it from a backup",
+        )
+
+
+def _difference_of_tables(cursor: apsw.Cursor) -> str:
+    present = {
+        str(name): (str(type_), str(sql)) for type_, name, sql in cursor.execute(_SCHEMA).fetchall()
+    }
+    for name, statement in TABLES.items():
+        type_, sql = present.get(name, ("", ""))
+        if type_ not in ("table", "index"):
+            return f"it has no table or index {name}"
+        if _normal(sql) != _normal(statement):
+            return f"its {type_} {name} differs from that of a nessie store"
+    for name, (type_, _) in present.items():
+        if type_ not in ("table", "index"):
+            return f"it has the {type_} {name}, which no nessie store has"
+    return ""
+
+
+def _normal(statement: str) -> str:
+    """Returns a statement without the spaces and quotes that other programs may change."""
+    return "".join(statement.split()).replace('"', "")

@@ -1,4 +1,4 @@
-"""A thread's connection to a store file: its set-up, its transactions, and forks.
+"""A thread's connection to a store file: set-up, transactions, checkpoints, and forks.
 
 SQLite connections must not survive a fork, because their file locks belong to a process. A child
 with an inherited connection, or one that opens the same file, has locks that the system does not
@@ -14,11 +14,12 @@ from __future__ import annotations
 import os
 import threading
 import time
+from contextlib import closing, suppress
 from weakref import WeakSet
 
 import apsw
 
-from nessie_cli.errors import StoreNotFound, StoreUnavailable, UnsupportedFormat
+from nessie_cli.errors import NessieError, StoreNotFound, StoreUnavailable, UnsupportedFormat
 from nessie_cli.store.sqlite.errors import failure
 
 PATIENCE = 30.0
@@ -31,6 +32,11 @@ SQLite refuses to read a longer one, which another program has written.
 """
 _LONGEST_NAP = 0.008
 _CACHE_KIB = 16_000
+LOG_PAGES = 4_000
+"""The pages of the log (16 MB) after which it is written back, and again after as many more."""
+
+# The seconds that the last step waits for a writer to pause, and for readers of old pages.
+_CHECKPOINT_PATIENCE = 0.25
 _LOG_KEPT = 64 << 20  # bytes; after a large load SQLite's log file is cut back to this
 
 # synchronous = FULL: an acknowledged commit survives a power failure.
@@ -198,6 +204,61 @@ class _Patience:
         time.sleep(jitter * min(_LONGEST_NAP, 0.0005 * (attempt + 1)))
         return now < self._deadline and not self.over
 
+
+# -- checkpoints -----------------------------------------------------------------------------------
+
+
+class Checkpoints:
+    """The checkpoints of one store file, which the commits of this process start.
+
+    SQLite by itself writes the log back inside the COMMIT that makes it longer than 1000 pages.
+    Here a thread does so beside the writers. Then it lets the next writer begin the log from its
+    start, which bounds the log even if writers never pause; only for this step they wait.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._steps = 0
+        self._thread: threading.Thread | None = None
+
+    def replace_automatic(self, connection: apsw.Connection) -> None:
+        """Starts checkpoints by the commits of a connection, instead of SQLite's own."""
+        connection.set_wal_hook(self._after_commit)
+
+    def close(self) -> None:
+        """Waits for a running checkpoint."""
+        if self._thread is not None:
+            self._thread.join()
+
+    def _after_commit(self, _: apsw.Connection, __: str, pages: int) -> int:
+        steps = pages // LOG_PAGES
+        if steps < self._steps:
+            self._steps = steps
+        elif steps > self._steps and not self._is_running():
+            self._steps = steps
+            # No thread can start while the interpreter ends.
+            with suppress(RuntimeError):
+                thread = threading.Thread(target=self._run, name="checkpoint", daemon=True)
+                thread.start()
+                self._thread = thread
+        return apsw.SQLITE_OK
+
+    def _is_running(self) -> bool:
+        # In a child, the thread of its parent is not alive.
+        return self._thread is not None and self._thread.is_alive()
+
+    def _run(self) -> None:
+        # After an error the log is longer until the next checkpoint.
+        with suppress(NessieError, apsw.Error), fork_lock:
+            session = connect(self._path, _CHECKPOINT_PATIENCE)
+            with closing(session), session.lock:
+                [(_, pages, written)] = session.cursor.execute("PRAGMA wal_checkpoint(PASSIVE)")
+                if written == pages:
+                    # Otherwise a reader needs the log, and waiting for it would only stop writers.
+                    session.cursor.execute("PRAGMA wal_checkpoint(RESTART)").fetchall()
+
+
+# -- forks -----------------------------------------------------------------------------------------
 
 registry = threading.RLock()
 """Guards the sets of sessions. A fork holds it, so no child inherits it from another thread."""

@@ -23,8 +23,6 @@ import apsw
 
 from nessie_cli.errors import DamagedObject, NessieError, OutcomeUnknown, StoreUnavailable
 from nessie_cli.store.base import LEASE, Dump
-from nessie_cli.store.decision import DONE, Needs
-from nessie_cli.store.prefixes import after_prefix, hex_range
 from nessie_cli.store.records import (
     Basis,
     DamagedId,
@@ -44,7 +42,9 @@ from nessie_cli.store.rows import (
     SETTINGS,
     DamagedRow,
     Row,
+    after_prefix,
     check_order,
+    hex_range,
     index_row_of,
     object_of,
     objects_of,
@@ -54,12 +54,18 @@ from nessie_cli.store.rows import (
     request_of,
     settings_of,
 )
-from nessie_cli.store.sqlite.checkpoints import Checkpoints
-from nessie_cli.store.sqlite.commit import ObjectRow, apply, packed, present, put, state
+from nessie_cli.store.sqlite.commit import SQLiteCommit, packed, put
 from nessie_cli.store.sqlite.errors import CommitFailed, failure, reason
-from nessie_cli.store.sqlite.lease import draw, give_back, leased, waiting
+from nessie_cli.store.sqlite.lease import draw, give_back, waiting
 from nessie_cli.store.sqlite.schema import create_file, open_session
-from nessie_cli.store.sqlite.session import PATIENCE, Session, connect, file_of, registry
+from nessie_cli.store.sqlite.session import (
+    PATIENCE,
+    Checkpoints,
+    Session,
+    connect,
+    file_of,
+    registry,
+)
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
@@ -90,10 +96,6 @@ _INDEX_AFTER = """SELECT entry, object, id FROM object_index JOIN objects ON num
 WHERE (entry, object) > (?, ?) ORDER BY entry, object LIMIT ?"""
 _SCAN_AFTER = """SELECT number, CAST(id AS BLOB), kind, CAST(packed AS BLOB) FROM objects
 WHERE number > ? AND (?2 IS NULL OR kind = ?2) ORDER BY number LIMIT ?"""
-_HAS_HAPPENED = (
-    "SELECT 1 FROM requests WHERE id = ?1 UNION ALL SELECT 1 FROM reflog WHERE number > ?2 AND"
-    " request_id = ?1"
-)
 # Any committed change, after which SQLite's log file holds nothing of a transaction that failed
 # before it.
 _TOUCH = (
@@ -317,89 +319,54 @@ class SQLiteStore:
         end_lease: bool = False,  # noqa: ARG002 - it ends a moment later
     ) -> list[Outcome]:
         """See `Store`. All writes share one transaction."""
-        now = int(self._clock())
-        rows = [packed(write.objects, now) for write in writes]
-        needs = Needs(writes)
+        commit = SQLiteCommit(writes, int(self._clock()))
         deadline = 0.0
         while True:
             past = deadline and time.monotonic() > deadline
-            outcomes = self._commit(writes, rows, needs, None if past else lease)
-            if outcomes is not None:
-                return outcomes
+            if self._run(commit, None if past else lease):
+                return commit.outcomes
             deadline = deadline or time.monotonic() + LEASE
             time.sleep(_NAP)
 
-    def _commit(
-        self,
-        writes: Sequence[Write],
-        rows: Sequence[list[ObjectRow]],
-        needs: Needs,
-        lease: str | None,
-    ) -> list[Outcome] | None:
-        """Decides and applies writes. Returns None if another caller holds a lease.
-
-        With `lease` None, leases are ignored.
-        """
-        done: list[Write] = []
-        last_number = 0
+    def _run(self, commit: SQLiteCommit, lease: str | None) -> bool:
+        """Runs a commit as a transaction. Returns False if another caller holds a lease."""
         session = self._taken()
         try:
             with session as cursor:
-                found = state(cursor)
-                last_number = found.last_number
-                if found.leases and lease is not None and leased(cursor, needs.references, lease):
-                    return None
-                decision, newest = present(cursor, needs, found.settings_version)
-                before = decision.references.copy()
-                outcomes = [decision.decide(write) for write in writes]
-                done = decision.done
-                if done:
-                    kept = [
-                        row
-                        for each, outcome in zip(rows, outcomes, strict=True)
-                        if outcome is DONE
-                        for row in each
-                    ]
-                    put(cursor, kept, [stored for write in done for stored in write.objects])
-                    apply(cursor, before, decision, newest, last_number)
+                return commit.run(cursor, lease)
         except _ERRORS as error:
             failed = self._translated(session, error)
             if not isinstance(failed, CommitFailed):
                 raise failed from error
-            self._find_out(
-                next((write.request.id for write in done if write.request.id), ""),
-                last_number,
-                failed,
-            )
+            self._find_out(commit, failed)
+            return True
         finally:
             session.lock.release()
-        return outcomes
 
-    def _find_out(self, request_id: str, last_number: int, failed: CommitFailed) -> None:
+    def _find_out(self, commit: SQLiteCommit, failed: CommitFailed) -> None:
         """Returns if a transaction is durable although its COMMIT failed, otherwise raises.
 
         It raises `failed`. The bytes of the transaction may be in SQLite's log file, where the next
         start of the machine could find them. So this commits another transaction: then the log
-        contains the whole first transaction or nothing of it. `request_id` is one of the ids that
-        it has written, in their table or in the reflog after `last_number`.
+        contains the whole first transaction or nothing of it.
         """
         message = (
             f"store {self._path}: the disk failed during a commit, and whether it happened cannot"
             " be found out"
         )
-        if not request_id:
+        if not commit.request_id:
             raise OutcomeUnknown(message, "") from failed
         try:
             session = connect(self._path, self._patience)
             try:
                 with session as cursor:
-                    found = cursor.execute(_HAS_HAPPENED, (request_id, last_number)).fetchall()
+                    is_durable = commit.is_durable(cursor)
                     cursor.execute(_TOUCH).fetchall()
             finally:
                 session.close()
         except (NessieError, apsw.Error) as error:
-            raise OutcomeUnknown(f"{message} ({reason(error)})", request_id) from failed
-        if not found:
+            raise OutcomeUnknown(f"{message} ({reason(error)})", commit.request_id) from failed
+        if not is_durable:
             raise failed
 
     @contextmanager

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nessie_cli.iceberg.warehouses.byte_cache import MOST_OF_ONE, ByteCache
+from nessie_cli.iceberg.warehouses.metadata_files import MOST_OF_ONE, ByteCache
 
 
 def test_the_value_that_was_used_longest_ago_is_dropped() -> None:

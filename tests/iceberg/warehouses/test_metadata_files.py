@@ -13,8 +13,7 @@ import pytest
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.warehouses.locations import LocationRefused
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
-from nessie_cli.iceberg.warehouses.metadata_text import MAX_BYTES
+from nessie_cli.iceberg.warehouses.metadata_files import MAX_BYTES, MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, from_options
 from tests.gc.s3 import Store, s3
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.warehouses.metadata_text import (
+from nessie_cli.iceberg.warehouses.metadata_files import (
     MAX_DEPTH,
     MOST_VALUES_OF_ITEM,
     head_of,

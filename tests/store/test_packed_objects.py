@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nessie_cli.store.codec import RAW, SMALL, ZSTD, pack, unpack
+from nessie_cli.store.rows import RAW, SMALL, ZSTD, pack, unpack
 
 HEADER = 5
 ID = bytes(range(32))
@@ -70,7 +70,7 @@ def test_a_payload_that_cannot_be_decompressed_is_damaged() -> None:
 
 
 def test_small_objects_need_no_zstandard() -> None:
-    code = f"""import sys; from nessie_cli.store.codec import pack, unpack
+    code = f"""import sys; from nessie_cli.store.rows import pack, unpack
 unpack(b'i', 1, pack(b'i', 1, b'a' * {SMALL - 1})); print('zstandard' in sys.modules)"""
     assert (
         subprocess.run(
