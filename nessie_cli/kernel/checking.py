@@ -29,7 +29,7 @@ from nessie_cli.kernel.forms import (
     value_id_of,
 )
 from nessie_cli.kernel.history import jump_height
-from nessie_cli.kernel.objects import Decoded, Fetch, Objects
+from nessie_cli.kernel.objects import Cache, Fetch, Objects
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.model.progress import Progress, with_progress
 
@@ -97,7 +97,7 @@ def check(
     `progress` with the number of visits.
     """
     facts = _ScannedFacts()
-    cache = Decoded()
+    cache = Cache()
     for id_, kind, data in with_progress(scan(), progress, 2 * count):
         if problem := _register(facts, id_, kind, data):
             facts.bad.add(id_)

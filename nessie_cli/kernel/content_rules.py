@@ -14,9 +14,8 @@ from nessie_cli.kernel.content_changes import ContentChanges
 from nessie_cli.kernel.content_merge import ContentMerge, merge_contents
 from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates, Side, Verdict
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
-from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.forms import Id, decode_key, encode_key
 from nessie_cli.kernel.key_merge import read_choice
-from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.merge_options import MergeAgain, conflicts_of, options_of
 from nessie_cli.kernel.namespaces import conflicts_of_edits, is_namespace
 from nessie_cli.kernel.objects import Objects

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from nessie_cli.kernel.forms import content_id_of, format_content_id
-from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.forms import content_id_of, decode_key, format_content_id
 from nessie_cli.model import ConflictType, MergeBehavior
 
 

@@ -11,8 +11,7 @@ from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
 from nessie_cli.kernel.committing import OperationBatch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
-from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
-from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.model.conflicts import commit_message
@@ -39,7 +38,7 @@ class AddedIds(Mapping[ContentKey, str]):
         self._added = added
 
     def __getitem__(self, key: ContentKey) -> str:
-        return format_content_id(self._added["\x00".join(key.elements).encode()])
+        return format_content_id(self._added[encode_key(key)])
 
     def __iter__(self) -> Iterator[ContentKey]:
         return map(decode_key, self._added)

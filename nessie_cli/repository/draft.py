@@ -11,8 +11,7 @@ from msgspec import Struct
 from nessie_cli.errors import NessieError, ReferenceConflict
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import is_deletion, operations_of
-from nessie_cli.kernel.forms import Id, Node, StoredCommit, content_id_of, type_name
-from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.forms import Id, Node, StoredCommit, content_id_of, decode_key, type_name
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
 from nessie_cli.repository.changes import Change

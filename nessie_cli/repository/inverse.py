@@ -22,8 +22,7 @@ from nessie_cli.kernel.content_rules import choice_of
 from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import Id
-from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.forms import Id, decode_key, encode_key
 from nessie_cli.kernel.merge_options import conflicts_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (

@@ -16,13 +16,11 @@ from nessie_cli.errors import (
     UnsupportedFormat,
 )
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.cache import Layered
 from nessie_cli.kernel.chunker import PARAMETERS
 from nessie_cli.kernel.commit_index import commits_of_key
 from nessie_cli.kernel.commits import from_micros, root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.keys import encode_key
-from nessie_cli.kernel.objects import Decoded
+from nessie_cli.kernel.forms import NO_COMMIT, Id, encode_key
+from nessie_cli.kernel.objects import Cache, LayeredCache
 from nessie_cli.model import (
     AheadBehind,
     ChangedKey,
@@ -121,7 +119,7 @@ class LocalRepository(StoreRepository):
         self._group_commit = GroupCommit(store)
         self._use(
             StoreSnapshot(
-                store, Decoded(), context, self.default_branch, store.put, remote=store.remote
+                store, Cache(), context, self.default_branch, store.put, remote=store.remote
             )
         )
 
@@ -403,7 +401,7 @@ class LocalRepository(StoreRepository):
         """Returns the same repository with `who` as the committer."""
         return self._copy(self._view, self._snapshot.cache, who)
 
-    def _copy(self, view: View, cache: Decoded, who: str) -> Self:
+    def _copy(self, view: View, cache: Cache, who: str) -> Self:
         before = self._snapshot
         context = structs.replace(before.context, committer=who)
         snapshot = StoreSnapshot(
@@ -425,7 +423,7 @@ class LocalRepository(StoreRepository):
         """
         if overlay is None:
             return self
-        return self._copy(overlay, Layered(self._snapshot.cache, decoded), self._at.who)
+        return self._copy(overlay, LayeredCache(self._snapshot.cache, decoded), self._at.who)
 
     # -- writing ----------------------------------------------------------------------------------
     def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:

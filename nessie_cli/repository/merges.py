@@ -16,9 +16,8 @@ from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.key_merge import KeyRules
-from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,

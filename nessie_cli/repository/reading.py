@@ -14,12 +14,14 @@ from nessie_cli.kernel.forms import (
     NO_COMMIT,
     Id,
     StoredCommit,
+    bounds,
     content_id_of,
+    decode_key,
+    encode_key,
     format_content_id,
     type_name,
     value_id_of,
 )
-from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     NO_ANCESTOR,

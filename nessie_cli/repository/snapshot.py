@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceMoved
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
-from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind, decode_key
+from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.expected import changed_since
@@ -41,7 +40,7 @@ class StoreSnapshot:
     def __init__(
         self,
         view: View,
-        cache: Decoded,
+        cache: Cache,
         context: Context,
         default_branch: str,
         put_early: PutEarly,

@@ -16,8 +16,7 @@ from nessie_cli.kernel.committing import AppliedBatch, OperationBatch, apply_bat
 from nessie_cli.kernel.conflicts import describe
 from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.restored import MOST_COMPARED
 from nessie_cli.model import (
