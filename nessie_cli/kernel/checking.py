@@ -10,8 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from msgspec import Struct
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commit_index import terms_of
-from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
+from nessie_cli.kernel.commits import is_deletion, operations_of, root_of, terms_of
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import (
     CHILD_SIZE,

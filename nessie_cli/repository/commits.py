@@ -7,10 +7,16 @@ from functools import partial
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
+from nessie_cli.kernel.commits import (
+    Stamp,
+    check_client_meta,
+    draft_commit,
+    is_deletion,
+    operations_of,
+    root_of,
+)
 from nessie_cli.kernel.committing import OperationBatch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, describe
-from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey

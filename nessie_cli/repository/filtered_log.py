@@ -12,8 +12,15 @@ from typing import NamedTuple
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import fast_paths, history, tree
-from nessie_cli.kernel.commit_index import LARGE_COMMIT, IndexLookup, indexed, term_of
-from nessie_cli.kernel.commits import micros, operations_of, operations_on
+from nessie_cli.kernel.commits import (
+    LARGE_COMMIT,
+    IndexLookup,
+    indexed,
+    micros,
+    operations_of,
+    operations_on,
+    term_of,
+)
 from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, below, encode_key, payload_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey, LogEntry, Namespace

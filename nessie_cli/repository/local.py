@@ -16,9 +16,8 @@ from nessie_cli.errors import (
     UnsupportedFormat,
 )
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.chunker import PARAMETERS
-from nessie_cli.kernel.commit_index import commits_of_key
-from nessie_cli.kernel.commits import from_micros, root_of
+from nessie_cli.kernel.commits import commits_of_key, from_micros, root_of
+from nessie_cli.kernel.edit import PARAMETERS
 from nessie_cli.kernel.forms import NO_COMMIT, Id, encode_key
 from nessie_cli.kernel.objects import Cache, LayeredCache
 from nessie_cli.model import (

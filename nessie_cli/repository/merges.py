@@ -10,11 +10,10 @@ from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.commits import root_of
+from nessie_cli.kernel.commits import Stamp, check_client_meta, draft_commit, root_of
 from nessie_cli.kernel.conflicts import describe, merge_message
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
-from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.key_merge import KeyRules

@@ -9,9 +9,15 @@ from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commits import meta_of, operations_of, root_of
+from nessie_cli.kernel.commits import (
+    Stamp,
+    check_client_meta,
+    draft_commit,
+    meta_of,
+    operations_of,
+    root_of,
+)
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, Place, ThreeWay
-from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects

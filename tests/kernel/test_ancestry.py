@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
 from nessie_cli.kernel.ancestry import AncestryIndex
-from nessie_cli.kernel.commit_index import MERGE_COMMIT
+from nessie_cli.kernel.commits import MERGE_COMMIT
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Cache, Objects
 from tests.kernel.test_history import PICKS, Graph, laws
