@@ -24,13 +24,14 @@ from nessie_cli.model.conflicts import commit_message
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest_of_batch, reference_of
-from nessie_cli.repository.snapshot import (
-    StoreSnapshot,
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.writes import (
+    BranchDrafts,
     branch_at,
     existing_branch,
     expected_commit,
+    repeated_draft,
 )
-from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.store.records import StoredReference
 
 REQUIRE_EXPECTED = "require-expected-content"

@@ -39,7 +39,7 @@ from nessie_cli.model import (
     RepositoryConfig,
 )
 from nessie_cli.model.progress import with_progress
-from nessie_cli.repository import protection, reading
+from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, describe_settings
 from nessie_cli.repository.changes import (
     AnyRevision,
@@ -53,14 +53,12 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.checks import Check
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.draft import Check, Draft, refuse_protected
 from nessie_cli.repository.group_commit import DecodedObjects, GroupCommit, Lease, Plan, Planned
 from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.requests import ChangeSubmission
-from nessie_cli.repository.revisions import as_reference
-from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.snapshot import StoreSnapshot, as_reference
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.base import Store, View
@@ -430,7 +428,7 @@ class LocalRepository(StoreRepository):
         draft: Draft[A] = _drafting(change)(
             self._snapshot, change, submission or ChangeSubmission()
         )
-        if (refuse := protection.refusal(draft, self._view, self._descends)) is not None:
+        if (refuse := refuse_protected(draft, self._view, self._descends)) is not None:
             draft = draft.refused_by(refuse)
         draft.open_view = self._as_drafted
         return draft

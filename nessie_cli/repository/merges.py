@@ -32,13 +32,15 @@ from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest
-from nessie_cli.repository.snapshot import (
-    StoreSnapshot,
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.writes import (
+    UNVALIDATED,
+    BranchDrafts,
     existing_branch,
     expected_commit,
     refuse_changed,
+    repeated_draft,
 )
-from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
 

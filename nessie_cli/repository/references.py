@@ -23,8 +23,7 @@ from nessie_cli.repository.changes import (
 )
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import ChangeSubmission, digest, reference_of
-from nessie_cli.repository.revisions import as_reference, reference_not_found
-from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.snapshot import StoreSnapshot, as_reference, reference_not_found
 from nessie_cli.repository.writes import WriteMaker, reference_changes, repeated_draft
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Basis, StoredReference, Write

@@ -34,12 +34,14 @@ from nessie_cli.repository.merges import (
     was_at,
 )
 from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest
-from nessie_cli.repository.snapshot import (
-    StoreSnapshot,
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.writes import (
+    UNVALIDATED,
+    BranchDrafts,
     existing_branch,
     expected_commit,
+    repeated_draft,
 )
-from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
 
