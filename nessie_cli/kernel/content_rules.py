@@ -26,7 +26,7 @@ from nessie_cli.kernel.content_merge import (
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
 from nessie_cli.kernel.forms import Id, decode_key, encode_key
 from nessie_cli.kernel.key_merge import read_choice
-from nessie_cli.kernel.namespaces import conflicts_of_edits, is_namespace
+from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits, is_namespace
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace
 
@@ -73,19 +73,20 @@ class ContentRules:
                 blocked=blocked,
             )
 
-        def checked(merge: ContentMerge) -> tuple[list[KeyConflict], Mapping[bytes, bytes]]:
-            edits = merge.edits()
+        def checked(edits: Edits) -> tuple[list[KeyConflict], Mapping[bytes, bytes]]:
             namespaces = edits if validate_namespaces else {}
             missing = conflicts_of_edits(objects, sides.target, namespaces)
             return missing, changes.doubled_keys(edits)
 
         merge = merged(changes.states, choices, ())
-        missing, doubles = checked(merge)
+        edits = merge.edits()
+        missing, doubles = checked(edits)
         blocked = [c.key for c in missing if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
         blocked += doubles
         if blocked and sides.is_transplant:
             merge = merged(changes.states, choices, blocked)
-            missing, doubles = checked(merge)
+            edits = merge.edits()
+            missing, doubles = checked(edits)
         unused = set(map(id, merge.unused))
         used = (
             position
@@ -97,11 +98,11 @@ class ContentRules:
         conflicts = [
             *conflicts_of(merge, again),
             *(_of_namespace(merge, conflict, again) for conflict in missing),
-            *_of_doubles(merge, doubles, changes),
+            *_of_doubles(edits, doubles, changes),
         ]
         return Outcome(
-            edits=merge.edits(),
-            details=dict(sorted(dict(_details(merge, changes, conflicts, sides)).items())),
+            edits=edits,
+            details=dict(sorted(dict(_details(merge, edits, changes, conflicts, sides)).items())),
             if_source_wins=merge.edits_if_theirs_win(),
             decided=frozenset(
                 position.key for states in merge.decided for position in states if position
@@ -160,10 +161,9 @@ def _of_namespace(merge: ContentMerge, conflict: KeyConflict, again: MergeAgain)
 
 
 def _of_doubles(
-    merge: ContentMerge, doubles: Mapping[bytes, bytes], changes: ContentChanges
+    edits: Edits, doubles: Mapping[bytes, bytes], changes: ContentChanges
 ) -> Iterator[KeyConflict]:
     """Yields a conflict for each key that would add a key to a content id. Ours can be kept."""
-    edits = merge.edits() if doubles else {}
     for key, other in doubles.items():
         yield KeyConflict(
             ConflictType.KEY_EXISTS,
@@ -193,13 +193,13 @@ def _check_resolved(objects: Objects, merge: ContentMerge) -> None:
 
 def _details(
     merge: ContentMerge,
+    edits: Edits,
     changes: ContentChanges,
     conflicts: Iterable[KeyConflict],
     sides: MergeSides,
 ) -> Iterator[tuple[bytes, Detail]]:
     """Yields the keys that change, those that a decision keeps, and those in conflict."""
     on_ours = changes.others.on_ours
-    edits = merge.edits()
     commit = sides.source if sides.is_transplant else None
     for verdict in merge.verdicts:
         if verdict.is_settled:
@@ -219,7 +219,7 @@ def _details(
 def _settled(
     verdict: Verdict,
     changes: ContentChanges,
-    edits: Mapping[bytes, bytes | None],
+    edits: Edits,
     sides: MergeSides,
 ) -> Iterator[tuple[bytes, Detail]]:
     base, ours, theirs = verdict.states

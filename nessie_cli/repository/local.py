@@ -126,7 +126,6 @@ class LocalRepository(StoreRepository):
         self._at = snapshot.context
         self._view = snapshot.view
         self._objects = snapshot.objects
-        self._revisions = snapshot.revisions
         vars(self).pop("_facts", None)
 
     @property
@@ -148,14 +147,14 @@ class LocalRepository(StoreRepository):
 
     def resolve(self, revision: AnyRevision) -> Reference:
         """Returns the reference and hash that a revision names. O(log commits)."""
-        return self._revisions.resolve(revision)
+        return self._snapshot.resolve(revision)
 
     def _commit_id(self, revision: AnyRevision) -> Id:
-        return bytes.fromhex(self._revisions.resolve(revision).hash)
+        return bytes.fromhex(self._snapshot.resolve(revision).hash)
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """Returns a branch or tag. Raises `ReferenceNotFound`."""
-        reference = as_reference(self._revisions.reference(name))
+        reference = as_reference(self._snapshot.reference(name))
         return self._with_metadata([reference])[0] if metadata else reference
 
     def _with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
@@ -219,7 +218,7 @@ class LocalRepository(StoreRepository):
     ) -> Iterator[LogEntry]:
         """Yields commits along first parents or all parents, newest first."""
         first = self._commit_id(start)
-        last = self._revisions.commit_id(until) if until else None
+        last = self._snapshot.commit_id(until) if until else None
         walk = (
             history.reachable(self._objects, [first])
             if all_parents

@@ -74,7 +74,7 @@ def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Dra
         return repeated_draft(
             at, change, basis.request, digest(change), partial(_recorded_answer, at, change)
         )
-    source = at.revisions.resolve(change.source)
+    source = at.resolve(change.source)
     branch = existing_branch(name, basis.reference, "merge")
     return _merge(BranchDrafts(at, change, branch, basis.settings), change, submission, source)
 
@@ -82,7 +82,7 @@ def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Dra
 def _recorded_answer(at: StoreSnapshot, change: Merge, done: Recorded) -> MergeResult:
     # The source may have moved since. The commit records what was merged.
     merged = at.objects.commit(after(done)).parents[1]
-    source = at.revisions.resolve(Revision(None, merged.hex()))
+    source = at.resolve(Revision(None, merged.hex()))
     drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
     draft = _merge(drafts, change, ChangeSubmission(), source)
     return as_recorded(draft.answer(), done)

@@ -43,7 +43,7 @@ def create(
     basis = at.view.basis(change.name, submission.request_id)
     if basis.request is not None:
         return repeated_draft(at, change, basis.request, digest(change), reference_of)
-    target = at.revisions.commit_id(change.target)
+    target = at.commit_id(change.target)
     new = StoredReference(change.name, change.type, target)
     return _move(
         at,
@@ -67,7 +67,7 @@ def assign(
         return repeated_draft(at, change, basis.request, digest(change), reference_of)
     current = _existing(name, basis)
     _check_expected(current, change.expected_hash)
-    target = at.revisions.commit_id(change.target)
+    target = at.commit_id(change.target)
     assigned = StoredReference(name, current.kind, target)
     moves = [(assigned, current.target, target)]
     message = _message(at, current)

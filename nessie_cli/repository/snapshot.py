@@ -33,7 +33,7 @@ _CANDIDATES = 10
 
 
 class StoreSnapshot:
-    """A view of a store with its objects and revisions.
+    """A view of a store that reads its objects and resolves revisions.
 
     `put_early` stores the objects of a large load.
     """
@@ -53,7 +53,6 @@ class StoreSnapshot:
         self.context = context
         self.default_branch = default_branch
         self.objects = Objects(view.get, cache, written_before=view.written_before)
-        self.revisions = RevisionResolver(view, self.objects, default_branch)
         self._put_early = put_early
         self._remote = remote
 
@@ -96,31 +95,12 @@ class StoreSnapshot:
         """Returns the newest commit along first parents with an operation on a key."""
         return last_change(objects, self.view.find_indexed, commit, key)
 
-
-def stored_objects(
-    pending: dict[Id, tuple[Kind, bytes]], index: Mapping[Id, tuple[bytes, ...]] = {}
-) -> list[StoredObject]:
-    """Returns the objects of a draft for a store, each after those that it refers to."""
-    return [
-        StoredObject(id_, kind, data, index.get(id_, ())) for id_, (kind, data) in pending.items()
-    ]
-
-
-# -- revisions -------------------------------------------------------------------------------------
-
-
-class RevisionResolver:
-    """Resolves revisions on a view of a store."""
-
-    def __init__(self, view: View, objects: Objects, default_branch: str) -> None:
-        self._view = view
-        self._objects = objects
-        self._default_branch = default_branch
+    # -- revisions ---------------------------------------------------------------------------------
 
     def reference(self, name: str) -> StoredReference:
         """Returns a stored branch or tag; `-` is the default branch. Raises `ReferenceNotFound`."""
-        name = self._default_branch if name == "-" else name
-        reference = self._view.reference(name)
+        name = self.branch_name(name)
+        reference = self.view.reference(name)
         if reference is None:
             raise reference_not_found(name)
         return reference
@@ -137,7 +117,7 @@ class RevisionResolver:
     def _named(self, spec: Revision) -> Reference:
         if spec.name is None:
             return Reference(ReferenceType.DETACHED, "", spec.hash or "")
-        stored = self._view.reference(self._default_branch if spec.name == "-" else spec.name)
+        stored = self.view.reference(self.branch_name(spec.name))
         if stored is not None:
             return as_reference(stored)
         if spec.hash is None and _is_hash(spec.name):
@@ -154,10 +134,10 @@ class RevisionResolver:
             raise InvalidInput(f"{text!r} is not a commit hash (4 to 64 hexadecimal digits)")
         if len(text) == _DIGITS:
             id_ = bytes.fromhex(text)
-            if id_ != NO_COMMIT and self._objects.find_commit(id_) is None:
+            if id_ != NO_COMMIT and self.objects.find_commit(id_) is None:
                 raise CommitNotFound(f"Commit '{text}' not found", text)
             return id_
-        candidates = self._view.find_ids(Kind.COMMIT, text, _CANDIDATES + 1)
+        candidates = self.view.find_ids(Kind.COMMIT, text, _CANDIDATES + 1)
         if NO_COMMIT.hex().startswith(text):
             candidates.insert(0, NO_COMMIT)
         if not candidates:
@@ -172,7 +152,7 @@ class RevisionResolver:
                 c.hex(),
                 "the empty history"
                 if c == NO_COMMIT
-                else self._objects.commit(c).message.partition("\n")[0],
+                else self.objects.commit(c).message.partition("\n")[0],
             )
             for c in candidates[:_CANDIDATES]
         ]
@@ -183,7 +163,7 @@ class RevisionResolver:
         return AmbiguousHash(f"hash '{text}' is ambiguous: {names}{more}", pairs)
 
     def _step(self, commit: Id, step: Step) -> Id:
-        objects = self._objects
+        objects = self.objects
         if step.kind is StepKind.ANCESTOR:
             return history.ancestor_at(
                 objects, commit, history.height_of(objects, commit) - step.count
@@ -194,8 +174,13 @@ class RevisionResolver:
         return history.at_time(objects, commit, micros(step.time))
 
 
-def _is_hash(text: str) -> bool:
-    return _SHORTEST <= len(text) <= _DIGITS and not text.strip("0123456789abcdefABCDEF")
+def stored_objects(
+    pending: dict[Id, tuple[Kind, bytes]], index: Mapping[Id, tuple[bytes, ...]] = {}
+) -> list[StoredObject]:
+    """Returns the objects of a draft for a store, each after those that it refers to."""
+    return [
+        StoredObject(id_, kind, data, index.get(id_, ())) for id_, (kind, data) in pending.items()
+    ]
 
 
 def as_reference(stored: StoredReference) -> Reference:
@@ -206,3 +191,7 @@ def as_reference(stored: StoredReference) -> Reference:
 def reference_not_found(name: str) -> ReferenceNotFound:
     """Returns the error for an unknown branch or tag."""
     return ReferenceNotFound(f"Named reference '{name}' not found", name)
+
+
+def _is_hash(text: str) -> bool:
+    return _SHORTEST <= len(text) <= _DIGITS and not text.strip("0123456789abcdefABCDEF")

@@ -55,9 +55,7 @@ def transplant(
     """
     options = change.options
     name = at.branch_name(change.branch)
-    commits = [
-        bytes.fromhex(at.revisions.resolve(Revision(None, text)).hash) for text in change.commits
-    ]
+    commits = [bytes.fromhex(at.resolve(Revision(None, text)).hash) for text in change.commits]
     _check_commits(at.objects, commits, any_order=options.any_order)
     if options.meta is not None:
         check_client_meta(options.meta)
