@@ -12,17 +12,18 @@ import pytest
 
 from nessie_cli.model import Put
 from nessie_cli.workspace.content_edits import ContentEdit, content_edits
+from tests.command.in_process import InProcess
 from tests.repository.test_inverse import state_of
 from tests.server.serving import serving
 
-from .conftest import Catalog, Nessie, key, table
+from .conftest import Catalog, key, table
 
 BASE = {"a": 1, "d": 2}
 KEYS = ("a", "b", "c", "d")
 
 
 @pytest.fixture
-def lake(nessie: Nessie, catalog: Catalog) -> Catalog:
+def lake(nessie: InProcess, catalog: Catalog) -> Catalog:
     """Two tables, `a` and `d`, at the root."""
     catalog.commit("main", "base", *(Put(key(k), table(f"base-{k}", n)) for k, n in BASE.items()))
     return catalog
@@ -42,43 +43,43 @@ def anywhere(request, lake: Catalog, tmp_path: Path) -> Iterator[Catalog]:
 # -- what is staged --------------------------------------------------------------------------------
 
 
-def put(nessie: Nessie) -> None:
+def put(nessie: InProcess) -> None:
     nessie("content", "put", "a", "--metadata-location", "s3://mine", "--snapshot-id", "9")
 
 
-def create(nessie: Nessie, name: str = "b") -> None:
+def create(nessie: InProcess, name: str = "b") -> None:
     words = ("--type", "iceberg-table", "--metadata-location", f"s3://new-{name}")
     assert nessie("content", "put", name, *words).code == 0
 
 
-def delete(nessie: Nessie) -> None:
+def delete(nessie: InProcess) -> None:
     nessie("content", "delete", "a")
 
 
-def rename(nessie: Nessie, old: str = "a", new: str = "b") -> None:
+def rename(nessie: InProcess, old: str = "a", new: str = "b") -> None:
     nessie("content", "rename", old, new)
 
 
-def rename_and_put(nessie: Nessie) -> None:
+def rename_and_put(nessie: InProcess) -> None:
     rename(nessie)
     nessie("content", "put", "b", "--metadata-location", "s3://mine", "--snapshot-id", "9")
 
 
-def replace(nessie: Nessie) -> None:
+def replace(nessie: InProcess) -> None:
     nessie("content", "replace", "a", "--type", "iceberg-table", "--metadata-location", "s3://new")
 
 
-def swap(nessie: Nessie) -> None:
+def swap(nessie: InProcess) -> None:
     for pair in (("a", "t"), ("d", "a"), ("t", "d")):
         rename(nessie, *pair)
 
 
-def rename_and_create(nessie: Nessie) -> None:
+def rename_and_create(nessie: InProcess) -> None:
     rename(nessie)
     create(nessie, "a")
 
 
-def check(nessie: Nessie) -> None:
+def check(nessie: InProcess) -> None:
     nessie("content", "unmodified", "a")
 
 
@@ -152,7 +153,7 @@ OTHERS = [
 class Attempt:
     """Runs lines on one state of the branch and of the batch, and checks what they change."""
 
-    def __init__(self, nessie: Nessie, catalog: Catalog, folder: Path) -> None:
+    def __init__(self, nessie: InProcess, catalog: Catalog, folder: Path) -> None:
         self.nessie, self.catalog = nessie, catalog
         self.file = folder / ".nessie" / "batch.json"
         self.batch, self.head = self.file.read_bytes(), catalog.head("main")
@@ -260,10 +261,10 @@ def values(edits: list[ContentEdit]) -> list[str]:
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("stage", STAGED)
 def test_every_printed_line_does_what_it_says(
-    nessie: Nessie,
+    nessie: InProcess,
     anywhere: Catalog,
     tmp_path: Path,
-    stage: Callable[[Nessie], None],
+    stage: Callable[[InProcess], None],
     other: Callable[[Catalog], None],
 ) -> None:
     stage(nessie)
@@ -283,7 +284,7 @@ def test_every_printed_line_does_what_it_says(
             attempt.again()
 
 
-def staged_at_random(rng: random.Random, nessie: Nessie) -> None:
+def staged_at_random(rng: random.Random, nessie: InProcess) -> None:
     """Stages changes of random keys. Some of them are refused."""
     for number in range(rng.randint(1, 5)):
         old, new = rng.sample(KEYS, 2)
@@ -320,7 +321,7 @@ def changed_at_random(rng: random.Random, catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_batches_and_branches_lose_nothing_unsaid(
-    nessie: Nessie, lake: Catalog, tmp_path: Path, seed: int
+    nessie: InProcess, lake: Catalog, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
     staged_at_random(rng, nessie)
