@@ -51,6 +51,11 @@ class WaysOut:
         del conflict
         return ()
 
+    def effect_of_proposed(self, conflict: Any) -> str:
+        """Returns what keeping the staged change of a conflict does to others; "" for nothing."""
+        del conflict
+        return ""
+
     def together(self) -> Sequence[Resolution]:
         """Returns the command lines that resolve all conflicts in one way."""
         return ()

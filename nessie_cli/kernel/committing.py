@@ -143,6 +143,13 @@ class OperationBatch:
             raise InvalidInput(f"not an operation: {operation!r}")
         self.changes[key] = change
 
+    def in_order(self) -> Iterator[tuple[bytes, BatchChange]]:
+        """Yields the changes in the order in which the original server reports conflicts."""
+        for action in (_DELETE, _UNCHANGED, _RECREATE, _PUT):
+            for key, change in self.changes.items():
+                if change.action is action:
+                    yield key, change
+
     def _put(self, operation: Put) -> BatchChange:
         content, expected = operation.content, operation.expected_content
         check_writable(content)
@@ -182,7 +189,7 @@ class _BatchCheck:
         validate_namespaces: bool,
     ) -> None:
         self._objects = objects
-        self._changes = batch.changes
+        self._batch, self._changes = batch, batch.changes
         self._head = head
         self._expected_state = tree.get(objects, expected, batch.changes)
         self._head_state = (
@@ -222,7 +229,7 @@ class _BatchCheck:
             _RECREATE: self._recreate,
         }
         for key, change in with_progress(
-            self._in_order(), progress, 2 * len(self._changes), len(self._changes)
+            self._batch.in_order(), progress, 2 * len(self._changes), len(self._changes)
         ):
             rules[change.action](
                 key, change, self._expected_state.get(key), self._head_state.get(key)
@@ -272,13 +279,6 @@ class _BatchCheck:
                     f"New value to update existing key '{_plain(key)}' has no content ID"
                 )
 
-    def _in_order(self) -> Iterator[tuple[bytes, BatchChange]]:
-        """Yields the changes in the order in which the original server reports conflicts."""
-        for action in (_DELETE, _UNCHANGED, _RECREATE, _PUT):
-            for key, change in self._changes.items():
-                if change.action is action:
-                    yield key, change
-
     def _conflict(
         self,
         type_: ConflictType | None,
@@ -286,9 +286,16 @@ class _BatchCheck:
         expected: bytes | None,
         actual: bytes | None,
         proposed: bytes | None,
+        *,
+        other_key: bytes | None = None,
     ) -> None:
+        """Adds the conflict of a key, if there is one. Another key of its content is one."""
+        if other_key is not None:
+            type_ = ConflictType.KEY_EXISTS
         if type_ is not None:
-            self.conflicts.append(KeyConflict(type_, key, expected, actual, proposed))
+            self.conflicts.append(
+                KeyConflict(type_, key, expected, actual, proposed, other_key=other_key)
+            )
 
     def _write(self, key: bytes, record: bytes) -> None:
         self.edits[key] = self.operations[key] = record
@@ -311,8 +318,8 @@ class _BatchCheck:
         content_id = content_id_of(record)
         self._refuse_second_put(key, change, content_id)
         if expected is None:
-            self._put_new(key, change, record, head)
-            self._compare(key, change, record, None, head)
+            other = self._put_new(key, change, record)
+            self._compare(key, change, record, None, head, other_key=other)
         elif not change.has_id:
             raise InvalidInput(
                 f"New value to update existing key '{_plain(key)}' has no content ID"
@@ -322,8 +329,8 @@ class _BatchCheck:
         elif change.expected is not None and (
             content_id in self._freed or change.origin is not None
         ):
-            self._put_new(key, change, record, head)
-            self._compare(key, change, record, expected, head)
+            other = self._put_new(key, change, record)
+            self._compare(key, change, record, expected, head, other_key=other)
         else:
             raise InvalidInput(
                 f"Key '{_plain(key)}' already exists with content ID"
@@ -341,28 +348,27 @@ class _BatchCheck:
             )
         self._ids_put.add(content_id)
 
-    def _put_new(self, key: bytes, change: BatchChange, record: bytes, head: bytes | None) -> None:
-        """Gives a key a content that it does not have: a new, a moved or a restored one."""
+    def _put_new(self, key: bytes, change: BatchChange, record: bytes) -> bytes | None:
+        """Gives a key a content that it does not have: a new, a moved or a restored one.
+
+        Returns another key that a restored content has at HEAD, which is a conflict.
+        """
         if not change.has_id:
             self._assign_id(key, record)
         elif content_id_of(record) in self._freed:
             self._take_over(key, record)
         elif change.origin is not None:
-            self._restore(key, record, change.origin, head)
+            return self._restore(key, record, change.origin)
         else:
             raise InvalidInput(f"New value for key '{_plain(key)}' must not have a content ID")
+        return None
 
-    def _restore(self, key: bytes, record: bytes, origin: Origin, head: bytes | None) -> None:
-        """Writes a content that was deleted, under its id. Another key of it is a conflict."""
-        other = self._restored.key_at_head(key, record, origin, self._same_type)
-        if other not in (None, key):
-            self.conflicts.append(
-                KeyConflict(
-                    ConflictType.KEY_EXISTS, key, actual=head, proposed=record, other_key=other
-                )
-            )
+    def _restore(self, key: bytes, record: bytes, origin: Origin) -> bytes | None:
+        """Writes a content that was deleted, under its id. Returns another key of it at HEAD."""
         self.added[key] = content_id_of(record)
         self._create(key, record, self.added[key])
+        place = self._restored.key_at_head(key, record, origin, self._same_type)
+        return None if place == key else place
 
     def _take_over(self, key: bytes, record: bytes) -> None:
         """Writes a content with an id that leaves another key. Its type must be the same."""
@@ -405,6 +411,8 @@ class _BatchCheck:
         record: bytes,
         expected: bytes | None,
         head: bytes | None,
+        *,
+        other_key: bytes | None = None,
     ) -> None:
         """Compares HEAD with the content that a Put names, or else with the expected state.
 
@@ -414,20 +422,23 @@ class _BatchCheck:
         seen = change.expected
         moved = expected and head and content_id_of(expected) != content_id_of(head)
         if seen is None or moved:
-            self._conflict(difference(expected, head), key, expected, head, record)
+            type_ = difference(expected, head)
+            self._conflict(type_, key, expected, head, record, other_key=other_key)
             return
         compared = seen
         if head is not None and content_id_of(seen) == NO_ID:
             compared = with_content_id(seen, content_id_of(head))
-        self._conflict(difference(compared, head), key, seen, head, record)
+        type_ = difference(compared, head)
+        self._conflict(type_, key, seen, head, record, other_key=other_key)
 
     def _recreate(
         self, key: bytes, change: BatchChange, expected: bytes | None, head: bytes | None
     ) -> None:
         assert change.record is not None
         self._refuse_second_put(key, change, content_id_of(change.record))
-        self._put_new(key, change, change.record, head)
-        self._conflict(difference_if_required(expected, head), key, expected, head, change.record)
+        other = self._put_new(key, change, change.record)
+        type_ = difference_if_required(expected, head)
+        self._conflict(type_, key, expected, head, change.record, other_key=other)
 
     def _delete(
         self, key: bytes, _: BatchChange, expected: bytes | None, head: bytes | None

@@ -17,7 +17,7 @@ from nessie_cli.model import (
     MergeOption,
     Rename,
 )
-from nessie_cli.model.conflicts import commit_message, conflict_text
+from nessie_cli.model.conflicts import commit_message, conflict_text, second_key_text
 
 OF_NAMESPACES = (
     ConflictType.NAMESPACE_ABSENT,
@@ -147,7 +147,7 @@ def _rename_text(conflict: KeyConflict) -> str:
         f"; renamed to '{decode_key(pair[1]).plain}' on the {side}" for side, pair in sides if pair
     )
     if conflict.other_key is not None:
-        text += f"; its content id is that of key '{decode_key(conflict.other_key).plain}'"
+        text += second_key_text(decode_key(conflict.other_key))
     return text
 
 

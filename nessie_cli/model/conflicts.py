@@ -120,6 +120,11 @@ def conflict_text(type_: ConflictType, key: ContentKey) -> str:
     return _TEXT[type_].format(key.plain)
 
 
+def second_key_text(other: ContentKey) -> str:
+    """Returns the end of the message of a conflict: the key that has the content id already."""
+    return f"; its content id is that of key '{other.plain}'"
+
+
 def commit_message(conflicts: Sequence[Conflict]) -> str:
     """Returns the message of the REST API for the conflicts of a commit."""
     if len(conflicts) == 1:

@@ -57,6 +57,14 @@ class Repository(ReadableRepository):
     guard: Guard | None = None
     """The guard that decides on every change except dry runs and those of `commit_all`, or None."""
 
+    @property
+    def restores_content_ids(self) -> bool:
+        """Whether a deleted content that comes back keeps its id.
+
+        Servers without our extensions give it a new one.
+        """
+        return True
+
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod
     def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:

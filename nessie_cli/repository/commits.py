@@ -62,7 +62,7 @@ def commit(at: StoreSnapshot, change: Commit, submission: ChangeSubmission) -> D
             change,
             basis.request,
             _digest(name, change, batch, submission),
-            lambda done: result_of(at.objects, done),
+            lambda done: result_of(at.objects, done, batch),
         )
     branch = existing_branch(name, basis.reference, "commit")
     drafts = BranchDrafts(at, change, branch, basis.settings)
@@ -114,11 +114,18 @@ def _digest(
     )
 
 
-def result_of(objects: Objects, done: Recorded) -> CommitResult:
-    """Returns the result of a recorded request."""
+def result_of(
+    objects: Objects, done: Recorded, batch: OperationBatch | None = None
+) -> CommitResult:
+    """Returns the result of a recorded request.
+
+    Its content ids are in the order of the first answer if the repeated operations are given.
+    """
     reference = reference_of(done)
     is_commit = done.operation == "commit"
     added = added_by(objects, bytes.fromhex(reference.hash)) if is_commit else {}
+    if batch is not None:
+        added = {key: added[key] for key, _ in batch.in_order() if key in added} | added
     return CommitResult(reference, AddedIds(added))
 
 

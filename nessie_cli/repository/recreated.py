@@ -1,7 +1,8 @@
 """Tables that a revert or a restoration would put into the catalog a second time.
 
 On servers without our extensions, a deleted table that comes back has another content id. So its id
-does not show that it is in the catalog already, under another key; its metadata file does.
+does not show that it is in the catalog already, under another key; its metadata file does. Where
+contents keep their ids, a table with the same file and another id is another table.
 """
 
 from __future__ import annotations

@@ -18,27 +18,24 @@ from msgspec import Struct
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.repository.store_repository import StoreRepository
-from nessie_cli.server.auth.access import Catalog
-from nessie_cli.server.auth.browsers import Hosts
-from nessie_cli.server.auth.gate import Security, open_gate
+from nessie_cli.server.auth.gate import Catalog, Hosts, Security, open_gate
 from nessie_cli.server.http.messages import Limits
-from nessie_cli.server.http.pieces import Pieces
+from nessie_cli.server.http.streams import Pieces
 from nessie_cli.server.iceberg.errors import NoWarehouse
 from nessie_cli.server.iceberg.errors import failure as iceberg_failure
-from nessie_cli.server.management import managed
 from nessie_cli.server.nessie.dialect import nessie_dialect
 from nessie_cli.server.nessie.extensions import EXTENSIONS
 from nessie_cli.server.nessie.routes import ROUTES
 from nessie_cli.server.pages.endpoints import Health, checks, pages
+from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts, Pipeline
 from nessie_cli.server.pipeline.table import Match, RouteTable
-from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.memory import collect_rarely
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.threads import Threads
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
-from nessie_cli.server.web_server import configuration
+from nessie_cli.server.web_server import configuration, managed
 from nessie_cli.server.workers import (
     STOPPING,
     SharedLog,
@@ -130,7 +127,13 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     threads = Threads(repository, limits)
     probes = checks(parts, Health(repository, default_branch, threads.checker))
     nessie = nessie_dialect((*ROUTES, *EXTENSIONS, *pages(parts), *probes), limits.reads)
-    catalog = Catalog(repository, default_branch, Pieces(), filter_seconds=limits.filter_seconds)
+    catalog = Catalog(
+        repository,
+        default_branch,
+        Pieces(),
+        filter_seconds=limits.filter_seconds,
+        writer=threads.writer,
+    )
     if parts.warehouses is None:
         iceberg = nessie._replace(match=_no_warehouse, failure=iceberg_failure)
     else:

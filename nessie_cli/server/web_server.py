@@ -3,9 +3,17 @@
 It bounds the number of connections and the time between two requests of one. `http.connections`
 bounds what a client sends before it has its answers. Clients that send a head slowly or without end
 are left to a proxy in front of the server.
+
+The management port answers health checks and metrics, apart from the port that clients fill. It has
+an event loop of its own, so neither idle connections nor busy clients delay it.
 """
 
 from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import uvicorn
 
@@ -53,3 +61,23 @@ def management_configuration(app: Pipeline) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=_CLOSES_WITHIN,
     )
+
+
+_CHECKS_END_WITHIN = 5.0
+"""Seconds that running checks have when the server stops."""
+
+
+@contextmanager
+def managed(application: Pipeline, listeners: list[socket.socket]) -> Iterator[None]:
+    """Answers with an application on listening sockets within the block, if there are any."""
+    if not listeners:
+        yield
+        return
+    server = uvicorn.Server(management_configuration(application))
+    thread = threading.Thread(target=server.run, args=(listeners,), name="management", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        server.should_exit = True
+        thread.join(_CHECKS_END_WITHIN)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.model import Put
+from nessie_cli.model import Put, ReferenceType, RestoredFrom
 from nessie_cli.workspace.content_edits import ContentEdit, content_edits
 from tests.command.in_process import InProcess
 from tests.repository.test_inverse import state_of
@@ -20,6 +20,8 @@ from .conftest import Catalog, key, table
 
 BASE = {"a": 1, "d": 2}
 KEYS = ("a", "b", "c", "d")
+RESTORED_FILES = ("s3://lake/base-a.json", "s3://restored")
+"""The files of a restored table: that of its origin, and one that was staged afterwards."""
 
 
 @pytest.fixture
@@ -205,6 +207,8 @@ class Attempt:
             self.compare(named, line)
             if words[0] != "reset":
                 self.are_kept(line)
+            if words[:2] != ["content", "put"]:
+                self.are_written(effect, line)
 
     def decide(self, words: list[str]) -> None:
         """A decision changes only what it prints, or it fails and changes nothing."""
@@ -229,9 +233,20 @@ class Attempt:
         files = {getattr(c, "metadata_location", "") for c in state_of(repository).values()}
         assert set(values(self.edits)) <= files, line
         for edit in self.edits:
+            if edit.old is None and edit.after is not None and edit.after.id:
+                assert after[edit.after.id] == edit.new, (line, "restored")
             if edit.before is not None and edit.before.id in after:
                 key = edit.new if edit.is_rename else before[edit.before.id]
                 assert after[edit.before.id] == key, line
+
+    def are_written(self, effect: str, line: str) -> None:
+        """A restored content that came back is overwritten only by a line that says so."""
+        before = {content.id: (name, content) for name, content in self.before.items()}
+        after = {content.id: content for content in state_of(self.catalog.repository).values()}
+        for id_ in restored(self.edits) & before.keys() & after.keys():
+            name, content = before[id_]
+            is_named = f"overwrites the value of {name}" in effect
+            assert is_named == (after[id_] != content), line
 
     def compare(self, named: set[str], line: str) -> None:
         """Nothing is lost that was neither staged nor named, and nothing is there twice."""
@@ -240,7 +255,7 @@ class Attempt:
         assert len(ids) == len(after), (line, "two keys with one id")
         files = [c.metadata_location for c in after.values() if hasattr(c, "metadata_location")]
         assert len(set(files)) == len(files), (line, "two tables with one metadata file")
-        staged = {edit.before.id for edit in self.edits if edit.before}
+        staged = {edit.before.id for edit in self.edits if edit.before} | restored(self.edits)
         deleted = {edit.before.id for edit in self.edits if edit.before and not edit.after}
         for name, content in self.before.items():
             if content.id not in ids:
@@ -250,12 +265,19 @@ class Attempt:
 
 
 def values(edits: list[ContentEdit]) -> list[str]:
-    """The metadata files that the edits give to contents."""
+    """The metadata files that the edits give to contents, without those of restored ones."""
     return sorted(
         edit.after.metadata_location
         for edit in edits
-        if edit.after is not None and (edit.old is None or edit.changes_value)
+        if edit.after is not None
+        and edit.after.metadata_location not in RESTORED_FILES
+        and (edit.old is None or edit.changes_value)
     )
+
+
+def restored(edits: list[ContentEdit]) -> set[str]:
+    """The ids of deleted contents that the edits bring back."""
+    return {edit.after.id for edit in edits if edit.old is None and edit.after and edit.after.id}
 
 
 @pytest.mark.parametrize("other", OTHERS)
@@ -269,7 +291,11 @@ def test_every_printed_line_does_what_it_says(
 ) -> None:
     stage(nessie)
     other(anywhere)
-    attempt = Attempt(nessie, anywhere, tmp_path)
+    check_every_line(Attempt(nessie, anywhere, tmp_path))
+
+
+def check_every_line(attempt: Attempt) -> None:
+    """Pastes each printed line, and takes both sides of all conflicts."""
     conflicts = attempt.conflicts()
     if conflicts:
         attempt.batch = attempt.file.read_bytes()
@@ -282,6 +308,120 @@ def test_every_printed_line_does_what_it_says(
         if names:
             attempt.decide([word for name in names for word in (side, name)])
             attempt.again()
+
+
+# -- restored contents -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def restorable(anywhere: Catalog) -> Catalog:
+    """The table `a` was deleted; the tag `earlier` has it."""
+    anywhere.repository.create_reference(ReferenceType.TAG, "earlier", anywhere.head("main"))
+    anywhere.drop("main", "a")
+    return anywhere
+
+
+def restore(nessie: InProcess) -> None:
+    assert nessie("restore", "a", "--at", "earlier").code == 0
+
+
+def restore_and_rename(nessie: InProcess) -> None:
+    restore(nessie)
+    rename(nessie)
+
+
+def restore_and_put(nessie: InProcess) -> None:
+    restore(nessie)
+    nessie("content", "put", "a", "--metadata-location", "s3://restored", "--snapshot-id", "9")
+
+
+def restore_onto_a_renamed_one(nessie: InProcess) -> None:
+    restore(nessie)
+    rename(nessie, "d", "b")
+    rename(nessie, "a", "d")
+
+
+def came_back(catalog: Catalog, name: str = "a") -> None:
+    origin = RestoredFrom(catalog.head("earlier"), key("a"))
+    content = catalog.repository.content("earlier", key("a"))
+    catalog.commit("main", "back", Put(key(name), content, restored_from=origin))
+
+
+def came_back_changed(catalog: Catalog) -> None:
+    came_back(catalog)
+    changed(catalog)
+
+
+def came_back_elsewhere(catalog: Catalog) -> None:
+    came_back(catalog, "c")
+
+
+def came_back_and_was_displaced(catalog: Catalog) -> None:
+    came_back(catalog)
+    renamed_and_changed(catalog)
+    catalog.create("main", "a", 60)
+
+
+def came_back_and_both_keys_were_taken(catalog: Catalog) -> None:
+    came_back_and_was_displaced(catalog)
+    created(catalog)
+
+
+def came_back_onto_the_new_key(catalog: Catalog) -> None:
+    came_back(catalog, "b")
+    catalog.update("main", "b", 30)
+
+
+def new_table_at_the_key(catalog: Catalog) -> None:
+    catalog.create("main", "a", 60)
+
+
+def same_file_at_the_key(catalog: Catalog) -> None:
+    catalog.commit("main", "same", Put(key("a"), table("base-a", 1)))
+
+
+def swapped_with_another(catalog: Catalog) -> None:
+    catalog.rename("main", "d", "c")
+    came_back(catalog, "d")
+    catalog.update("main", "d", 30)
+
+
+RETURNS = [
+    came_back,
+    came_back_changed,
+    came_back_elsewhere,
+    came_back_and_was_displaced,
+    came_back_and_both_keys_were_taken,
+    came_back_onto_the_new_key,
+    new_table_at_the_key,
+    same_file_at_the_key,
+    created,
+    swapped_with_another,
+]
+
+
+@pytest.mark.parametrize("other", RETURNS)
+@pytest.mark.parametrize(
+    "stage", [restore, restore_and_rename, restore_and_put, restore_onto_a_renamed_one]
+)
+def test_every_line_about_a_restored_table_keeps_its_id(
+    nessie: InProcess,
+    restorable: Catalog,
+    tmp_path: Path,
+    stage: Callable[[InProcess], None],
+    other: Callable[[Catalog], None],
+) -> None:
+    before = restorable.repository.content("earlier", key("a"))
+    stage(nessie)
+    other(restorable)
+    attempt = Attempt(nessie, restorable, tmp_path)
+    assert restored(attempt.edits) == {before.id}
+    check_every_line(attempt)
+    places = [str(name) for name, content in attempt.before.items() if content.id == before.id]
+    keys = [str(edit.new) for edit in attempt.edits if edit.old is None]
+    if stage is not restore_onto_a_renamed_one and places and places != keys:
+        (conflict,) = attempt.conflicts()
+        assert f"its content id is that of key '{places[0]}'" in conflict["message"]
 
 
 def staged_at_random(rng: random.Random, nessie: InProcess) -> None:
@@ -340,3 +480,20 @@ def test_random_batches_and_branches_lose_nothing_unsaid(
         sides = (rng.choice(["--proposed", "--proposed", "--current"]) for _ in names)
         attempt.decide([word for pair in zip(sides, names, strict=True) for word in pair])
         attempt.again()
+
+
+@pytest.mark.parametrize("seed", range(100, 160))
+def test_random_batches_with_a_restored_table_never_double_it(
+    nessie: InProcess, lake: Catalog, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    lake.repository.create_reference(ReferenceType.TAG, "earlier", lake.head("main"))
+    lake.drop("main", "a")
+    restore(nessie)
+    staged_at_random(rng, nessie)
+    if not (tmp_path / ".nessie" / "batch.json").exists():
+        return
+    came_back(lake, rng.choice([name for name in KEYS if name != "d"]))
+    changed_at_random(rng, lake)
+    attempt = Attempt(nessie, lake, tmp_path)
+    check_every_line(attempt)

@@ -268,6 +268,23 @@ def test_an_answer_that_replaces_another_content_says_so(answering, nessie, cata
     assert values(catalog) == {"db.new": 1, "db.items": 1}
 
 
+def test_an_answer_about_a_restored_table_that_came_back_keeps_its_id(
+    answering, nessie, catalog
+) -> None:
+    before = content(catalog, "db.orders")
+    dropped = catalog.drop("main", "db.orders")
+    nessie("restore", "db.orders", "--at", "v1")
+    nessie("revert", dropped)
+    catalog.rename("main", "db.orders", "db.q")
+    catalog.create("main", "db.orders", 60)
+    code, seen = answering("p\n", "resolve", "-m", "mine")
+    assert code == 0, seen
+    effect = "deletes the present db.orders; the restored db.orders is db.q now"
+    assert effect in " ".join(seen[: seen.index("[c]urrent, [p]roposed")].split())
+    assert content(catalog, "db.orders") == before
+    assert "db.q" not in values(catalog)
+
+
 def test_an_answer_that_changes_one_content_promises_no_deletion(
     answering, nessie, renamed
 ) -> None:

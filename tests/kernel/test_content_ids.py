@@ -217,6 +217,36 @@ def test_a_restored_content_that_has_another_key_is_a_conflict_with_that_key() -
         ]
 
 
+@pytest.mark.parametrize("expected", [{}, {D: (1, 0)}, {D: (2, 0)}], ids=str)
+@pytest.mark.parametrize("head", [{}, {D: (1, 0)}, {D: (2, 0)}], ids=str)
+@pytest.mark.parametrize("is_named", [False, True])
+def test_another_content_at_the_key_of_a_restored_one_does_not_hide_its_other_key(
+    expected: State, head: State, is_named: bool
+) -> None:
+    """One conflict names both: the content that has the key, and the key of the restored one."""
+    if is_named and not expected:
+        return
+    objects = Heap().objects()
+    place = commit_of(objects, root_of(objects, {A: (0, 0)}))
+    seen = content(*expected[D]) if is_named else None
+    batch: list[Operation] = [Put(D, content(0, 0), seen, restored_from=place)]
+    if expected and not is_named:
+        batch.insert(0, Delete(D))
+    now = root_of(objects, {**head, C: (0, 1)})
+    applied = apply_batch(
+        objects, OperationBatch(objects, batch), root_of(objects, expected), now, new_id
+    )
+    (conflict,) = applied.conflicts
+    assert (conflict.type, conflict.key, conflict.other_key) == (
+        "KEY_EXISTS",
+        encode_key(D),
+        encode_key(C),
+    )
+    for record, state in ((conflict.expected, expected), (conflict.actual, head)):
+        assert (record and content_id_of(record)) == (IDS[state[D][0]] if state else None)
+    assert content_id_of(conflict.proposed or b"") == IDS[0]
+
+
 def test_a_restored_content_replaces_another_one() -> None:
     objects = Heap().objects()
     place = commit_of(objects, root_of(objects, {A: (0, 0)}))

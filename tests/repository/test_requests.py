@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput, NessieError
-from nessie_cli.model import CommitMeta, Reference, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    Put,
+    Reference,
+    ReferenceType,
+    RestoredFrom,
+)
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import (
     AssignReference,
@@ -102,6 +110,33 @@ def test_a_repeated_request_has_the_same_answer_and_no_second_effect(
     assert again == answer
     if verb != "merge":
         assert everything(repository) == done
+
+
+def test_a_repeated_commit_answers_content_ids_in_the_order_of_the_first_answer(
+    repository: Repository,
+) -> None:
+    """Created, recreated and restored contents, through the repository and through a server."""
+    catalog = Catalog(repository)
+    catalog.write("main", {"z": 5})
+    origin = RestoredFrom(catalog.head(), ContentKey(("z",)))
+    gone = repository.content("main", origin.key)
+    catalog.write("main", {"z": None})
+    operations = (
+        put("n", table(1)),
+        Put(ContentKey(("m",)), gone, restored_from=origin),
+        put("b", table(2)),
+        Delete(ContentKey(("a",))),
+        put("a", table(3)),
+    )
+    change = Commit("main", operations, CommitMeta("m"))
+    with serving(repository) as url, connect(f"{url}/api/v2") as client:
+        answers = [each.submit(change, request_id="r") for each in (repository, client) * 2]
+        found = client.find_request("r")
+    assert [list(answer.added.items()) for answer in answers] == [
+        list(answers[0].added.items())
+    ] * 4
+    assert list(answers[0].added) != sorted(answers[0].added)
+    assert found == answers[0]
 
 
 @pytest.mark.parametrize("verb", CHANGES)

@@ -12,9 +12,9 @@ from nessie_cli import connect
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.auth.tokens import add_token
+from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts, Pipeline
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.access_log import AccessLog
 from tests.server.client import Answer, Client
 from tests.server.serving import serving
 

@@ -15,8 +15,8 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.pipeline.reads import Answers, Made
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.answers import Answers
 from tests.server.client import EMPTY, Client, put, table
 from tests.server.processes import started
 from tests.server.serving import serving
@@ -211,7 +211,7 @@ def test_acknowledged_writes_are_seen_through_every_server(shared):
 
 def kept(app):
     """Returns the requests whose answers a server has cached."""
-    return list(app._answers._kept)
+    return list(app._reads._answers._cached)
 
 
 class Counting:
@@ -226,7 +226,7 @@ def test_the_size_of_the_cache_is_limited():
     store = Counting()
     answers = Answers(most_bytes=10_000)
     for number in range(100):
-        answers.keep(number, store.version(), Reply(200, [], bytes(2_000)))
+        answers.keep(number, store.version(), Made(Reply(200, [], bytes(2_000))))
     kept = [number for number in range(100) if answers.find(number, store.version())]
     assert 1 <= len(kept) <= 6
     assert 99 in kept
@@ -237,7 +237,7 @@ def test_the_size_of_the_cache_is_limited():
 def test_requests_count_towards_the_size_of_the_cache():
     answers = Answers(most_bytes=1_000_000)
     for number in range(1000):
-        answers.keep(number, 1, Reply(200, [], b"{}"), 60_000)
+        answers.keep(number, 1, Made(Reply(200, [], b"{}")), 60_000)
     assert 1 <= sum(answers.find(number, 1) is not None for number in range(1000)) <= 16
 
 
@@ -284,5 +284,5 @@ def test_junk_parameters_take_no_memory(tmp_path):
 
 def test_nothing_is_cached_for_a_repository_without_a_version():
     answers = Answers()
-    answers.keep("a", None, Reply(200, []))
+    answers.keep("a", None, Made(Reply(200, [])))
     assert answers.find("a", None) is None

@@ -12,7 +12,7 @@ from nessie_cli import connect
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.tokens import add_token, remove_tokens
-from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.pipeline.exchange import AccessLog
 from tests.server.client import EMPTY, put
 from tests.server.guarding import TokenClient, guarded, with_gate
 from tests.server.serving import serving

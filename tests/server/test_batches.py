@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from nessie_cli.server.http.failures import Unavailable
-from nessie_cli.server.runtime.batches import Batches
+from nessie_cli.server.runtime.thread_pool import Batches
 
 
 def test_requests_that_arrive_together_or_during_a_run_share_one() -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.server.auth.browsers import Hosts
-from nessie_cli.server.auth.gate import Security
+from nessie_cli.server.auth.gate import Hosts, Security
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import Settings, application, check_address
 from tests.server.client import EMPTY, Client, put

@@ -10,9 +10,9 @@ import pytest
 from nessie_cli import create
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
+from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.store.sqlite.store import open_sqlite
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving

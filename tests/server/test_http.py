@@ -8,7 +8,7 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.errors import InvalidInput
-from nessie_cli.server.auth.access import Catalog
+from nessie_cli.server.auth.gate import Catalog
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import (
     MOST_MEMBERS,
@@ -17,7 +17,7 @@ from nessie_cli.server.http.messages import (
     decompress,
     takes_gzip,
 )
-from nessie_cli.server.http.pieces import Pieces
+from nessie_cli.server.http.streams import Pieces
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application

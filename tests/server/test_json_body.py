@@ -8,7 +8,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.http.failures import HttpFault
-from nessie_cli.server.http.json_body import read_json
+from nessie_cli.server.http.messages import read_json
 from nessie_cli.wire.large_json import LONGEST, MOST_VALUES, READ_AT_ONCE
 
 SPACE = b" " * (READ_AT_ONCE + 1)

@@ -6,9 +6,9 @@ import re
 from nessie_cli import connect
 from nessie_cli.server.nessie.openapi import openapi
 from nessie_cli.server.nessie.routes import ROUTES
+from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.access_log import AccessLog
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
 

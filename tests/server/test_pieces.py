@@ -2,7 +2,7 @@ from msgspec import json, to_builtins
 
 from nessie_cli import connect
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
-from nessie_cli.server.http.pieces import MOST, Pieces
+from nessie_cli.server.http.streams import MOST, Pieces
 from nessie_cli.wire.commits import BareLogEntry
 
 

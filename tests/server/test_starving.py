@@ -13,9 +13,9 @@ import pytest
 from nessie_cli import CommitMeta, connect
 from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.server.http.messages import Limits
+from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.access_log import AccessLog
 from tests.repository.plans import plan
 from tests.server.client import EMPTY, Client
 from tests.server.serving import serving

@@ -23,11 +23,11 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.server.http.streams import AT_ONCE, listing
-from nessie_cli.server.nessie.paging import Filter, FilteredPage, Page
+from nessie_cli.server.nessie.listings import Filter, FilteredPage, Page
 from nessie_cli.server.nessie.v1.namespaces import namespaces_of
+from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.wire.rest import BarePage
 from tests.repository.plans import plan
 from tests.server.client import EMPTY, Client, put

@@ -97,3 +97,20 @@ def test_no_two_routes_match_the_same_requests():
         for endpoint in ROUTES
     ]
     assert len(seen) == len(set(seen))
+
+
+def test_a_reference_may_contain_what_ends_the_path_of_another_route():
+    assert found("DELETE", "/api/v2/trees/a/contents/b@") == (
+        "/api/v2/trees/{ref}",
+        {"ref": "a/contents/b@"},
+    )
+    assert found("GET", "/api/v2/trees/a/contents/b@") == (
+        "/api/v2/trees/{ref}/contents/{key}",
+        {"ref": "a", "key": "b@"},
+    )
+
+
+@pytest.mark.parametrize("part", ["a/@/", "@/", "a/", "a/b/c@/"])
+def test_a_path_has_few_readings_whatever_it_repeats(part):
+    path = f"/api/v2/trees/{part * 5000}"
+    assert len(list(TABLE.readings(path + "x@"))) < 200

@@ -16,7 +16,7 @@ from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.http.messages import Limits
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.writer import Write, Writer
+from nessie_cli.server.runtime.thread_pool import Write, Writer
 from tests.server.client import EMPTY, Client, delete, put, table
 from tests.server.serving import serving
 

@@ -108,7 +108,7 @@ class _Resolver:
         self._err.print_lines(conflict_lines(report, self._err))
         if by_commit:
             return Decision(Choice.SKIP)
-        sides = self._sides.of(conflict, self._branch)
+        sides = self._sides.of(conflict, self._branch, self._ways_out)
         if sides is not self._sides:
             self._explain(sides.explained_sides())
         while True:

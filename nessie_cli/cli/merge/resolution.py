@@ -12,7 +12,8 @@ from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.patterns import MOST_ROUNDS, ConflictId, SidePattern, deciding, id_of
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
-from nessie_cli.cli.merge.staged import OF_NAMESPACES, BatchResolution
+from nessie_cli.cli.merge.staged import BatchResolution
+from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import (

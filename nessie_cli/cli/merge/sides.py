@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from nessie_cli.cli.merge.effects import effect_of, options_of
-from nessie_cli.cli.staging.resolutions import effect_of_replacement
+from nessie_cli.errors import WaysOut
 from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior
 from nessie_cli.render.text import visible
 
@@ -64,7 +64,7 @@ class Sides(NamedTuple):
         found = (answer for name, answer in answers.items() if word and name.startswith(word))
         return next(found, "")
 
-    def of(self, conflict: Conflict, branch: str) -> Sides:
+    def of(self, conflict: Conflict, branch: str, ways_out: WaysOut) -> Sides:
         """Returns these sides with the effects of the answers about one conflict."""
         if self.ours != OF_BATCH.ours:
             return self._with_effects(conflict, branch)
@@ -77,7 +77,7 @@ class Sides(NamedTuple):
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 return self._with_deletions(conflict)
             case _:
-                effect = effect_of_replacement(conflict)
+                effect = ways_out.effect_of_proposed(conflict)
                 if not effect:
                     return self
                 return self._replace(meaning_of_theirs=f"keep the staged change; {effect}")

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from nessie_cli.cli.merge.decisions import Choice, Decision
+from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
 from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Namespace
@@ -83,13 +84,6 @@ class BatchResolution:
         if conflict.type is ConflictType.NAMESPACE_ABSENT or state(key) is None:
             return put(staged, key, namespace, state)
         return replace(staged, key, namespace, state)
-
-
-OF_NAMESPACES = (
-    ConflictType.NAMESPACE_ABSENT,
-    ConflictType.NOT_A_NAMESPACE,
-    ConflictType.NAMESPACE_NOT_EMPTY,
-)
 
 
 def _is_below(key: ContentKey, namespace: ContentKey) -> bool:

@@ -7,8 +7,10 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.errors import NotFound
-from nessie_cli.model import NO_ANCESTOR, Content, ContentKey
+from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Put
 from nessie_cli.revisions import Revision
+from nessie_cli.workspace.content_edits import content_edits
+from nessie_cli.workspace.staging import StagedList
 
 if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
@@ -45,6 +47,38 @@ def places_of(
                 after = entry.after
                 if after is not None and after.id in keys and keys[after.id] != entry.key:
                     places[keys[after.id]] = Place(entry.key, after)
+    return places
+
+
+def places_of_restored(
+    repository: Repository, head: str, staged: StagedList
+) -> dict[ContentKey, Place]:
+    """Returns where contents are at `head` that a batch restores, by the keys staged for them.
+
+    A deleted content is left out. Cost: for each commit that contents are restored from, a diff of
+    it and `head`.
+    """
+    created = {edit.new for edit in content_edits(staged) if edit.old is None}
+    restored: dict[str, list[Put]] = {}
+    for item in staged:
+        put = item.operation
+        if item.key in created and isinstance(put, Put) and put.restored_from is not None:
+            restored.setdefault(put.restored_from.hash, []).append(put)
+    at = Revision(None, head)
+    places: dict[ContentKey, Place] = {}
+    for hash_, puts in restored.items():
+        keys = [put.restored_from.key for put in puts if put.restored_from is not None]
+        unchanged = repository.contents(at, keys)
+        present = {content.id: Place(key, content) for key, content in unchanged.items()}
+        # The commit may be gone.
+        with suppress(NotFound):
+            for entry in repository.diff(Revision(None, hash_), at, whole=True):
+                if entry.after is not None:
+                    present[entry.after.id] = Place(entry.key, entry.after)
+        for put in puts:
+            place = present.get(put.content.id)
+            if place is not None:
+                places[put.key] = place
     return places
 
 

@@ -23,15 +23,23 @@ from nessie_cli.model import (
 )
 from nessie_cli.render.text import counted, short_hash, visible
 from nessie_cli.workspace.content_edits import ContentEdit, components, content_edits
-from nessie_cli.workspace.staging import StagedList
+from nessie_cli.workspace.staging import StagedList, restored_ids
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from nessie_cli.cli.app.invocation import Invocation
+    from nessie_cli.cli.staging.restaging import Restaged
     from nessie_cli.repository.changes import AnyRevision
     from nessie_cli.workspace.batch import Staged
 
+
+OF_NAMESPACES = (
+    ConflictType.NAMESPACE_ABSENT,
+    ConflictType.NOT_A_NAMESPACE,
+    ConflictType.NAMESPACE_NOT_EMPTY,
+)
+"""The types of conflicts about the namespaces that a batch needs."""
 
 MOST_CHILDREN = 20
 """No command line is suggested, and no answer accepted, that deletes more contents at once."""
@@ -75,6 +83,8 @@ class BatchResolutions(WaysOut):
         for item in staged:
             self._items.setdefault(item.key, []).append(item)
         self._keys_in_conflict = {conflict.key for conflict in error.conflicts}
+        keeps_ids = app.repository().restores_content_ids
+        self._restored = restored_ids(staged) if keeps_ids else set()
 
     def of(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -98,7 +108,8 @@ class BatchResolutions(WaysOut):
     def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
         """Returns the command that stages the change on the current state, if there is one."""
         edits = self._edits.get(key, [])
-        if _new_key(conflict) is not None and self._app.workspace is not None:
+        is_renamed = _new_key(conflict) is not None and self._app.workspace is not None
+        if is_renamed or self._loses_id(conflict, key, edits):
             return self._by_decision(conflict, key)
         if not edits:
             return self._again(conflict, ["unmodified"])
@@ -106,6 +117,17 @@ class BatchResolutions(WaysOut):
             # No other command stages a swap, or a renamed key with another content, at once.
             return self._replacement(conflict, key, edits) or self._by_decision(conflict, key)
         return self._alone(conflict, key, edits[0])
+
+    def _loses_id(self, conflict: Conflict, key: ContentKey, edits: Sequence[ContentEdit]) -> bool:
+        """Returns whether only a decision keeps the id of a content that is restored for a key."""
+        actual = conflict.actual
+        return actual is not None and any(
+            edit.new == key
+            and edit.after is not None
+            and edit.after.id in self._restored
+            and edit.after.id != actual.id
+            for edit in edits
+        )
 
     def _alone(self, conflict: Conflict, key: ContentKey, edit: ContentEdit) -> list[Resolution]:
         """Returns the command for a change that has nothing to do with another one."""
@@ -168,23 +190,42 @@ class BatchResolutions(WaysOut):
 
         It says which contents are deleted, and which ones have another key now.
         """
-        from nessie_cli.cli.staging.restaging import Restager
-
-        branch, head = self._error.reference, self._error.head
-        if not (self._app.workspace and branch and head) or len(self._error.conflicts) > 1:
+        restaged = self._restaged([key]) if len(self._error.conflicts) == 1 else None
+        if restaged is None or self._app.workspace is None:
             return []
-        try:
-            restager = Restager(self._app.repository(), branch, head, self._error.expected_hash)
-            restaged = restager.restaged(self._staged, {key: None})
-        except InvalidInput:
-            return []
-        effects = [_deleted(conflict, other) for other in restaged.replaced]
-        effects += [f"{_text(old)} is {_text(new)} now" for old, new in restaged.renamed.items()]
-        effects += [f"overwrites the value of {_text(other)}" for other in restaged.overwritten]
+        effects = [effect for _, effect in _effects(conflict, restaged)]
         text = str(key)
         option = [f"--proposed={text}"] if text.startswith("-") else ["--proposed", text]
         line = command_line(*carried(self._app.options), "resolve", *option, *self._expected_hash())
         return [Resolution(line, "; ".join(effects))]
+
+    def effect_of_proposed(self, conflict: Conflict) -> str:
+        """Returns what keeping the staged change does to other contents; "" for nothing.
+
+        The staged changes of the other keys in conflict count as kept.
+        """
+        conflicts = [other for other in self._error.conflicts if other.type not in OF_NAMESPACES]
+        restaged = self._restaged([other.key for other in conflicts if other.key is not None])
+        if restaged is None:
+            return _effect_of_replacement(conflict)
+        return "; ".join(
+            effect
+            for keys, effect in _effects(conflict, restaged)
+            if len(conflicts) == 1 or conflict.key in keys
+        )
+
+    def _restaged(self, keys: Sequence[ContentKey]) -> Restaged | None:
+        """Returns the batch with the changes of these keys kept, or None if they cannot be."""
+        from nessie_cli.cli.staging.restaging import Restager
+
+        branch, head = self._error.reference, self._error.head
+        if not (branch and head):
+            return None
+        restager = Restager(self._app.repository(), branch, head, self._error.expected_hash)
+        try:
+            return restager.restaged(self._staged, dict.fromkeys(keys))
+        except InvalidInput:
+            return None
 
     def _expected_hash(self) -> list[str]:
         return ["--expected-hash", short_hash(self._error.head)] if self._error.head else []
@@ -262,7 +303,20 @@ def _deleted(conflict: Conflict, key: ContentKey) -> str:
     )
 
 
-def effect_of_replacement(conflict: Conflict) -> str:
+def _effects(conflict: Conflict, restaged: Restaged) -> Iterator[tuple[Sequence[ContentKey], str]]:
+    """Yields what a decision about a conflict does to contents, each with the keys in question."""
+    for key in restaged.replaced:
+        yield [key], _deleted(conflict, key)
+    for old, new in restaged.renamed.items():
+        yield [old], f"{_text(old)} is {_text(new)} now"
+    for key, place in restaged.came_back.items():
+        yield [key, place], f"the restored {_text(key)} is {_text(place)} now"
+    for place in restaged.overwritten:
+        keys = [key for key, other in restaged.came_back.items() if other == place]
+        yield [*keys, place], f"overwrites the value of {_text(place)}"
+
+
+def _effect_of_replacement(conflict: Conflict) -> str:
     """Returns the effect of keeping a staged content whose key has another content; "" for none."""
     key, expected, actual = conflict.key, conflict.expected, conflict.actual
     if key is None or actual is None or conflict.proposed is None or _new_key(conflict):

@@ -21,7 +21,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.renamed import Place, places_of
+from nessie_cli.cli.staging.renamed import Place, places_of, places_of_restored
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Namespace, Put, Unchanged
 from nessie_cli.revisions import Revision
@@ -46,13 +46,15 @@ class Restaged(NamedTuple):
     """The staged operations after a decision.
 
     `replaced` are the keys of contents on the branch that give way to others. `renamed` are the
-    keys of staged contents and their keys on the branch now. `overwritten` are the keys on the
-    branch of restored contents that came back already, and get the staged value instead of theirs.
+    keys of staged contents and their keys on the branch now, and so are `came_back` of restored
+    contents that came back already. `overwritten` are the keys on the branch of those that get the
+    staged value instead of theirs.
     """
 
     staged: StagedList
     replaced: tuple[ContentKey, ...]
     renamed: Mapping[ContentKey, ContentKey]
+    came_back: Mapping[ContentKey, ContentKey]
     overwritten: tuple[ContentKey, ...]
 
 
@@ -71,7 +73,8 @@ class Restager:
 
         Raises `InvalidInput` if one of them cannot be kept.
         """
-        edits, back = self._without_places(content_edits(staged), staged, choices)
+        edits = content_edits(staged)
+        back = places_of_restored(self._repository, self._head, staged)
         checks = [
             item for item in staged if item.key in choices and isinstance(item.operation, Unchanged)
         ]
@@ -81,11 +84,14 @@ class Restager:
         places = self._places(
             {key: content for key, content in seen.items() if key in choices}, head
         )
-        moved = {place.key: place.content for place in (*places.values(), *back.values())}
+        moved = {place.key: place.content for place in places.values()}
+        returned = {place.key: place.content for place in back.values()}
         # A key without a decision stays in conflict, on the content that it was staged on.
         undecided = {key: content for key, content in seen.items() if key not in choices}
-        state = undecided | head | moved
-        keys = connected(edits, {*choices, *moved})
+        state = returned | undecided | head | moved
+        links = [ContentEdit(place.key, key, None, None) for key, place in back.items()]
+        keys = connected([*edits, *links], {*choices, *moved})
+        back = {key: place for key, place in back.items() if key in keys}
         edits = [edit for edit in edits if edit.keys & keys]
         # A value turns a check into a change, and can be that of a key that is not staged.
         edits += [
@@ -100,11 +106,13 @@ class Restager:
             if content is not None and key not in touched
         ]
         checks = [item for item in checks if choices[item.key] is None]
-        again = [
-            new
-            for edit, value in _edited(edits, choices)
-            for new in self._again(edit, value, places, choices)
-        ]
+        again: list[ContentEdit] = []
+        for edit, value in _edited(edits, choices):
+            if edit.old is None and edit.new in back:
+                again.append(self._returned(edit, value, back[edit.new], staged))
+            else:
+                again += self._again(edit, value, places, choices)
+        overwritten = _overwritten(again, back)
         again, replaced = self._arrived(again, state, choices, restored_ids(staged))
         operations = operations_of(again, state.get)
         taken = {item.key for item in operations}
@@ -113,42 +121,26 @@ class Restager:
         return Restaged(
             with_origins(with_edits(staged, keys, operations), staged),
             replaced,
-            {old: place.key for old, place in (places | back).items() if place.key != old},
-            tuple(
-                place.key
-                for key, place in back.items()
-                for edit in edits
-                if edit.new == key and edit.old == place.key and edit.changes_value
-            ),
+            {old: place.key for old, place in places.items() if place.key != old},
+            {key: place.key for key, place in back.items() if place.key != key},
+            overwritten,
         )
 
-    def _without_places(
-        self, edits: list[ContentEdit], staged: StagedList, choices: Choices
-    ) -> tuple[list[ContentEdit], dict[ContentKey, Place]]:
-        """Returns the edits, and the places of contents that are restored but came back already.
+    def _returned(
+        self, edit: ContentEdit, value: Content | None, place: Place, staged: StagedList
+    ) -> ContentEdit:
+        """Returns the edit of a content that is restored but came back already, at a place.
 
-        These contents are renamed instead, and keep their present values, unless the staged value
-        differs from that at the origin. The places have the keys for which they are staged.
+        It is renamed instead, and keeps its present value, unless the staged value differs from
+        that at the origin.
         """
-        restored = restored_ids(staged)
-        missing = {
-            edit.new: edit.after
-            for edit in edits
-            if edit.old is None and edit.new in choices
-            if edit.new is not None and edit.after is not None and edit.after.id in restored
-        }
-        back = places_of(self._repository, self._head, self._base, missing)
-
-        def renamed(edit: ContentEdit) -> ContentEdit:
-            key = edit.new
-            place = back.get(key) if edit.old is None and key else None
-            if key is None or place is None:
-                return edit
-            is_same = edit.after == self._at_origin(staged, key)
-            after = _moved(place.content, place.key, key) if is_same else edit.after
-            return ContentEdit(place.key, key, place.content, after)
-
-        return list(map(renamed, edits)), back
+        key, after = edit.new, edit.after
+        assert key is not None
+        if value is not None:
+            after = value.with_id(place.content.id)
+        elif place.key != key and after == self._at_origin(staged, key):
+            after = _moved(place.content, place.key, key)
+        return ContentEdit(place.key, key, place.content, after)
 
     def _at_origin(self, staged: StagedList, key: ContentKey) -> Content | None:
         """Returns the content that a key is restored from, under this key."""
@@ -281,17 +273,20 @@ class Restager:
                     hint=f"`{command_line('reset', str(key))}` unstages the changes of this key",
                 )
             present = state.get(key) if key not in leaving else None
+            is_restored = after.id in restored and self._repository.restores_content_ids
             if (
                 edit.old is None
                 and present is not None
-                and (present.id == after.id or _is_one(present, after, choices.get(key)))
+                and (
+                    present.id == after.id
+                    or _is_one(present, after, choices.get(key), is_restored=is_restored)
+                )
             ):
                 arrived[key] = ContentEdit(key, key, present, after.with_id(present.id))
                 continue
             if present is not None and edit.old is not None:
                 self._refuse_value(edit, choices.get(key))
             replaced += [key] if present is not None else []
-            is_restored = after.id in restored
             arrived[key] = (
                 edit if edit.old or is_restored else edit._replace(after=after.with_id(None))
             )
@@ -314,6 +309,18 @@ class Restager:
         )
 
 
+def _overwritten(
+    edits: Iterable[ContentEdit], back: Mapping[ContentKey, Place]
+) -> tuple[ContentKey, ...]:
+    """Returns the present keys of restored contents that came back and get another value."""
+    present = {key: place.key for key, place in back.items()}
+    return tuple(
+        edit.old
+        for edit in edits
+        if edit.old and edit.new and edit.old == present.get(edit.new) and edit.changes_value
+    )
+
+
 def _edited(
     edits: Iterable[ContentEdit], choices: Choices
 ) -> Iterator[tuple[ContentEdit, Content | None]]:
@@ -334,17 +341,19 @@ def _edited(
         yield edit, value
 
 
-def _is_one(present: Content, after: Content, decided: Content | None) -> bool:
+def _is_one(
+    present: Content, after: Content, decided: Content | None, *, is_restored: bool
+) -> bool:
     """Returns whether a created content becomes a change of the one that has the key already.
 
     This holds for two namespaces, for equal contents, and for the content of a decision, which
-    merges both.
+    merges both. A restored content keeps its id, so it is never an equal one with another id.
     """
     if isinstance(present, Namespace) and isinstance(after, Namespace):
         return True
     if decided is not None and decided.type_name == present.type_name:
         return decided.id in (None, present.id)
-    return after.with_id(present.id) == present
+    return not is_restored and after.with_id(present.id) == present
 
 
 def _moved(content: Content, old: ContentKey, new: ContentKey) -> Content:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.renamed import old_keys_of, places_of
+from nessie_cli.cli.staging.renamed import old_keys_of, places_of, places_of_restored
 from nessie_cli.cli.staging.resolutions import (
     BatchResolutions,
     contents_below,
@@ -37,7 +37,7 @@ from nessie_cli.model import (
     ReferenceType,
     Rename,
 )
-from nessie_cli.model.conflicts import commit_message
+from nessie_cli.model.conflicts import commit_message, conflict_text, second_key_text
 from nessie_cli.workspace.content_edits import content_edits
 from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.staging import proposed, without
@@ -225,7 +225,8 @@ def _submit(repository: Repository, batch: StagedBatch, submission: Submission) 
 def changed_since(repository: Repository, batch: StagedBatch, head: str) -> list[Conflict]:
     """Returns the keys whose state at `head` differs from the one on which they were staged.
 
-    If a content was renamed since, its state is that under the new key.
+    If a content was renamed since, its state is that under the new key. A conflict of a restored
+    content that came back already names its other key.
     """
     staged = batch.staged
     states = repository.contents(head, batch.keys)
@@ -242,6 +243,7 @@ def changed_since(repository: Repository, batch: StagedBatch, head: str) -> list
         item.key: states[item.key] for item in others if item.seen is None and item.key in states
     }
     old_keys = old_keys_of(repository, head, arrived)
+    back = places_of_restored(repository, head, staged) if changed else {}
     conflicts: list[Conflict] = []
     for item in changed:
         key, place = item.key, places.get(item.key)
@@ -255,10 +257,19 @@ def changed_since(repository: Repository, batch: StagedBatch, head: str) -> list
             conflict = replace(conflict, actual=place.content, target_rename=rename)
         elif key in old_keys:
             conflict = replace(conflict, target_rename=Rename(old_keys[key], key))
+        if key in back and back[key].key != key:
+            conflict = _with_other_key(conflict, key, back[key].key)
         if edit is not None and edit.is_rename and edit.old and edit.new:
             conflict = replace(conflict, source_rename=Rename(edit.old, edit.new))
         conflicts.append(conflict)
     return conflicts
+
+
+def _with_other_key(conflict: Conflict, key: ContentKey, other: ContentKey) -> Conflict:
+    """Returns the conflict of a content that has another key already."""
+    type_ = ConflictType.KEY_EXISTS
+    message = conflict_text(type_, key) + second_key_text(other)
+    return replace(conflict, type=type_, message=message, other_key=other)
 
 
 def _id_of(content: Content | None) -> str | None:
@@ -305,8 +316,6 @@ def _conflict(
     head: str,
 ) -> Conflict:
     """Returns the conflict of a key with its expected, current and proposed state."""
-    from nessie_cli.model.conflicts import conflict_text
-
     expected, actual, proposed = states
     type_ = _difference(expected, actual)
     return Conflict(

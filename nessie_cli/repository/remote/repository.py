@@ -71,6 +71,11 @@ class RemoteRepository(Repository):
         """The branch used when none is named."""
         return self._session.configuration.default_branch
 
+    @property
+    def restores_content_ids(self) -> bool:
+        """Whether a deleted content that comes back keeps its id."""
+        return self._session.configuration.extensions
+
     # -- references -------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:

@@ -31,8 +31,7 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 from nessie_cli.server.auth import rules
-from nessie_cli.server.auth.rights import Rights
-from nessie_cli.server.auth.visibility import Visibility
+from nessie_cli.server.auth.rights import Rights, Visibility
 from nessie_cli.wire.extensions import SETTINGS
 
 A = TypeVar("A")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import structs
 
@@ -20,6 +20,8 @@ from nessie_cli.model import (
     ContentKey,
     ContentPlace,
     Delete,
+    IcebergTable,
+    IcebergView,
     MergeDetail,
     MergeOption,
     MergeResult,
@@ -43,6 +45,9 @@ from nessie_cli.repository.draft import Draft, KeyChange
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
 from nessie_cli.server.auth.rights import Checks, Rights
+
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
 
 _MOST_WAYS = 16
 """How many references are tried through which the caller may read a renamed reference."""
@@ -334,3 +339,39 @@ def _needed(change: KeyChange) -> list[tuple[str, str]]:
     if change.same_content and before == after:
         return [(rules.UPDATE_ENTITY, after)]
     return [(rules.DELETE_ENTITY, before), (rules.CREATE_ENTITY, after)]
+
+
+_TYPES = (IcebergTable.type, IcebergView.type)
+
+
+def check_locations(draft: Draft[Any], locations: RecordedLocations, policy: Policy | None) -> None:
+    """Raises `NotAllowed` for a content whose location its caller may not choose.
+
+    The caller needs `CHOOSE_LOCATION`, unless the metadata file lies in the folder that HEAD of the
+    branch records for the content id. Without a policy, nobody has this right.
+    """
+    change = draft.change
+    if draft.repeated or not isinstance(change, Commit | Merge | Transplant):
+        return
+    changes = list(draft.key_changes())
+    recorded = {
+        before.id: before
+        for one in changes
+        if one.type_before in _TYPES
+        and isinstance(before := one.before, IcebergTable | IcebergView)
+    }
+    for one in changes:
+        after = one.after if one.type_after in _TYPES else None
+        if not isinstance(after, IcebergTable | IcebergView) or locations.accept(
+            after, recorded.get(after.id)
+        ):
+            continue
+        if policy is None or not policy.may_choose_location(change.branch, one.key, after.type):
+            raise NotAllowed(
+                (
+                    f"'CHOOSE_LOCATION' is not allowed on content '{one.key.plain}': its metadata"
+                    f" file {after.metadata_location} is not in the folder that the catalog records"
+                    " for it"
+                ),
+                hint="create tables through the Iceberg REST catalog",
+            )

@@ -1,16 +1,21 @@
-"""HTTP around the handlers: headers, limits of bodies, content codings, and replies."""
+"""HTTP around the handlers: headers, bodies with their limits and codings, JSON, replies."""
 
 from __future__ import annotations
 
 import asyncio
 import gzip
 import zlib
+from codecs import iterdecode
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import suppress
+from json import detect_encoding, dumps
 from typing import Any, NamedTuple
 
+from msgspec import DecodeError, MsgspecError, json, to_builtins
+
+from nessie_cli.errors import InvalidInput
 from nessie_cli.server.http.failures import HttpFault, Unavailable, UnreadBody
-from nessie_cli.server.http.streams import packed
+from nessie_cli.wire.large_json import MOST_VALUES, count_values, decode, steps
 
 Headers = list[tuple[bytes, bytes]]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -32,7 +37,9 @@ _SEPARATORS = 4
 _MOST_DIGITS = 18
 _FED, _UNFOLDED = 1 << 16, 1 << 20
 """Bytes of a compressed body that one step reads, and the most that one step produces."""
+_GZIP = zlib.MAX_WBITS | 16
 _UNSUPPORTED = "UNSUPPORTED_MEDIA_TYPE"
+_encode = json.Encoder().encode
 
 
 class Limits(NamedTuple):
@@ -80,6 +87,20 @@ class Reply(NamedTuple):
     headers: Headers
     body: bytes = b""
     pieces: Iterator[bytes] | None = None
+
+
+def encoded(value: Any) -> bytes:
+    """Returns a JSON value as text."""
+    try:
+        return _encode(value)
+    except (MsgspecError, OverflowError):
+        # Numbers in a content of an unknown type may have more than 64 bits.
+        return dumps(to_builtins(value), ensure_ascii=False).encode()
+
+
+def json_reply(body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
+    """Returns a reply of status 200 whose body is JSON text."""
+    return Reply(200, [(b"content-type", JSON), *headers], body)
 
 
 def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
@@ -163,8 +184,15 @@ def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
         return reply
     headers_out = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
     if reply.pieces is not None:
-        return Reply(reply.status, headers_out, pieces=packed(reply.pieces))
+        return Reply(reply.status, headers_out, pieces=_packed(reply.pieces))
     return Reply(reply.status, headers_out, gzip.compress(reply.body, 1))
+
+
+def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields the pieces, compressed by gzip."""
+    packer = zlib.compressobj(1, wbits=_GZIP)
+    yield from filter(None, map(packer.compress, pieces))
+    yield packer.flush()
 
 
 def decompress(body: bytes, headers: Iterable[tuple[bytes, bytes]], limits: Limits) -> bytes:
@@ -330,3 +358,36 @@ async def _parts(receive: Receive, limits: Limits, arriving: Arriving) -> bytes:
                 return bytes(body)
     finally:
         arriving.remove(counted)
+
+
+_FIRST_BYTES = (b"{", b"[", b'"', b" ", b"\n")
+
+
+def read_json(body: bytes, most_values: int = MOST_VALUES) -> Any:
+    """Returns the value of a body; None for an empty one and for null.
+
+    Raises `InvalidInput` for invalid JSON, and `HttpFault` for too many values.
+    """
+    text = body.removeprefix(b"\xef\xbb\xbf")
+    if len(text) > most_values and count_values(text) > most_values:
+        raise HttpFault(413, f"body: has more than {most_values:,} values", "BAD_REQUEST")
+    try:
+        if text[:1] not in _FIRST_BYTES or text[1:2] == b"\0":
+            text = _as_utf8(text)
+        return decode(text)
+    except RecursionError:
+        raise InvalidInput("body: is nested too deeply") from None
+    except (DecodeError, UnicodeDecodeError, ValueError) as error:
+        raise InvalidInput(f"body: is not JSON: {_lower_first(str(error))}") from None
+
+
+def _as_utf8(text: bytes) -> bytes:
+    """Converts JSON in UTF-16 or UTF-32 to UTF-8, detected by the position of zero bytes."""
+    encoding = detect_encoding(text[:4])
+    if encoding.startswith("utf-8"):
+        return text
+    return b"".join(part.encode() for part in iterdecode(steps(text), encoding))
+
+
+def _lower_first(text: str) -> str:
+    return text if text[:2].isupper() else text[:1].lower() + text[1:]

@@ -1,22 +1,25 @@
-"""Listings that are sent while they are read, so that large ones need little memory."""
+"""Listings that are sent while they are read, so that large ones need little memory.
+
+The JSON of log entries, which never change, is cached.
+"""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import Any, NamedTuple
 
-from msgspec import MsgspecError, Raw, Struct, json, to_builtins
+from msgspec import Raw, Struct, json, to_builtins
 
-from nessie_cli.model import Reference
+from nessie_cli.model import LogEntry, Reference
+from nessie_cli.server.http.messages import encoded
+from nessie_cli.wire.commits import BareLogEntry
 from nessie_cli.wire.references import reference_struct
 from nessie_cli.wire.rest import BarePage
 from nessie_cli.wire.scalars import Json
 
 AT_ONCE = 2000
 """Items in memory before an answer is sent in pieces, and the number of items per piece."""
-_GZIP = zlib.MAX_WBITS | 16
 _encode = json.Encoder().encode
 
 
@@ -71,23 +74,38 @@ def listing(
     return Listing(name, iter(items), others, search)
 
 
-def packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the pieces, compressed by gzip."""
-    packer = zlib.compressobj(1, wbits=_GZIP)
-    yield from filter(None, map(packer.compress, pieces))
-    yield packer.flush()
-
-
-def encoded(value: Any) -> bytes:
-    """Returns a JSON value as text."""
-    try:
-        return _encode(value)
-    except (MsgspecError, OverflowError):
-        # Numbers in a content of an unknown type may have more than 64 bits.
-        from json import dumps
-
-        return dumps(to_builtins(value), ensure_ascii=False).encode()
-
-
 def _joined(items: list[Json | Struct | Raw]) -> bytes:
     return b",".join(map(encoded, items))
+
+
+MOST = 4096
+"""The number of entries that are cached; sometimes twice as many."""
+_LARGEST = 4096
+"""The largest entry in bytes that is cached."""
+
+
+class Pieces:
+    """Log entries by commit. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._young: dict[str, Raw] = {}
+        self._old: dict[str, Raw] = {}
+
+    def log_entry(self, entry: LogEntry) -> BareLogEntry | Raw:
+        """Returns the JSON of an entry of a log, API v2.
+
+        It has no operations, because what a caller may see of them differs.
+        """
+        if entry.operations is not None:
+            return BareLogEntry.of(entry)
+        text = self._young.get(entry.hash) or self._old.get(entry.hash)
+        if text is None:
+            text = Raw(encoded(BareLogEntry.of(entry)))
+            if len(memoryview(text)) <= _LARGEST:
+                self._keep(entry.hash, text)
+        return text
+
+    def _keep(self, hash_: str, piece: Raw) -> None:
+        if len(self._young) >= MOST:
+            self._old, self._young = self._young, {}
+        self._young[hash_] = piece

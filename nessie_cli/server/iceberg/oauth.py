@@ -19,7 +19,7 @@ from nessie_cli.server.auth.gate import Gate
 from nessie_cli.server.auth.identity import Credentials, Unauthenticated
 from nessie_cli.server.auth.tokens import is_ours
 from nessie_cli.server.http.messages import JSON, Headers, Reply, header
-from nessie_cli.server.iceberg.session import IcebergCall
+from nessie_cli.server.iceberg.call import IcebergCall
 
 LIFETIME = 3600
 """Seconds after which a client renews its token, if it does not expire before."""

@@ -5,40 +5,39 @@ from __future__ import annotations
 from msgspec import ValidationError, convert
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.server.http.messages import Reply
-from nessie_cli.server.iceberg.answers import answer
-from nessie_cli.server.iceberg.delegation import GRANT
-from nessie_cli.server.iceberg.delegation.grants import Holder
+from nessie_cli.server.http.messages import Reply, encoded, json_reply
+from nessie_cli.server.iceberg.call import IcebergCall
+from nessie_cli.server.iceberg.delegation import GRANT, Holder
 from nessie_cli.server.iceberg.delegation.signing import SignRequest
-from nessie_cli.server.iceberg.session import Session
 from nessie_cli.server.iceberg.tables import key_in_path
 
 _REQUEST = "RemoteSignRequest"
 
 
-def sign_request(session: Session) -> Reply:
+def sign_request(call: IcebergCall) -> Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/tables/{table}/sign`.
 
     The grant in the query is that of the answer that loaded the table. The rights of the caller are
     checked again. A staged table can be signed for before it exists.
     """
-    key, body = key_in_path(session), session.body(_REQUEST)
+    key, body = key_in_path(call), call.json_object(_REQUEST)
     # Raises if the caller may not read the table.
-    exists = session.state().content(key) is not None
-    grant = session.call.text(GRANT)
+    exists = call.state().content(key) is not None
+    grant = call.text(GRANT)
     if grant is None:
         raise NotAllowed("the request names no grant; load the table, and sign at its endpoint")
     try:
         request = convert(body, SignRequest)
     except ValidationError as error:
         raise InvalidInput(f"{_REQUEST}: {error}") from None
-    holder = Holder(session.warehouse.name, session.reference_text, key, session.call.who)
-    signed = session.services.delegation.sign(
-        session.warehouse,
+    holder = Holder(call.warehouse.name, call.reference_text, key, call.who)
+    signed = call.services.delegation.sign(
+        call.warehouse,
         holder,
         grant,
         request,
-        writable=session.may_commit_to(key, exists=exists),
+        writable=call.may_commit_to(key, exists=exists),
     )
-    kept = b"private" if signed.reusable else b"no-cache"
-    return answer({"uri": signed.uri, "headers": signed.headers}, (b"cache-control", kept))
+    cached = b"private" if signed.reusable else b"no-cache"
+    text = encoded({"uri": signed.uri, "headers": signed.headers})
+    return json_reply(text, (b"cache-control", cached))

@@ -9,14 +9,13 @@ from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.locations import next_metadata_file, text_of
-from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations
-from nessie_cli.model import ContentKey, IcebergView, Put
-from nessie_cli.server.http.messages import Reply
-from nessie_cli.server.iceberg.answers import NO_CONTENT
-from nessie_cli.server.iceberg.drop_rename import drop, rename
+from nessie_cli.iceberg.warehouses.metadata_files import head_of
+from nessie_cli.iceberg.warehouses.tables import LOCATION, new_location
+from nessie_cli.model import CommitResult, ContentKey, IcebergView, Put
+from nessie_cli.server.http.messages import Reply, json_reply
+from nessie_cli.server.iceberg.call import IcebergCall
+from nessie_cli.server.iceberg.contents import drop, identifiers, rename
 from nessie_cli.server.iceberg.errors import illegal_arguments
-from nessie_cli.server.iceberg.listing import identifiers
-from nessie_cli.server.iceberg.loading import read_view, view_answer
 from nessie_cli.server.iceberg.names import (
     VIEW,
     child,
@@ -24,120 +23,133 @@ from nessie_cli.server.iceberg.names import (
     need_free,
     need_view,
 )
-from nessie_cli.server.iceberg.session import Proposal, Session
-from nessie_cli.server.iceberg.table_commits import (
+from nessie_cli.server.iceberg.new_tables import registered
+from nessie_cli.server.iceberg.tables import (
     changes_of,
-    issued_location,
+    check_locations,
+    loaded,
     now,
     paths_of,
-    registered,
 )
+from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Proposal
 from nessie_cli.wire.large_json import encode
 
 _CREATE, _REGISTER = "CreateViewRequest", "RegisterViewRequest"
 _COMMIT = "CommitViewRequest"
 
 
-def _key_in_path(session: Session) -> ContentKey:
-    segments = session.call.segments
+def _key_in_path(call: IcebergCall) -> ContentKey:
+    segments = call.segments
     return child(namespace_in(segments["namespace"]), segments["view"])
 
 
-def list_views(session: Session) -> Reply:
+def list_views(call: IcebergCall) -> Answer | Reply:
     """`GET /v1/{prefix}/namespaces/{namespace}/views`."""
-    return identifiers(session, IcebergView.type)
+    return identifiers(call, IcebergView.type)
 
 
-def create_view(session: Session) -> Reply:
+def create_view(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/views`."""
-    body = session.body(_CREATE)
-    key = child(
-        namespace_in(session.call.segments["namespace"]), values.text(body, "name", _CREATE)
-    )
+    body = call.json_object(_CREATE)
+    key = child(namespace_in(call.segments["namespace"]), values.text(body, "name", _CREATE))
     schema = values.object_(body, "schema", _CREATE)
     version = values.object_(body, "view-version", _CREATE)
     properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
-    view_uuid = session.new_uuid(key)
+    view_uuid = call.new_uuid(key)
 
-    def make(state: State) -> Proposal:
-        issued = issued_location(session, key, need_free(state, key, VIEW), view_uuid)
+    def make(state: State) -> Proposal[CommitResult] | None:
+        namespace = need_free(state, key, VIEW)
+        issued = new_location(call.warehouse, namespace, key, view_uuid)
         location = (
             values.text(body, LOCATION, _CREATE).rstrip("/") if body.get(LOCATION) else issued
         )
         with illegal_arguments():
             made = new_view(schema, version, location, properties, now())
         document = {**made, "view-uuid": view_uuid}
-        _check_locations(session, key, document, issued)
+        check_locations(call, key, IcebergView.type, document, issued)
         file = next_metadata_file(location, properties, None)
         put = Put(key, content_of(document, file))
-        return Proposal(f"create view {key}", [put], [(file, encode(document))], {key: view_uuid})
+        files = [(file, encode(document))]
+        return call.proposal(state, f"create view {key}", [put], files, {key: view_uuid})
 
-    return view_answer(session, need_view(session.change(make).after, key))
-
-
-def _check_locations(session: Session, key: ContentKey, document: Document, issued: str) -> None:
-    may_choose = session.may_choose_location(key, IcebergView.type)
-    check_table_locations(session.files, document, issued, may_choose=may_choose)
+    return _view_answer(call, need_view(call.change(make).after, key))
 
 
-def register_view(session: Session) -> Reply:
+def register_view(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/register-view`."""
-    body = session.body(_REGISTER)
-    key = child(
-        namespace_in(session.call.segments["namespace"]), values.text(body, "name", _REGISTER)
-    )
+    body = call.json_object(_REGISTER)
+    key = child(namespace_in(call.segments["namespace"]), values.text(body, "name", _REGISTER))
     location = values.text(body, "metadata-location", _REGISTER)
 
-    def make(state: State) -> Proposal:
+    def make(state: State) -> Proposal[CommitResult] | None:
         need_free(state, key, VIEW)
-        session.check_may_put(
+        call.check_may_put(
             state, key, IcebergView(metadata_location=location, version_id=1, schema_id=0)
         )
-        content, _ = registered(session, key, location, IcebergView)
-        return Proposal(f"register view {key}", [Put(key, content)])
+        content, _ = registered(call, key, location, IcebergView)
+        return call.proposal(state, f"register view {key}", [Put(key, content)])
 
-    return view_answer(session, need_view(session.change(make).after, key))
+    return _view_answer(call, need_view(call.change(make).after, key))
 
 
-def load_view(session: Session) -> Reply:
+def load_view(call: IcebergCall) -> Answer | Reply:
     """`GET /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
-    return view_answer(session, need_view(session.state(), _key_in_path(session)))
+    return _view_answer(call, need_view(call.state(), _key_in_path(call)))
 
 
-def view_exists(session: Session) -> Reply:
+def view_exists(call: IcebergCall) -> Answer | Reply:
     """`HEAD /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
-    need_view(session.state(), _key_in_path(session))
+    need_view(call.state(), _key_in_path(call))
     return NO_CONTENT
 
 
-def replace_view(session: Session) -> Reply:
+def replace_view(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
-    key, changes = _key_in_path(session), changes_of(session.body(_COMMIT), _COMMIT)
+    key, changes = _key_in_path(call), changes_of(call.json_object(_COMMIT), _COMMIT)
 
-    def make(state: State) -> Proposal:
+    def make(state: State) -> Proposal[CommitResult] | None:
         there = need_view(state, key)
-        base = read_view(session, there)
+        base = _read_view(call, there)
         check_requirements(changes.requirements, base, of_view=True)
         with illegal_arguments():
             document = updated(base, changes.updates, now())
         if document is base:
-            return Proposal()
-        session.check_own_metadata(key, there, text_of(base, LOCATION))
+            return None
+        call.check_own_metadata(key, there, text_of(base, LOCATION))
         if paths_of(document) != paths_of(base):
-            _check_locations(session, key, document, base[LOCATION])
+            check_locations(call, key, IcebergView.type, document, base[LOCATION])
         properties = document["properties"]
         file = next_metadata_file(document[LOCATION], properties, there.metadata_location)
         put = Put(key, content_of(document, file).with_id(there.id), there)
-        return Proposal(f"replace view {key}", [put], [(file, encode(document))])
+        return call.proposal(state, f"replace view {key}", [put], [(file, encode(document))])
 
-    return view_answer(session, need_view(session.change(make).after, key))
+    return _view_answer(call, need_view(call.change(make).after, key))
 
 
-def drop_view(session: Session) -> Reply:
+def drop_view(call: IcebergCall) -> Answer | Reply:
     """`DELETE /v1/{prefix}/namespaces/{namespace}/views/{view}`."""
-    return drop(session, _key_in_path(session), need_view, "view")
+    return drop(call, _key_in_path(call), need_view, "view")
 
 
-def rename_view(session: Session) -> Reply:
+def rename_view(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/views/rename`. The view keeps its content id."""
-    return rename(session, need_view, "view")
+    return rename(call, need_view, "view")
+
+
+def _view_answer(call: IcebergCall, content: IcebergView) -> Reply:
+    """Returns the answer that loads a view."""
+    text = call.file_text(content.metadata_location)
+    if head_of(text, content.metadata_location).current_version_id != content.version_id:
+        text = encode(_read_view(call, content))
+    return json_reply(loaded(text, content, {"config": {}}))
+
+
+def _read_view(call: IcebergCall, content: IcebergView) -> Document:
+    """Returns the metadata of a view in the version that its content names."""
+    document = call.read(content.metadata_location)
+    versions = document.get("versions") or ()
+    if document.get("current-version-id") != content.version_id and any(
+        one.get("version-id") == content.version_id for one in versions
+    ):
+        return {**document, "current-version-id": content.version_id}
+    return document

@@ -8,7 +8,7 @@ from collections.abc import Hashable, Iterable
 from msgspec import json
 
 from nessie_cli.errors import NessieError
-from nessie_cli.server.auth.access import Catalog
+from nessie_cli.server.auth.gate import Catalog
 from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.http.failures import (
     RETRY_AFTER,
@@ -21,8 +21,8 @@ from nessie_cli.server.http.failures import (
 )
 from nessie_cli.server.http.messages import JSON, Headers, Reply, header, takes_gzip
 from nessie_cli.server.pipeline.call import Call
-from nessie_cli.server.pipeline.dialect import Dialect
 from nessie_cli.server.pipeline.exchange import Exchange
+from nessie_cli.server.pipeline.pipeline import Dialect
 from nessie_cli.server.pipeline.table import Endpoint, Match, NoRoute, RouteTable
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.wire.extensions import HEADER

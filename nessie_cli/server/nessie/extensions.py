@@ -12,8 +12,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
 from nessie_cli.server.http.streams import Listing, listing
-from nessie_cli.server.nessie.listings import MOST_COMMITS, token_start
-from nessie_cli.server.nessie.paging import Page, limit
+from nessie_cli.server.nessie.listings import MOST_COMMITS, Page, limit, token_start
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.pipeline.targets import Target, expected, named, parse_segment

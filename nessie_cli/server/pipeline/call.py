@@ -3,32 +3,39 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl
 
-from nessie_cli.errors import InvalidInput, ReferenceConflict
-from nessie_cli.model import ContentKey
+from msgspec import structs
+
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    NessieError,
+    OutcomeUnknown,
+    ReferenceConflict,
+)
+from nessie_cli.model import CommitMeta, ContentKey
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
-from nessie_cli.repository.changes import Change
+from nessie_cli.repository.changes import Change, Commit, Merge, Transplant
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.repository.store_repository import StoreRepository
-from nessie_cli.server.auth.access import CallerAccess, Catalog
-from nessie_cli.server.auth.locations import check_locations
-from nessie_cli.server.http.json_body import read_json
+from nessie_cli.server.auth.gate import CallerAccess, Catalog
+from nessie_cli.server.auth.policy import check_locations
+from nessie_cli.server.http.messages import Reply, read_json
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
 from nessie_cli.wire.large_json import MOST_VALUES
 from nessie_cli.wire.validation import lenient
 
 if TYPE_CHECKING:
-    from nessie_cli.iceberg.warehouses.metadata_files import LocalFile
-    from nessie_cli.server.http.messages import Reply
+    from nessie_cli.iceberg.warehouses.metadata_files import LocalFile, MetadataFiles
 
 A = TypeVar("A")
 
@@ -37,6 +44,8 @@ _DIGITS = 11
 _OURS = HEADER.lower().encode()
 _REQUEST_HEADER = REQUEST_HEADER.lower().encode()
 _REQUEST_ID = re.compile(r"[\x21-\x7e]{1,100}")
+MOST_TRIES = 20
+"""How often a change is proposed again after lost races."""
 MOST_PARAMETERS = 2000
 """The most query parameters of a request, which are read on the event loop."""
 
@@ -49,6 +58,47 @@ class Answer(NamedTuple):
 
 
 NO_CONTENT = Answer(None, 204)
+
+
+class NewFile(NamedTuple):
+    """A metadata file that is to be written: its warehouse's files, its location and its text."""
+
+    files: MetadataFiles
+    location: str
+    text: bytes
+
+
+class Proposal(NamedTuple, Generic[A]):
+    """A change of a branch (commit, merge, transplant), and the metadata files that it needs.
+
+    The files are written before the change is drafted, on the thread of the request and never under
+    a transaction of the store. They are removed if certainly no commit needs them. `content_ids`
+    are those of new contents, by key.
+    """
+
+    change: Change[A]
+    files: Sequence[NewFile] = ()
+    content_ids: Mapping[ContentKey, str] = {}
+
+    @property
+    def branch(self) -> str:
+        """The branch that the change moves."""
+        assert isinstance(self.change, Commit | Merge | Transplant)
+        return self.change.branch
+
+    def write(self) -> None:
+        """Writes the files, all or none."""
+        for number, file in enumerate(self.files, 1):
+            try:
+                file.files.write(file.location, file.text)
+            except BaseException:
+                self._replace(files=self.files[:number]).remove()
+                raise
+
+    def remove(self) -> None:
+        """Removes the files: no commit needs them."""
+        for file in self.files:
+            file.files.remove(file.location)
 
 
 class UnreadableParameter(InvalidInput):
@@ -153,7 +203,7 @@ class Call:
         self.repeated = draft.repeated
         if policy is not None:
             policy.on(draft)
-        if self._catalog.locations and self.checks_locations:
+        if self.checks_locations and self._catalog.locations:
             check_locations(draft, self._catalog.locations, policy)
         try:
             answer = draft.answer()
@@ -164,6 +214,56 @@ class Call:
         if draft.write is not None or not draft.exact:
             self._draft = draft
         return answer if policy is None else policy.shown(change, answer)
+
+    def land(self, propose: Callable[[], Proposal[A] | None]) -> A | None:
+        """Commits what `propose` proposes, together with other writes of the server.
+
+        Returns the answer, None if nothing is proposed. `propose` reads the current state, and
+        refuses what conflicts with it. It is called again if another writer was first. Raises
+        `NotAllowed` before a file is written. Only for the threads of requests that write files.
+        """
+        for number in range(1, MOST_TRIES + 1):
+            self._access = None
+            proposal = propose()
+            if proposal is None:
+                return None
+            if proposal.content_ids:
+                self.submission.choose_content_ids(proposal.content_ids)
+            self.check_rights(proposal.change)
+            proposal.write()
+            try:
+                answer = self._commit(proposal)
+            except OutcomeUnknown:
+                raise
+            except NessieError as error:
+                # Unexpected errors are not handled: they may occur after the commit.
+                proposal.remove()
+                was_first = not isinstance(error, ReferenceConflict | CommitNotFound)
+                if was_first or number == MOST_TRIES:
+                    raise
+            else:
+                if self.repeated:
+                    # Another server has carried out this request in the meantime.
+                    proposal.remove()
+                return answer
+        raise AssertionError
+
+    def _commit(self, proposal: Proposal[A]) -> A:
+        assert self._catalog.writer is not None, "only a server writes files"
+
+        def plan(repository: StoreRepository) -> Planned[A]:
+            return self.plan(repository, lambda call: call.submit(proposal.change))
+
+        try:
+            return self._catalog.writer.run(plan, (proposal.branch, self.request_id or ""))
+        finally:
+            self._access = None
+
+    def check_rights(self, change: Change[Any]) -> None:
+        """Raises `NotAllowed` if the caller may not make this change, before it is drafted."""
+        policy = self._catalog.open(self._catalog.repository).policy
+        if policy is not None:
+            policy.before(change)
 
     @cached_property
     def submission(self) -> ChangeSubmission:
@@ -334,3 +434,46 @@ def _header_text(value: bytes) -> str:
         return value.decode()
     except UnicodeDecodeError:
         return value.decode("latin-1")
+
+
+_ANY = b"nessie-commit-"
+_MESSAGE = b"nessie-commit-message"
+_AUTHORS = b"nessie-commit-authors"
+_SIGNED_OFF_BY = b"nessie-commit-signedoffby"
+_PROPERTY = b"nessie-commit-property-"
+
+
+def merged_with_headers(call: Call, meta: CommitMeta | None) -> CommitMeta | None:
+    """Returns the metadata of a body with the headers applied.
+
+    The message is replaced; authors, signatures and properties are added. Returns None if both are
+    empty. An empty message means that none is given.
+    """
+    if not call.headers_from(_ANY):
+        return meta
+    message = next((text for text in call.headers(_MESSAGE) if text.strip()), None)
+    authors, signed_off_by = _names(call, _AUTHORS), _names(call, _SIGNED_OFF_BY)
+    properties = _properties(call)
+    if message is None and not authors and not signed_off_by and not properties:
+        return meta
+    base = meta or CommitMeta("")
+    return structs.replace(
+        base,
+        message=base.message if message is None else message,
+        authors=base.authors + authors,
+        signed_off_by=base.signed_off_by + signed_off_by,
+        properties={**base.properties, **properties},
+    )
+
+
+def _names(call: Call, header: bytes) -> tuple[str, ...]:
+    found = (name.strip() for value in call.headers(header) for name in value.split(","))
+    return tuple(name for name in found if name)
+
+
+def _properties(call: Call) -> dict[str, tuple[str, ...]]:
+    found: dict[str, tuple[str, ...]] = {}
+    for name, value in call.headers_from(_PROPERTY):
+        if value:
+            found[name.lower()] = (*found.get(name.lower(), ()), value)
+    return found

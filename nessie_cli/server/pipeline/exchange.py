@@ -1,17 +1,21 @@
-"""The facts about a request and its answer for the log and the metrics."""
+"""The facts about a request and its answer, and the access log that records them."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import threading
 from collections.abc import Callable
+from datetime import UTC, datetime
+from queue import SimpleQueue
 from random import getrandbits
 from time import perf_counter
 from typing import Any
 
+from msgspec import json
+
 from nessie_cli.server.http.connections import Connection, connection_of
 from nessie_cli.server.http.messages import Headers, Receive, header
-from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.server.runtime.metrics import Metrics
 
 _OWN_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
@@ -110,3 +114,67 @@ def request_id(headers: Headers) -> str:
     if given and _OWN_ID.fullmatch(given):
         return given.decode()
     return f"{getrandbits(64):016x}"
+
+
+_encode = json.Encoder().encode
+_MOST_WAITING = 10_000
+"""The most lines that may wait for the writer. More are dropped, and their number is logged."""
+
+
+class AccessLog:
+    """Writes records of requests as JSON lines; with `faults` only failures of the server.
+
+    It has a thread of its own, so a slow reader of the log never delays a request.
+    """
+
+    def __init__(self, write: Callable[[bytes], object], *, faults: bool = False) -> None:
+        self._write = write
+        self._faults = faults
+        self._queue: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        self._lost = 0
+        self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
+        self._thread.start()
+
+    def wants(self, *, fault: bool) -> bool:
+        """Returns whether a record would be written."""
+        return fault or not self._faults
+
+    def record(self, **fields: Any) -> None:
+        """Logs a request or another event, with the time. A record with an `error` is a failure."""
+        if not self.wants(fault="error" in fields):
+            return
+        if self._queue.qsize() >= _MOST_WAITING:
+            self._lost += 1
+            return
+        self._queue.put(
+            {
+                "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+                **fields,
+            }
+        )
+
+    def close(self) -> None:
+        """Writes the waiting lines."""
+        self._queue.put(None)
+        self._thread.join(10)
+
+    def _run(self) -> None:
+        ended = False
+        while not ended:
+            records = [self._queue.get()]
+            while not self._queue.empty():
+                records.append(self._queue.get())
+            ended = records[-1] is None
+            lost, self._lost = self._lost, 0
+            lines = [_encode(record) for record in records if record is not None]
+            if lost:
+                lines.append(
+                    _encode(
+                        {"message": f"{lost} lines of this log were lost: its reader is too slow"}
+                    )
+                )
+            try:
+                self._write(b"".join(line + b"\n" for line in lines))
+            except OSError:
+                # The reader of the log has exited; requests continue.
+                ended = True

@@ -10,18 +10,25 @@ from __future__ import annotations
 import asyncio
 import ssl
 import traceback
-from collections.abc import Awaitable, Callable, Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Hashable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+)
 from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import NessieError
-from nessie_cli.model import Reference
-from nessie_cli.server.auth.access import Catalog
-from nessie_cli.server.auth.browsers import Hosts
-from nessie_cli.server.auth.gate import Admission, Gate
+from nessie_cli.repository.group_commit import Planned
+from nessie_cli.repository.store_repository import StoreRepository
+from nessie_cli.server.auth.gate import Admission, Catalog, Gate, Hosts
 from nessie_cli.server.http.failures import ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import (
+    JSON,
     LARGE,
     MOST_FORM,
     Arriving,
@@ -34,14 +41,16 @@ from nessie_cli.server.http.messages import (
     check_content_type,
     check_headers,
     compressed,
+    decompress,
     drain,
+    encoded,
     header,
     read_body,
 )
-from nessie_cli.server.pipeline.answering import Job
-from nessie_cli.server.pipeline.call import Call
-from nessie_cli.server.pipeline.dialect import Dialect
-from nessie_cli.server.pipeline.exchange import Exchange
+from nessie_cli.server.http.streams import Listing
+from nessie_cli.server.pipeline.call import Answer, Call
+from nessie_cli.server.pipeline.exchange import AccessLog, Exchange
+from nessie_cli.server.pipeline.reads import Made, Read, Reads
 from nessie_cli.server.pipeline.table import (
     FORM,
     READS,
@@ -51,12 +60,10 @@ from nessie_cli.server.pipeline.table import (
     Match,
     NoRoute,
 )
-from nessie_cli.server.pipeline.targets import DETACHED, Target, read_targets
-from nessie_cli.server.runtime.access_log import AccessLog
-from nessie_cli.server.runtime.answers import Answers
+from nessie_cli.server.pipeline.targets import read_targets
 from nessie_cli.server.runtime.metrics import Metrics
-from nessie_cli.server.runtime.thread_pool import BUSY
-from nessie_cli.server.runtime.threads import File, Threads
+from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool, Write
+from nessie_cli.server.runtime.threads import Threads
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import Warehouses
@@ -65,8 +72,83 @@ Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 _WITHOUT_BODY = frozenset({204, 304})
-_FAILED = 400
+_NO_CONTENT, _FAILED = 204, 400
 _TOO_LARGE = frozenset({413, 431})
+
+
+class Dialect(NamedTuple):
+    """An API of the server.
+
+    `match` returns the endpoint of a method and raw path, and raises `NoRoute`. `call` makes what
+    handlers get from a request, the catalog for its caller, and its body. `failure` makes the
+    answer for an error. `readers` run the handlers that read. `variant` returns everything in the
+    headers on which a cacheable answer depends, or None if it must not be cached.
+    """
+
+    match: Callable[[str, str], Match]
+    call: Callable[[Exchange, Match, Catalog, bytes], Call]
+    failure: Callable[[Exception, Exchange], Reply]
+    readers: ThreadPool
+    variant: Callable[[Headers], Hashable]
+
+
+class Job(NamedTuple):
+    """A request and the endpoint that answers it."""
+
+    exchange: Exchange
+    dialect: Dialect
+    endpoint: Endpoint
+    call: Call
+    limits: Limits
+
+    def read_body(self) -> int:
+        """Reads the body as JSON, once. Returns the size of its text."""
+        if not self.endpoint.takes_json or self.call.is_read:
+            return 0
+        body = decompress(self.call.body, self.exchange.headers, self.limits)
+        self.call.take(body)
+        return len(body)
+
+    def failure(self, error: Exception) -> Reply:
+        """Returns the answer for an error."""
+        return self.dialect.failure(error, self.exchange)
+
+    def reply(self, answer: Answer | Reply) -> Reply:
+        """Encodes an answer."""
+        return compressed(_reply_of(answer), self.exchange.headers)
+
+    def steps(self) -> Iterator[Reply | None]:
+        """Runs the handler in short steps. Only the last one returns the answer, not None."""
+        try:
+            self.read_body()
+            answer = self.call.answer(self.endpoint.handler)
+            if isinstance(answer, Answer) and isinstance(answer.body, Listing):
+                yield from answer.body.search
+            yield self.reply(answer)
+        except Exception as error:  # noqa: BLE001 - every failure becomes an answer
+            yield self.failure(error)
+
+    def write(self, *, large: bool) -> Write:
+        """Returns the request for the writing thread. Nothing can fail after the commit."""
+        return Write(self.read_body, self._planned, self.failure, large, self.call.begin)
+
+    def _planned(self, repository: StoreRepository) -> Planned[Reply]:
+        return self.call.plan(
+            repository, lambda call: self.reply(call.answer(self.endpoint.handler))
+        )
+
+
+def _reply_of(answer: Answer | Reply) -> Reply:
+    """Encodes an answer, if it is not encoded already."""
+    if isinstance(answer, Reply):
+        return answer
+    if answer.status == _NO_CONTENT:
+        return Reply(answer.status, [])
+    value = answer.body.opened() if isinstance(answer.body, Listing) else answer.body
+    headers = [(b"content-type", JSON)]
+    if isinstance(value, Iterator):
+        return Reply(answer.status, headers, pieces=value)
+    return Reply(answer.status, headers, encoded(value))
 
 
 class Parts(NamedTuple):
@@ -85,33 +167,6 @@ class Parts(NamedTuple):
     hosts: Hosts = Hosts()
     warehouses: Warehouses | None = None
     started: Callable[[], None] | None = None
-
-
-class _Cached(NamedTuple):
-    """A cached answer, and the local file from which it was made."""
-
-    reply: Reply
-    file: File | None
-
-    @property
-    def body(self) -> bytes:
-        """The bytes of the answer."""
-        return self.reply.body
-
-
-class _Read(NamedTuple):
-    """A request whose answer may be cached, and the key of that answer."""
-
-    exchange: Exchange
-    dialect: Dialect
-    match: Match
-    limits: Limits
-    key: Hashable
-
-    def job(self, catalog: Catalog) -> Job:
-        """Returns the work on a catalog."""
-        call = self.dialect.call(self.exchange, self.match, catalog, b"")
-        return Job(self.exchange, self.dialect, self.match.endpoint, call, self.limits)
 
 
 class Pipeline:
@@ -135,9 +190,7 @@ class Pipeline:
         self._log = parts.log
         self._started = parts.started
         self._running = 0
-        self._answers: Answers[_Cached] = Answers()
-        self._reading: dict[Hashable, asyncio.Future[Reply | None]] = {}
-        """The running reads, by the keys and states of their answers."""
+        self._reads = Reads(threads)
         self._arriving = Arriving(parts.limits.most_drained)
 
     def close(self) -> None:
@@ -235,82 +288,30 @@ class Pipeline:
         if admission is not None:
             catalog = admission.catalog(catalog, scope["raw_path"], endpoint.right)
         if endpoint.cacheable and (variant := dialect.variant(headers)) is not None:
-            key = _key(exchange, endpoint, variant, admission)
-            return await self._read(
-                _Read(exchange, dialect, match, self.limits, key), catalog, admission
+            # What a caller may see by a rule can depend on other references.
+            targets = (
+                read_targets(match, catalog.default_branch)
+                if admission is None or admission.rules is None
+                else None
             )
+            read = Read(
+                _key(exchange, endpoint, variant, admission),
+                target,
+                targets,
+                partial(self._made, exchange, dialect, match),
+            )
+            return await self._reads.answer(read, catalog)
         call = dialect.call(exchange, match, catalog, body)
         del body
         return await self._run(Job(exchange, dialect, endpoint, call, self.limits))
 
-    async def _read(self, read: _Read, catalog: Catalog, admission: Admission | None) -> Reply:
-        """Answers a read from the cache, or by its handler."""
-        # What a caller may see by a rule can depend on other references.
-        targets = (
-            read_targets(read.match, catalog.default_branch)
-            if admission is None or admission.rules is None
-            else None
-        )
-        if targets is None:
-            state, heads = await self._threads.version(), None
-        else:
-            state, heads = await self._heads(targets)
-        cached = self._answers.find(read.key, state)
-        if cached is not None and (
-            cached.file is None or await self._threads.unchanged.ask(cached.file)
-        ):
-            return cached.reply
-        if heads is None:
-            return await self._shared(read, state, catalog)
-        at_heads = catalog.repository.at_heads(heads)
-        return await self._shared(read, state, catalog._replace(repository=at_heads))
-
-    async def _heads(self, targets: list[Target]) -> tuple[Hashable, Sequence[Reference] | None]:
-        """Returns the state of a read, and the references that it names; None if one is missing.
-
-        A handler must read them there. Otherwise its answer could be of a later state, and be used
-        for this one if the reference is moved back.
-        """
-        named = [target for target in targets if target.name not in (None, DETACHED)]
-        heads = await self._threads.heads([target.name or "" for target in named])
-        references = [head for head in heads or () if head is not None]
-        if heads is None or len(references) < len(heads):
-            return None, None
-        # A read at a hash depends on the existence of its reference.
-        state = tuple(
-            head if target.hash is None else (head.type, head.name)
-            for head, target in zip(references, named, strict=True)
-        )
-        return state, references
-
-    async def _shared(self, read: _Read, state: Hashable | None, catalog: Catalog) -> Reply:
-        """Runs the handler of a read, once for equal requests in the same state."""
-        if state is None:
-            return await self._run(read.job(catalog))
-        running = self._reading.get((read.key, state))
-        if running is not None and (reply := await asyncio.shield(running)) is not None:
-            return reply
-        future: asyncio.Future[Reply | None] = asyncio.get_running_loop().create_future()
-        self._reading[read.key, state] = future
-        shared = None
-        try:
-            job = read.job(catalog)
-            reply = await self._run(job)
-            if self._keep(read, state, job, reply) and job.call.local_file is None:
-                shared = reply
-        finally:
-            if self._reading.get((read.key, state)) is future:
-                del self._reading[read.key, state]
-            future.set_result(shared)
-        return reply
-
-    def _keep(self, read: _Read, state: Hashable | None, job: Job, reply: Reply) -> bool:
-        """Caches an answer if other requests may get it. Returns whether they may."""
-        if not _may_be_cached(reply, job.endpoint, job.call):
-            return False
-        size = len(read.exchange.path) + len(read.exchange.scope["query_string"])
-        self._answers.keep(read.key, state, _Cached(reply, job.call.local_file), size)
-        return True
+    async def _made(
+        self, exchange: Exchange, dialect: Dialect, match: Match, catalog: Catalog
+    ) -> Made:
+        """Runs the handler of a read."""
+        call = dialect.call(exchange, match, catalog, b"")
+        reply = await self._run(Job(exchange, dialect, match.endpoint, call, self.limits))
+        return Made(reply, call.local_file, _may_be_cached(reply, match.endpoint, call))
 
     async def _admit(self, exchange: Exchange) -> Admission | None:
         """Returns the admission of the caller; None if everybody has access."""

@@ -7,8 +7,9 @@ stays inside a name. A reference may also be written with literal slashes if an 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     from nessie_cli.server.http.messages import Reply
     from nessie_cli.server.pipeline.call import Answer
 
-_REFERENCES = frozenset({"{ref}", "{from}", "{to}"})
+_WITH_SLASHES = frozenset({"{ref}", "{from}", "{to}", "{prefix}"})
+"""The names that may contain literal slashes: references."""
+_CACHED, _LONGEST_CACHED = 1024, 512
+"""The number of paths whose endpoints are cached, and their most characters."""
 _BAD_ESCAPE = "path: a '%' is not followed by two hexadecimal digits"
 FORM = "form"
 """The body of an endpoint that takes a form, which its handler reads itself."""
@@ -104,6 +108,10 @@ class Endpoint(NamedTuple):
         )
 
 
+_Line = tuple[tuple[str, ...], Endpoint]
+"""The segments of the path of an endpoint."""
+
+
 class Match(NamedTuple):
     """The endpoint of a request and the decoded segments of its path, by name."""
 
@@ -120,71 +128,87 @@ class NoRoute(Exception):
 
 
 class RouteTable:
-    """Finds the endpoint of a method and raw path."""
+    """Finds the endpoint of a method and raw path.
+
+    Names may contain slashes, so a path has several readings as segments. The paths of an API are
+    a subclass, if they are not written like those of Nessie's REST API.
+    """
+
+    answers_head = True
+    """Whether endpoints of GET answer HEAD."""
+    is_final = False
+    """Whether the first reading that is the path of any endpoint is the only one."""
 
     def __init__(self, endpoints: Iterable[Endpoint]) -> None:
-        self.endpoints = tuple(endpoints)
-        self._by_length: dict[int, list[tuple[tuple[str, ...], Endpoint]]] = {}
+        by_length: dict[int, list[_Line]] = {}
+        for endpoint in endpoints:
+            pattern = self.pattern(endpoint)
+            by_length.setdefault(len(pattern), []).append((pattern, endpoint))
         # Indexed by length and last segment, so that few routes are compared.
-        self._by_end: dict[tuple[int, str | None], list[tuple[tuple[str, ...], Endpoint]]] = {}
-        for endpoint in self.endpoints:
-            pattern = tuple(endpoint.path.removesuffix("/").split("/"))
-            self._by_length.setdefault(len(pattern), []).append((pattern, endpoint))
-        for length, lines in self._by_length.items():
-            ends = {pattern[-1] for pattern, _ in lines}
-            for end in ends:
-                self._by_end[length, end] = [
-                    (pattern, endpoint)
-                    for pattern, endpoint in lines
-                    if pattern[-1] == end or pattern[-1][:1] == "{"
+        self._lines: dict[tuple[int, str | None], list[_Line]] = {}
+        for length, lines in by_length.items():
+            named = [line for line in lines if line[0][-1][:1] == "{"]
+            self._lines[length, None] = named
+            for end in {pattern[-1] for pattern, _ in lines}:
+                self._lines[length, end] = [
+                    line for line in lines if line in named or line[0][-1] == end
                 ]
-            self._by_end[length, None] = [
-                (pattern, endpoint) for pattern, endpoint in lines if pattern[-1][:1] == "{"
-            ]
+        self._most = max(by_length, default=0)
+        self._find_cached = lru_cache(_CACHED)(self._find)
+
+    def pattern(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """Returns the segments of the path of an endpoint."""
+        return tuple(endpoint.path.removesuffix("/").split("/"))
+
+    def readings(self, raw_path: str) -> Iterator[Sequence[str]]:
+        """Yields the segments of a path in each of its readings, the likeliest first.
+
+        A reference may be written with slashes, through the first segment with an `@`.
+        """
+        segments = raw_path.removesuffix("/").split("/")
+        if "" not in segments[1:]:
+            yield segments
+        if any(map(_ends_a_name, segments)):
+            for reading in sorted(_joined(segments, 1, self._most), key=len, reverse=True):
+                if "" not in reading[1:]:
+                    yield reading
+
+    def decoded(self, bound: Mapping[str, str]) -> Mapping[str, str]:
+        """Returns the decoded segments. Raises `InvalidInput`."""
+        return {name: decode_segment(segment) for name, segment in bound.items()}
 
     def match(self, method: str, raw_path: str) -> Match:
-        """Returns the endpoint of a request; that of GET answers HEAD.
+        """Returns the endpoint of a request.
 
         Raises `NoRoute`, and `InvalidInput` for a path that cannot be decoded.
         """
-        method = "GET" if method == "HEAD" else method
-        raw = raw_path.removesuffix("/")
-        segments = raw.split("/")
-        allowed: set[str] = set()
-        length = len(segments)
-        lines = self._by_end.get((length, segments[-1])) or self._by_end.get((length, None)) or ()
-        for pattern, endpoint in lines:
-            bound = bind(pattern, segments)
-            if bound is not None:
-                if endpoint.method == method:
-                    return Match(endpoint, _decoded(bound))
-                allowed.add(endpoint.method)
-        return self._match_slashes(method, segments, allowed)
+        if method == "HEAD" and self.answers_head:
+            method = "GET"
+        find = self._find_cached if len(raw_path) <= _LONGEST_CACHED else self._find
+        return find(method, raw_path)
 
-    def _match_slashes(self, method: str, segments: list[str], allowed: set[str]) -> Match:
-        """Matches references whose names contain literal slashes."""
-        if any(_ends_a_name(segment) for segment in segments):
-            for length in sorted(self._by_length, reverse=True):
-                for pattern, endpoint in self._by_length[length] if length < len(segments) else ():
-                    bound = _bind_slashes(pattern, segments)
-                    if bound is not None:
-                        if endpoint.method == method:
-                            return Match(endpoint, _decoded(bound))
-                        allowed.add(endpoint.method)
+    def _find(self, method: str, raw_path: str) -> Match:
+        allowed: set[str] = set()
+        for segments in self.readings(raw_path):
+            length = len(segments)
+            lines = self._lines.get((length, segments[-1])) or self._lines.get((length, None))
+            for pattern, endpoint in lines or ():
+                bound = _bind(pattern, segments)
+                if bound is not None:
+                    if endpoint.method == method:
+                        return Match(endpoint, self.decoded(bound))
+                    allowed.add(endpoint.method)
+            if allowed and self.is_final:
+                break
         raise NoRoute(allowed)
 
 
-def bind(
-    pattern: Sequence[str], segments: Sequence[str], *, empty: bool = False
-) -> dict[str, str] | None:
-    """Returns the segments of a path by the names in a pattern; None if they do not match.
-
-    A named segment is not empty, unless `empty` allows it.
-    """
+def _bind(pattern: Sequence[str], segments: Sequence[str]) -> dict[str, str] | None:
+    """Returns the segments of a path by the names in a pattern; None if they do not match."""
     bound = {}
     for part, segment in zip(pattern, segments, strict=True):
         if part[:1] == "{":
-            if not segment and not empty:
+            if "/" in segment and part not in _WITH_SLASHES:
                 return None
             bound[part[1:-1]] = segment
         elif part != segment:
@@ -196,42 +220,27 @@ def _ends_a_name(segment: str) -> bool:
     return "@" in segment or "%40" in segment
 
 
-def _bind_slashes(pattern: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
-    """Returns `bind` for a reference over several segments, through the first one with an `@`."""
-    if not pattern:
-        return None if segments else {}
-    if not segments:
-        return None
-    wanted = pattern[0]
-    if wanted[:1] != "{":
-        return _bind_slashes(pattern[1:], segments[1:]) if wanted == segments[0] else None
-    name = wanted[1:-1]
-    if segments[0] and (rest := _bind_slashes(pattern[1:], segments[1:])) is not None:
-        return {name: segments[0], **rest}
-    end = (
-        next((i for i, segment in enumerate(segments) if _ends_a_name(segment)), 0)
-        if wanted in _REFERENCES
-        else 0
-    )
-    if not end or (rest := _bind_slashes(pattern[1:], segments[end + 1 :])) is None:
-        return None
-    return {name: "/".join(segments[: end + 1]), **rest}
+def _joined(segments: Sequence[str], start: int, most: int) -> Iterator[Sequence[str]]:
+    """Yields readings of at most `most` segments in which names from `start` on have slashes.
 
-
-def _decoded(bound: Mapping[str, str]) -> dict[str, str]:
-    return {name: decode_segment(segment) for name, segment in bound.items()}
+    Such a name ends with the first segment that ends a name.
+    """
+    for first in range(start, min(len(segments), most)):
+        rest = segments[first:]
+        last = next((place for place, segment in enumerate(rest) if _ends_a_name(segment)), 0)
+        if last:
+            name, behind = "/".join(rest[: last + 1]), rest[last + 1 :]
+            reading = [*segments[:first], name, *behind]
+            if len(reading) <= most:
+                yield reading
+            yield from _joined(reading, first + 1, most)
 
 
 def decode_segment(segment: str) -> str:
     """Returns a path segment, percent-decoded once; invalid UTF-8 becomes U+FFFD."""
     if "%" not in segment:
         return segment
-    check_escapes(segment)
-    return unquote(segment, errors="replace")
-
-
-def check_escapes(segment: str) -> None:
-    """Raises `InvalidInput` for a percent sign that is not an escape."""
     for escape in segment.split("%")[1:]:
         if len(escape) < 2 or not all(c in "0123456789abcdefABCDEF" for c in escape[:2]):  # noqa: PLR2004 - two digits make a byte
             raise InvalidInput(_BAD_ESCAPE)
+    return unquote(segment, errors="replace")

@@ -1,4 +1,8 @@
-"""Memory that requests no longer need.
+"""The memory that large requests take: turns of large bodies and files, and what frees it.
+
+JSON takes many times the memory of its text, so one large body and one large metadata file are read
+as JSON at a time. Python runs one thread at a time: requests that read large files at once would
+share the time of every other request, too.
 
 A full collection of garbage visits all objects while no other thread runs: for a second, if a large
 body is in memory. So it takes place rarely, and after a large request for its objects only.
@@ -6,10 +10,18 @@ body is in memory. So it takes place rarely, and after a large request for its o
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import gc
-from collections.abc import Callable
-from functools import cache
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from functools import cache, partial
+from typing import TypeVar
+
+from nessie_cli.server.http.failures import Unavailable
+from nessie_cli.server.http.messages import LARGE
+from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool
 
 YOUNG = 5_000
 """The number of new objects after which they are searched for garbage."""
@@ -56,3 +68,150 @@ def _trim() -> Callable[[int], int] | None:
     # glibc keeps freed memory between used pieces: after a large commit, several times what the
     # server needs.
     return getattr(ctypes.CDLL(None), "malloc_trim", None)
+
+
+MOST_WAITING = 64 << 20
+"""The most bytes of files that wait for their turn, but one that waits may have any size.
+
+So a few threads wait for large files, and the others answer requests without them.
+"""
+
+
+class LargeFiles:
+    """The turns of large files. `ended` is called after each, on the thread that had it."""
+
+    def __init__(self, ended: Callable[[], None]) -> None:
+        self._ended = ended
+        self._turn = threading.Lock()
+        self._counting = threading.Lock()
+        self._waiting = 0
+
+    def begin(self, size: int) -> None:
+        """Begins a turn once no other thread has one. Raises `Unavailable` if too much waits."""
+        with self._counting:
+            if self._waiting and self._waiting + size > MOST_WAITING:
+                raise Unavailable(BUSY)
+            self._waiting += size
+        try:
+            self._turn.acquire()
+        finally:
+            with self._counting:
+                self._waiting -= size
+        set_aside()
+
+    def end(self) -> None:
+        """Ends the turn of this thread."""
+        self._turn.release()
+        self._ended()
+
+    def between_turns(self, work: Callable[[], bool]) -> bool:
+        """Returns what `work` returns, False without calling it if a large file is in memory."""
+        if not self._turn.acquire(blocking=False):
+            return False
+        try:
+            return work()
+        finally:
+            self._turn.release()
+
+
+T = TypeVar("T")
+FREED_AFTER = 1.0
+"""Seconds after a large request until its memory is freed."""
+_ATTEMPTS = 30
+"""How often that is tried: a large answer that is still being sent has many objects."""
+COLLECTED_EVERY = 3600.0
+"""Seconds between full collections of garbage, which take some tens of milliseconds."""
+
+
+def _freed() -> bool:
+    """Frees memory, unless that takes long. Returns whether it did."""
+    if cheap := is_cheap():
+        give_back()
+    return cheap
+
+
+def _returned() -> bool:
+    """Returns memory to the system. Garbage is left to the collection of the hour."""
+    give_back(collect=False)
+    return True
+
+
+def _collected() -> bool:
+    give_back()
+    return True
+
+
+class Bodies:
+    """The turns of large and compressed bodies, of all APIs. At most `most_waiting` bytes wait.
+
+    `files` are the turns of large metadata files, whose memory is freed, too.
+    """
+
+    def __init__(self, most_waiting: int) -> None:
+        self.files = LargeFiles(self._free_later)
+        self._most_waiting = most_waiting
+        self._waiting = 0
+        self._turn = asyncio.Lock()
+        self._thread = ThreadPool(1, name="unpacker")
+        self._freeing: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def answer(
+        self, size: int, read: Callable[[], int], answer: Callable[[bool], Awaitable[T]]
+    ) -> T:
+        """Returns `answer(is_large)`, once `read` has read a body of `size` bytes on a thread.
+
+        `read` returns the size of the expanded text. Raises `Unavailable` if too much waits.
+        """
+        if self._waiting and self._waiting + size > self._most_waiting:
+            raise Unavailable(BUSY)
+        self._waiting += size
+        try:
+            async with self._turn:
+                if await self._thread.submit(read) >= LARGE:
+                    return await self._answer_large(answer)
+        finally:
+            self._waiting -= size
+        return await answer(False)
+
+    async def _answer_large(self, answer: Callable[[bool], Awaitable[T]]) -> T:
+        set_aside()
+        try:
+            return await answer(True)
+        finally:
+            self._free_soon()
+
+    def _free_later(self) -> None:
+        """Frees memory soon, from another thread."""
+        # The event loop may have been closed.
+        with suppress(RuntimeError):
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(self._free_soon)
+
+    def _free_soon(self) -> None:
+        if self._freeing is None:
+            self._freeing = asyncio.create_task(self._free())
+
+    async def _free(self) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            await asyncio.sleep(FREED_AFTER)
+            if await self._give_back(_freed if attempt < _ATTEMPTS else _returned):
+                break
+        self._freeing = None
+
+    async def keep_collecting(self) -> None:
+        """Collects garbage now and then, until it is cancelled."""
+        self._loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(COLLECTED_EVERY)
+            await self._give_back(_collected)
+
+    async def _give_back(self, free: Callable[[], bool]) -> bool:
+        """Calls `free` if no large metadata file is being read. Returns whether it freed memory."""
+        # No large body is in memory between two turns.
+        async with self._turn:
+            return await self._thread.submit(partial(self.files.between_turns, free))
+
+    def close(self) -> None:
+        """Ends the thread."""
+        self._thread.close()

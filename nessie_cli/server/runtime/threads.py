@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import Protocol
+import asyncio
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
+from nessie_cli.errors import StoreUnavailable
+from nessie_cli.model import Reference
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.http.messages import Limits
-from nessie_cli.server.runtime.answers import Heads, RemoteState
-from nessie_cli.server.runtime.batches import Batches
-from nessie_cli.server.runtime.bodies import Bodies
-from nessie_cli.server.runtime.thread_pool import ThreadPool
-from nessie_cli.server.runtime.writer import Writer
+from nessie_cli.server.runtime.memory import Bodies
+from nessie_cli.server.runtime.thread_pool import Batches, ThreadPool, Writer
 
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.warehouses.metadata_files import LocalFile
+
+T = TypeVar("T")
 LONG_READERS = 1
 """Threads for long reads, such as filters, so that short reads do not wait."""
 FILE_WRITERS = 16
@@ -22,14 +26,8 @@ They wait for their commits, so that many share one.
 """
 
 
-class File(Protocol):
-    """A file on which an answer depends."""
-
-    def is_unchanged(self) -> bool:
-        """Returns whether the file is the one from which the answer was made."""
-
-    def __hash__(self) -> int:
-        """Files are looked at once for all requests that wait."""
+Heads = tuple[Reference | None, ...]
+"""References as they are, in the order of their names."""
 
 
 class Threads:
@@ -42,7 +40,7 @@ class Threads:
         self.file_writers = ThreadPool(FILE_WRITERS, name="file-writer", most_waiting=limits.writes)
         self.writer = Writer(repository, most_waiting=limits.writes)
         self.bodies = Bodies(most_waiting=limits.most_drained)
-        self.unchanged: Batches[File, bool] = Batches(
+        self.unchanged: Batches[LocalFile, bool] = Batches(
             _unchanged, name="local-file", most_waiting=limits.reads
         )
         self.checker = ThreadPool(1, name="checker")
@@ -80,6 +78,53 @@ class Threads:
                 threads.close()
 
 
-def _unchanged(files: Sequence[File]) -> list[bool]:
+def _unchanged(files: Sequence[LocalFile]) -> list[bool]:
     looked_at = {file: file.is_unchanged() for file in set(files)}
     return [looked_at[file] for file in files]
+
+
+class RemoteState:
+    """The version and the heads of a remote store, each read for all requests that wait.
+
+    A request never gets what was read before it arrived, which could miss earlier writes of its
+    client. The futures are for the event loop. They raise `StoreUnavailable` for all requests that
+    wait: each of them would wait as long for its own error.
+    """
+
+    def __init__(self, repository: StoreRepository) -> None:
+        self._repository = repository
+        self._versions: Batches[None, Hashable | None] = Batches(self._read_version, name="version")
+        self._heads: Batches[Sequence[str], Heads | None] = Batches(self._read_heads, name="heads")
+
+    def version(self) -> asyncio.Future[Hashable | None]:
+        """Returns the version, or None if it is unavailable."""
+        return self._versions.ask(None)
+
+    def heads(self, names: Sequence[str]) -> asyncio.Future[Heads | None]:
+        """Returns the references with these names, or None if they are unavailable."""
+        return self._heads.ask(names)
+
+    def close(self) -> None:
+        """Ends the threads."""
+        self._versions.close()
+        self._heads.close()
+
+    def _read_version(self, asked: Sequence[None]) -> Sequence[Hashable | None]:
+        return [_unless_failing(self._repository.version)] * len(asked)
+
+    def _read_heads(self, asked: Sequence[Sequence[str]]) -> Sequence[Heads | None]:
+        names = list({name for each in asked for name in each})
+        heads = _unless_failing(lambda: self._repository.heads(names))
+        if heads is None:
+            return [None] * len(asked)
+        references = dict(zip(names, heads, strict=True))
+        return [tuple(references[name] for name in each) for each in asked]
+
+
+def _unless_failing(read: Callable[[], T | None]) -> T | None:
+    try:
+        return read()
+    except StoreUnavailable:
+        raise
+    except Exception:  # noqa: BLE001 - then the request itself meets the error of the store
+        return None

@@ -10,7 +10,7 @@ import pytest
 
 from nessie_cli.iceberg.warehouses.warehouse import from_options
 from nessie_cli.model import ReferenceType
-from nessie_cli.server.runtime.access_log import AccessLog
+from nessie_cli.server.pipeline.exchange import AccessLog
 from tests.server.client import Client
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
 from tests.server.serving import serving

@@ -14,8 +14,15 @@ import requests
 from nessie_cli.errors import NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.warehouses.warehouse import Vending, Warehouse, Warehouses
 from nessie_cli.model import ContentKey, Secret
-from nessie_cli.server.iceberg.delegation import Delegation, FileAccess, Table
-from nessie_cli.server.iceberg.delegation.grants import LIFETIME, Grants, Holder
+from nessie_cli.server.iceberg.call import mode_of
+from nessie_cli.server.iceberg.delegation import (
+    LIFETIME,
+    Delegation,
+    FileAccess,
+    Grants,
+    Holder,
+    Table,
+)
 from nessie_cli.server.iceberg.delegation.s3 import Folder
 from nessie_cli.server.iceberg.delegation.signing import SignRequest
 from nessie_cli.server.iceberg.delegation.vending import LONGEST_POLICY, policy
@@ -257,7 +264,7 @@ def test_the_first_mode_that_both_sides_support_is_used(store: Store) -> None:
         ("other", both, ""),
         ("vended-credentials", warehouse(store), ""),
     ):
-        assert Delegation.mode(header, found) == mode
+        assert mode_of(header, found) == mode
 
 
 # -- remote signing ------------------------------------------------------------------------------

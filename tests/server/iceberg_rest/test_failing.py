@@ -17,9 +17,9 @@ from nessie_cli.errors import OutcomeUnknown
 from nessie_cli.iceberg.warehouses.warehouse import from_options
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
+from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.access_log import AccessLog
 from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 from tests.server.client import Client
 from tests.server.iceberg_rest.lake import IcebergClient, error_of

@@ -16,7 +16,7 @@ import pytest
 
 from nessie_cli import create
 from nessie_cli.server.http.failures import Unavailable
-from nessie_cli.server.runtime.large_files import MOST_WAITING, LargeFiles
+from nessie_cli.server.runtime.memory import MOST_WAITING, LargeFiles
 from tests.server.iceberg_rest.lake import SCHEMA
 from tests.server.iceberg_rest.test_large_metadata import (
     REMOVE,

@@ -15,7 +15,7 @@ import pytest
 
 from nessie_cli import create
 from nessie_cli.model.contents import MOST_PROPERTIES
-from nessie_cli.server.iceberg.session import MOST_METADATA, IcebergCall
+from nessie_cli.server.iceberg.call import MOST_METADATA, IcebergCall
 from tests.server.client import Answer, Client
 from tests.server.iceberg_rest.lake import SCHEMA, IcebergClient, Lake, appending, error_of
 from tests.server.processes import started

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nessie_cli.server.iceberg.routes import match
+from nessie_cli.server.iceberg.dialect import ROUTES
 from nessie_cli.server.pipeline.table import NoRoute
 
 MOST = 40
@@ -11,14 +11,14 @@ MOST = 40
 
 def test_a_reference_with_many_slashes_is_read():
     name = "/".join("a" * (MOST - 3))
-    found = match("GET", f"/iceberg/v1/{name}/namespaces/b")
+    found = ROUTES.match("GET", f"/iceberg/v1/{name}/namespaces/b")
     assert found.segments == {"prefix": name, "namespace": "b"}
     with pytest.raises(NoRoute):
-        match("GET", f"/iceberg/v1/{name}/a/namespaces/b")
+        ROUTES.match("GET", f"/iceberg/v1/{name}/a/namespaces/b")
 
 
 @pytest.mark.parametrize("segment", ["v1", "", "a", "namespaces"])
 def test_a_path_with_many_segments_is_refused(segment):
     path = "/iceberg/v1/main" + f"/{segment}" * (MOST + 1) + "/namespaces/b"
     with pytest.raises(NoRoute):
-        match("GET", path)
+        ROUTES.match("GET", path)

@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from nessie_cli.model import ContentKey, Put
-from nessie_cli.server.iceberg.table_commits import MOST_CHANGES
+from nessie_cli.server.iceberg.tables import MOST_CHANGES
 from tests.server.client import Answer
 from tests.server.iceberg_rest.lake import SCHEMA, IcebergClient, Lake, appending, error_of
 

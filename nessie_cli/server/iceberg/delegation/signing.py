@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, unquote, urlsplit
+from xml.etree import ElementTree as ET
 
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
-from nessie_cli.server.iceberg.delegation.delete_objects import deleted_keys
 from nessie_cli.server.iceberg.delegation.s3 import Account, Folder, is_metadata_file
 
 UNSIGNED = "UNSIGNED-PAYLOAD"
@@ -298,3 +298,48 @@ def _digest(body: str) -> str:
 def _check_region(given: str, configured: str | None) -> None:
     if not re.fullmatch(r"[a-z0-9-]{1,32}", given) or (configured and given != configured):
         raise NotAllowed("region: is not that of the warehouse")
+
+
+MOST_KEYS = 1000
+"""The limit of S3."""
+_MOST_CHARACTERS = 2 * 2**20
+_DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
+_ENCODING = re.compile(r"encoding\s*=\s*[\"']utf-8[\"']", re.IGNORECASE)
+
+
+def deleted_keys(body: str) -> Iterator[str]:
+    """Yields the keys.
+
+    Raises `InvalidInput` for a body of another form, `NotAllowed` for one that deletes versions.
+    """
+    if len(body) > _MOST_CHARACTERS:
+        raise InvalidInput("body: is too large")
+    declaration = _DECLARATION.match(body)
+    other = declaration and "encoding" in declaration[0] and not _ENCODING.search(declaration[0])
+    # Entities and encodings could make S3 read different keys than this program.
+    if "<!" in body or other:
+        raise InvalidInput("body: must be plain XML in UTF-8")
+    try:
+        root = ET.fromstring(body)  # noqa: S314 - without entities, of bounded size
+    except ET.ParseError:
+        raise InvalidInput("body: is not XML") from None
+    if _name(root) != "Delete" or len(root) > MOST_KEYS + 1:
+        raise InvalidInput(f"body: must be a Delete of at most {MOST_KEYS} objects")
+    for child in root:
+        if _name(child) == "Object":
+            yield _key(child)
+        elif _name(child) != "Quiet":
+            raise InvalidInput("body: holds more than objects")
+
+
+def _key(child: ET.Element) -> str:
+    names = [_name(member) for member in child]
+    if "VersionId" in names:
+        raise NotAllowed("body: deletes versions of objects")
+    if names != ["Key"] or not child[0].text or len(child[0]):
+        raise InvalidInput("body: an object must have a key and nothing else")
+    return child[0].text
+
+
+def _name(element: ET.Element) -> str:
+    return element.tag.rpartition("}")[2]

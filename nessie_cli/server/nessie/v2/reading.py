@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from itertools import islice, starmap
 
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.server.http.streams import listing
 from nessie_cli.server.nessie import listings
-from nessie_cli.server.nessie.changes import former_heads
 from nessie_cli.server.nessie.extensions import is_ours, log_of_key, log_page
 from nessie_cli.server.nessie.v2.references import plain_name
 from nessie_cli.server.pipeline.call import Answer, Call
@@ -158,7 +160,7 @@ def get_recent_changes(call: Call) -> Answer:
         rest.ReferenceHistoryResponse(
             reference_struct(reference),
             _state(call, reference.hash),
-            [_state(call, hash_) for hash_ in former_heads(call.repository, reference)],
+            [_state(call, hash_) for hash_ in _former_heads(call.repository, reference)],
             _scan(call, reference.hash, scanned) if scanned > 0 else "NOT_CHECKED",
         )
     )
@@ -183,3 +185,24 @@ def _scan(call: Call, hash_: str, commits: int) -> str:
     except DamagedObject:
         return "COMMIT_INCONSISTENT"
     return "COMMIT_CONSISTENT"
+
+
+_MOST_HEADS = 20
+_AGE = timedelta(minutes=5)
+"""The limits of the original server: the number of former HEADs, and their age."""
+
+
+def _former_heads(repository: ReadableRepository, reference: Reference) -> list[str]:
+    """Returns the former hashes of a reference, newest first, each move once.
+
+    A reference that was deleted and created again has no former positions.
+    """
+    return list(islice(_heads(repository, reference.name, datetime.now(UTC) - _AGE), _MOST_HEADS))
+
+
+def _heads(repository: ReadableRepository, name: str, since: datetime) -> Iterator[str]:
+    for entry in repository.reflog(name, limit=10 * _MOST_HEADS):
+        if entry.before is None or entry.after is None or entry.time < since:
+            return
+        if entry.before != entry.after:
+            yield entry.before

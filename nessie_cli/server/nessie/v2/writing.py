@@ -30,8 +30,7 @@ from nessie_cli.server.nessie.extensions import (
     merge_answer,
     wants_dry_run,
 )
-from nessie_cli.server.pipeline.call import Answer, Call
-from nessie_cli.server.pipeline.commit_meta import merged_with_headers
+from nessie_cli.server.pipeline.call import Answer, Call, merged_with_headers
 from nessie_cli.server.pipeline.targets import (
     DETACHED,
     Target,

@@ -1,27 +1,23 @@
 """One request of one caller on one reference: its reads, and its change of the branch.
 
-A change is computed on a state that was read once. Its metadata files are written before the
-commit is drafted, on the thread of the request and never under a transaction of the store. If
-another writer has changed the same key meanwhile, the files are removed and the change is
-computed again, so requirements are checked on the current content.
+A change is computed on a state that was read once. If another writer has changed the same key
+meanwhile, it is computed again, so requirements are checked on the current content.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 from nessie_cli.errors import (
-    CommitNotFound,
     InvalidInput,
     NessieError,
     NotAllowed,
     OutcomeUnknown,
-    ReferenceConflict,
 )
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile
@@ -53,29 +49,29 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.requests import ChangeSubmission
-from nessie_cli.server.auth.access import CallerAccess, Catalog
-from nessie_cli.server.auth.gate import Gate
+from nessie_cli.server.auth.gate import CallerAccess, Catalog, Gate
 from nessie_cli.server.http.messages import LARGE, Reply
 from nessie_cli.server.iceberg import idempotency
 from nessie_cli.server.iceberg.delegation import Delegation, FileAccess, Table
 from nessie_cli.server.iceberg.errors import NoSuchFile
-from nessie_cli.server.iceberg.prefix import (
+from nessie_cli.server.iceberg.names import (
     Prefix,
     announced,
     client_uri,
-    read,
-    with_parameter,
+    read_prefix,
 )
 from nessie_cli.server.pipeline import targets
-from nessie_cli.server.pipeline.call import Call
-from nessie_cli.server.pipeline.commit_meta import merged_with_headers
+from nessie_cli.server.pipeline.call import (
+    Answer,
+    Call,
+    NewFile,
+    Proposal,
+    merged_with_headers,
+)
 from nessie_cli.server.pipeline.exchange import Exchange
 from nessie_cli.server.pipeline.table import WRITES_FILES, Match
-from nessie_cli.server.runtime.large_files import LargeFiles
-from nessie_cli.server.runtime.writer import Write, Writer
+from nessie_cli.server.runtime.memory import LargeFiles
 
-MOST_TRIES = 20
-"""How often a change is computed again after lost races."""
 MOST_METADATA = 2 * MAX_BYTES
 """The most bytes of all metadata files that a request reads to make a change."""
 _LONG_BODY = 1 << 14
@@ -91,11 +87,11 @@ DELEGATION = b"x-iceberg-access-delegation"
 
 
 class Services(NamedTuple):
-    """The parts of the server that sessions share."""
+    """The parts of the server that calls share."""
 
     warehouses: Warehouses
-    files: Callable[[Warehouse], MetadataFiles]
-    writer: Writer
+    files: Mapping[str, MetadataFiles]
+    """The metadata files of each warehouse, by its name."""
     large_files: LargeFiles
     issuer: Issuer
     delegation: Delegation
@@ -103,18 +99,6 @@ class Services(NamedTuple):
     bodies: ByteCache
     """Encoded answers that load tables, by all that they depend on."""
     gate: Gate | None = None
-
-
-class Proposal(NamedTuple):
-    """A change of the branch: nothing if there are no operations.
-
-    `files` are new metadata files as text, `content_ids` are those of new contents, by key.
-    """
-
-    message: str = ""
-    operations: Sequence[Operation] = ()
-    files: Sequence[tuple[str, bytes]] = ()
-    content_ids: Mapping[ContentKey, str] = {}
 
 
 class Changed(NamedTuple):
@@ -149,19 +133,23 @@ class IcebergCall(Call):
         """The caller."""
         self.scheme: str = scope["scheme"]
         """`http` or `https`, of the connection."""
-        self.target = f"{exchange.method} {scope['raw_path']!r} {query!r}"
+        self._request_line = f"{exchange.method} {scope['raw_path']!r} {query!r}"
         """The method, path and query as the client sent them."""
         self.sent = body
         """The body as the client sent it."""
         self.writes = match.endpoint.effect is WRITES_FILES
+        self._proposal: Proposal[CommitResult] | None = None
+        """The change of this request that has landed, or may still land."""
+        self._read_bytes = 0
+        self._has_turn = False
 
-    def answer(self, handler: Callable[[Session], Reply]) -> Reply:
+    def answer(self, handler: Callable[[Any], Answer | Reply]) -> Answer | Reply:
         """Returns the answer of a handler. A write under an idempotency key happens once."""
-        session = Session(self, self._catalog, self.services)
         try:
-            return session.once(partial(handler, session)) if self.writes else handler(session)
+            return self.once(partial(handler, self)) if self.writes else handler(self)
         finally:
-            session.end_turn()
+            self._proposal = None
+            self.end_turn()
 
     @cached_property
     def request_id(self) -> str | None:
@@ -179,30 +167,17 @@ class IcebergCall(Call):
         """A digest of everything that a repetition must have in common; None without a key."""
         if self.request_id is None:
             return None
-        hasher = hashlib.sha256(f"{self.who}\0{self.target}\0".encode())
+        hasher = hashlib.sha256(f"{self.who}\0{self._request_line}\0".encode())
         hasher.update(self.sent)
         return hasher.digest()[:_DIGEST]
-
-
-class Session:
-    """One request: reads with the rights of its caller, and changes of the branch."""
-
-    def __init__(self, call: IcebergCall, catalog: Catalog, services: Services) -> None:
-        self.call = call
-        self.services = services
-        self._catalog = catalog
-        self._written: dict[str, bytes] = {}
-        self._read_bytes = 0
-        self._has_turn = False
 
     # -- the names in the request ------------------------------------------------------------------
 
     @cached_property
     def _prefix(self) -> Prefix:
         """The reference and warehouse in the path, and in the parameter of the configuration."""
-        segments = self.call.segments
-        in_path = read(segments.get("ref"), segments.get("prefix"))
-        return with_parameter(in_path, self.call.text("warehouse"))
+        segments = self.segments
+        return read_prefix(segments.get("ref"), segments.get("prefix"), self.text("warehouse"))
 
     @cached_property
     def warehouse(self) -> Warehouse:
@@ -212,7 +187,7 @@ class Session:
     @cached_property
     def files(self) -> MetadataFiles:
         """The metadata files of the warehouse."""
-        return self.services.files(self.warehouse)
+        return self.services.files[self.warehouse.name]
 
     @cached_property
     def target(self) -> targets.Target:
@@ -233,18 +208,18 @@ class Session:
 
     def header(self, name: bytes) -> str | None:
         """Returns a header, its values joined to one list; None if there is none."""
-        return ", ".join(self.call.headers(name)) or None
+        return ", ".join(self.headers(name)) or None
 
-    def body(self, where: str) -> Document:
+    def json_object(self, where: str) -> Document:
         """Returns the body, in the turn of this request if it takes long to compute with.
 
         Raises `InvalidInput` if it is not a JSON object.
         """
-        self._begin_turn(len(self.call.sent), _LONG_BODY)
-        found = self.call.json()
-        if not isinstance(found, dict):
+        self._begin_turn(len(self.sent), _LONG_BODY)
+        body = self.json()
+        if not isinstance(body, dict):
             raise InvalidInput(f"{where}: must be a JSON object")
-        return found
+        return body
 
     @property
     def _branch(self) -> str:
@@ -277,19 +252,20 @@ class Session:
         Raises `NoSuchFile` if a local file is missing. Does not look for a remote one.
         """
         try:
-            file = self.call.local_file = self.files.local_file(location)
+            file = self.local_file = self.files.local_file(location)
         except MissingFile:
             raise NoSuchFile(location) from None
         return file or self.warehouse.name
 
-    def text(self, location: str, *, committed: bool = True) -> bytes:
+    def file_text(self, location: str, *, committed: bool = True) -> bytes:
         """Returns the text of a metadata file.
 
         One that a commit names (`committed`) may come from memory. Raises what `MetadataFiles.read`
         raises, `NoSuchFile`, and `InvalidInput` if the files of a change are too large together.
         """
-        if (written := self._written.get(location)) is not None:
-            return written
+        for file in () if self._proposal is None else self._proposal.files:
+            if file.location == location:
+                return file.text
         try:
             text = self.files.read(location, committed=committed)
         except MissingFile:
@@ -306,12 +282,12 @@ class Session:
         return text
 
     def head(self, location: str) -> Head:
-        """Returns the head of a metadata file that a commit names; see `text`."""
-        return head_of(self.text(location), location)
+        """Returns the head of a metadata file that a commit names; see `file_text`."""
+        return head_of(self.file_text(location), location)
 
     def read(self, location: str, *, committed: bool = True) -> Document:
-        """Returns the document of a metadata file; see `text`."""
-        return self.parsed(self.text(location, committed=committed), location)
+        """Returns the document of a metadata file; see `file_text`."""
+        return self.parsed(self.file_text(location, committed=committed), location)
 
     def parsed(self, text: bytes, location: str) -> Document:
         """Returns the document of a metadata file.
@@ -339,7 +315,7 @@ class Session:
     @cached_property
     def delegation_mode(self) -> str:
         """How the client gets access to files; empty if it uses its own."""
-        return self.services.delegation.mode(self.header(DELEGATION), self.warehouse)
+        return mode_of(self.header(DELEGATION), self.warehouse)
 
     def access_to(
         self,
@@ -368,8 +344,8 @@ class Session:
             content_id=content_id,
             location=location,
             resource=self._resource(key),
-            catalog=client_uri(self.call.scheme, self.header),
-            caller=self.call.who,
+            catalog=client_uri(self.scheme, self.header),
+            caller=self.who,
             writable=self.may_commit_to(key, exists=content_id is not None),
             trusted=self.may_choose_location(key, IcebergTable.type),
         )
@@ -416,44 +392,59 @@ class Session:
     def check_may_put(self, state: State, key: ContentKey, content: Content) -> None:
         """Raises `NotAllowed` if the caller may not put a content of this type on the branch."""
         self._check_writable(state.reference)
-        self._check_rights(Commit(state.reference.name, [Put(key, content)], CommitMeta("")))
+        self.check_rights(Commit(state.reference.name, [Put(key, content)], CommitMeta("")))
 
     # -- changing ----------------------------------------------------------------------------------
 
-    def change(self, make: Callable[[State], Proposal]) -> Changed:
+    def change(self, make: Callable[[State], Proposal[CommitResult] | None]) -> Changed:
         """Commits what `make` proposes on the state of the branch; returns the states around it.
 
         `make` raises refusals for the client. It is called again after a lost race.
         """
         if (done := self._done_before()) is not None:
             return done
-        for number in range(1, MOST_TRIES + 1):
+        state: State | None = None
+
+        def propose() -> Proposal[CommitResult] | None:
+            nonlocal state
             state = self.state()
             self._check_writable(state.reference)
-            self._read_bytes = 0
+            self._read_bytes, self._proposal = 0, None
             try:
-                self._begin_turn(len(self.call.sent), _LONG_BODY)
-                proposal = make(state)
+                self._begin_turn(len(self.sent), _LONG_BODY)
+                self._proposal = make(state)
             finally:
                 self.end_turn()
-            if not proposal.operations:
-                return Changed(state, state)
-            change = self._commit_of(state, proposal)
-            if proposal.content_ids:
-                self.call.submission.choose_content_ids(proposal.content_ids)
-            self._check_rights(change)
-            try:
-                with self._writing(proposal.files):
-                    result = self._submit(change)
-                    if self.call.repeated:
-                        # Another server has carried out this request in the meantime.
-                        return self._replayed(result)
-            except (ReferenceConflict, CommitNotFound):
-                if number == MOST_TRIES:
-                    raise
-            else:
-                return Changed(state, self.state_at(result.reference.hash))
-        raise AssertionError
+            return self._proposal
+
+        try:
+            result = self.land(propose)
+        except OutcomeUnknown as error:
+            result = self._recorded(error)
+        assert state is not None, "a proposal begins with the state"
+        if result is None:
+            return Changed(state, state)
+        if self.repeated:
+            return self._replayed(result)
+        return Changed(state, self.state_at(result.reference.hash))
+
+    def proposal(
+        self,
+        state: State,
+        message: str,
+        operations: Sequence[Operation],
+        files: Sequence[tuple[str, bytes]] = (),
+        content_ids: Mapping[ContentKey, str] = {},
+    ) -> Proposal[CommitResult]:
+        """Returns the commit of operations on a state of the branch.
+
+        `files` are new metadata files as text, `content_ids` are those of new contents, by key.
+        """
+        own = CommitMeta(message, properties=_APPLICATION)
+        meta = merged_with_headers(self, own) or own
+        commit = Commit(state.reference.name, operations, meta, state.reference.hash)
+        new_files = [NewFile(self.files, location, text) for location, text in files]
+        return Proposal(commit, new_files, content_ids)
 
     def _check_writable(self, reference: Reference) -> None:
         if not self.may_write_to(reference):
@@ -462,83 +453,35 @@ class Session:
                 f"{self.reference_text} is {kind} and can only be read; name a branch to write"
             )
 
-    def _commit_of(self, state: State, proposal: Proposal) -> Commit:
-        meta = CommitMeta(proposal.message, properties=_APPLICATION)
-        return Commit(
-            state.reference.name,
-            proposal.operations,
-            merged_with_headers(self.call, meta) or meta,
-            state.reference.hash,
-        )
-
-    def _check_rights(self, change: Commit) -> None:
-        """Raises `NotAllowed` if the caller may not change this, before any file is written."""
-        policy = self._open().policy
-        if policy is not None:
-            policy.before(change)
-
-    @contextmanager
-    def _writing(self, files: Sequence[tuple[str, bytes]]) -> Iterator[None]:
-        """Writes metadata files, and removes them if certainly no commit needs them."""
-        self._written = {}
-        try:
-            for location, text in files:
-                self._written[location] = text
-                self.files.write(location, text)
-        except BaseException:
-            self._remove_written()
-            raise
-        try:
-            yield
-        except OutcomeUnknown:
-            raise
-        except NessieError:
-            # Unexpected errors are not handled: they may occur after the commit.
-            self._remove_written()
-            raise
-
-    def _remove_written(self) -> None:
-        written, self._written = self._written, {}
-        for location in written:
-            self.files.remove(location)
-
-    def _submit(self, change: Commit) -> CommitResult:
-        """Commits together with other writes of the server."""
-
-        def plan(repository: Any) -> Any:
-            return self.call.plan(repository, lambda call: call.submit(change))
-
-        write = Write(_nothing, plan, _raised, begin=(change.branch, self.call.request_id or ""))
-        try:
-            result: CommitResult = self.services.writer.run(write)
-        except OutcomeUnknown as error:
-            found = None
-            with suppress(NessieError):
-                found = self._open().drafting.find_request(error.request_id, branch=change.branch)
-            if found is None:
-                raise
-            return found
+    def _recorded(self, error: OutcomeUnknown) -> CommitResult:
+        """Returns the result of a commit whose outcome was unknown. Raises the error again."""
+        result = None
+        with suppress(NessieError):
+            drafting = self._open().drafting
+            result = drafting.find_request(error.request_id, branch=self._branch)
+        if result is None:
+            raise error
         return result
 
     # -- repetitions -------------------------------------------------------------------------------
 
-    def once(self, run: Callable[[], Reply]) -> Reply:
+    def once(self, run: Callable[[], Answer | Reply]) -> Answer | Reply:
         """Runs a request that writes. Under an idempotency key it happens once."""
-        key, digest = self.call.request_id, self.call.digest
+        key, digest = self.request_id, self.digest
         if key is None or digest is None:
             return run()
         return self.services.idempotency.once(key, digest, self._check_may_write, run)
 
     def _check_may_write(self) -> None:
         """Raises `NotAllowed` if the caller may no longer commit to the branch."""
-        self._check_rights(Commit(self._branch, (), CommitMeta("")))
+        self.check_rights(Commit(self._branch, (), CommitMeta("")))
 
     def _done_before(self) -> Changed | None:
         """Returns the states around the commit of this very request, None if it was not made.
 
         Raises `NotAllowed` if its caller may no longer make it.
         """
-        key = self.call.request_id
+        key = self.request_id
         if key is None or not self.target.is_plain:
             return None
         access = self._open()
@@ -547,24 +490,22 @@ class Session:
         # The operations of a repetition do not count: its digest is that of the request.
         again = access.drafting.draft(
             Commit(self._branch, [Unchanged(ContentKey(("any",)))], CommitMeta("")),
-            self.call.submission,
+            self.submission,
         )
         if access.policy is not None:
             access.policy.on(again)
         result: CommitResult = again.answer()
         made = access.drafting.commit_at(f"@{result.reference.hash}")
-        self._check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
+        self.check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
         return self._replayed(result)
 
     def _replayed(self, result: CommitResult) -> Changed:
-        self._remove_written()
+        self._proposal = None
         after = self.state_at(result.reference.hash)
         return Changed(after.before(), after)
 
 
-def _nothing() -> None:
-    """The body has been read."""
-
-
-def _raised(error: Exception) -> NoReturn:
-    raise error
+def mode_of(header: str | None, warehouse: Warehouse) -> str:
+    """Returns the first mode of `X-Iceberg-Access-Delegation` that the warehouse offers."""
+    modes = (mode.strip() for mode in (header or "").split(","))
+    return next((mode for mode in modes if mode in warehouse.delegation), "")
