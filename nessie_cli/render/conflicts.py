@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from nessie_cli.errors import Resolution, WaysOut
+from nessie_cli.inspection.fields import TYPE, Difference, differences
 from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, Rename
-from nessie_cli.render.fields import TYPE, Difference, differences
 from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import (

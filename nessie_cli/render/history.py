@@ -1,10 +1,11 @@
 """The log in its forms, and single commits."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from nessie_cli.inspection.changes import ChangeKind, ContentChange
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
-from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.spans import Drawn, Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, short_hash, shorten_end, visible, wrap
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 
 _MESSAGE_INDENT = "    "
 _LEAST = 16
+_SIGNS = {
+    ChangeKind.CREATED: "+",
+    ChangeKind.UPDATED: "~",
+    ChangeKind.DELETED: "-",
+    ChangeKind.RENAMED: ">",
+}
 _NO_GRAPH = Drawn([], [], [], [])
 
 
@@ -81,10 +88,13 @@ def print_log(
         terminal.print_texts(form.text(commit.entry) for commit in commits)
 
 
-def _count_line(changes: Sequence[ContentChange]) -> Line:
-    from nessie_cli.render.changes import count_line
-
-    return count_line(changes)
+def _count_line(changes: Iterable[ContentChange]) -> Line:
+    """Returns `+2 ~1 -1 >1` for created, updated, deleted, renamed; zeros are left out."""
+    counts = Counter(change.kind for change in changes)
+    signs = (
+        Span(f"{sign}{counts[kind]} ", kind.word) for kind, sign in _SIGNS.items() if counts[kind]
+    )
+    return list(signs) or [Span("no change", "label")]
 
 
 def _graph(terminal: Terminal) -> "Graph":
@@ -207,10 +217,8 @@ def _changes(commit: LoggedCommit, form: LogForm, terminal: Terminal, used: int)
 
 
 def _by_letter(changes: Iterable[ContentChange]) -> Iterator[Line]:
-    from nessie_cli.render.changes import moved
-
     for change in changes:
-        yield [Span(f"{change.kind.value} ", change.kind.style), Span(moved(change), "key")]
+        yield [Span(f"{change.kind.value} ", change.kind.word), Span(change.keys, "key")]
 
 
 def _patch(changes: Iterable[ContentChange], terminal: Terminal, used: int = 0) -> Iterator[Line]:

@@ -4,9 +4,9 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.errors import ContentNotFound, NotAllowed
+from nessie_cli.inspection.fields import fields
 from nessie_cli.model import CommitMeta, Content, ContentKey, Entry, KeyRange, Reference
 from nessie_cli.render.conflicts import commit_lines
-from nessie_cli.render.fields import fields
 from nessie_cli.render.spans import Span
 from nessie_cli.repository.base import Repository
 from nessie_cli.wire import commits

@@ -11,8 +11,8 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
-from nessie_cli.cli.log.last_changes import last_changes
 from nessie_cli.errors import ContentNotFound
+from nessie_cli.inspection.last_changes import last_changes
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
 from nessie_cli.render.spans import Column
 from nessie_cli.render.text import name_of, short_hash

@@ -12,8 +12,8 @@ from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.model import MergeResult
-from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, print_merge, replaced_contents
 from nessie_cli.render.spans import Span
