@@ -1,4 +1,4 @@
-"""The commit graph as values: the lane of each commit, and the lines to children and parents.
+"""The commit graph as values: the lane of each commit, and the lines between lanes.
 
 A lane has the hash of the commit that it waits for. A commit takes the leftmost lane that waits for
 it; the others end there. Its first parent continues in its lane; a merge parent joins the lane that

@@ -8,13 +8,13 @@ from typing import NamedTuple
 from nessie_cli.errors import Resolution, WaysOut
 from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
 from nessie_cli.inspection.fields import TYPE, Difference
-from nessie_cli.model import CommitMeta, Conflict, ConflictType
+from nessie_cli.model import Conflict, ConflictType
+from nessie_cli.render.commits import commit_lines
 from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import (
     cells,
     fit_alike,
-    name_of,
     pad,
     short_hash,
     shorten_end,
@@ -30,7 +30,6 @@ _INDENT = "  "
 _LABELS = 19
 _GAP = 2
 _LEAST = 10
-_LEAST_SUBJECT = 8
 _STYLES = ("before", "updated", "after")
 _LOCATION = "metadata-location"
 _TOLD_BY_THE_MESSAGE = (
@@ -259,40 +258,6 @@ def _short(titles: Sequence[str]) -> Sequence[str]:
 def _spelled(difference: Difference) -> list[str]:
     missing = NOTHING if difference.label == TYPE else ""
     return [missing if text is None else visible(text) for text in difference.texts]
-
-
-# -- a commit in one line --------------------------------------------------------------------------
-
-
-def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
-    """Returns hash, subject, author and time of a commit.
-
-    The subject is shortened to fit into `room` columns.
-    """
-    hash_ = Span(short_hash(meta.hash or ""), "hash")
-    tail = Span(
-        ", ".join(
-            filter(
-                None,
-                [
-                    visible(name_of(meta.author or meta.committer or "")),
-                    terminal.time(meta.commit_time),
-                ],
-            )
-        ),
-        "author",
-    )
-    left = room - cells(hash_.text) - cells(tail.text) - len(' "" ')
-    subject = shorten_end(visible(meta.subject), max(left, _LEAST_SUBJECT))
-    return [hash_, Span(f' "{subject}" '), tail]
-
-
-def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[list[Span]]:
-    """Returns the same on one line, or on two lines on a narrow terminal."""
-    hash_, subject, tail = commit_spans(meta, terminal, room=room)
-    if cells(hash_.text + subject.text + tail.text) <= room:
-        return [[hash_, subject, tail]]
-    return [commit_spans(meta, terminal, room=room + cells(tail.text))[:2], [tail]]
 
 
 # -- the way out -----------------------------------------------------------------------------------

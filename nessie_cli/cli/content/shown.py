@@ -6,7 +6,7 @@ from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.inspection.contents import entry_at
 from nessie_cli.inspection.fields import fields
 from nessie_cli.model import CommitMeta, Content, ContentKey
-from nessie_cli.render.conflicts import commit_lines
+from nessie_cli.render.commits import commit_lines
 from nessie_cli.render.spans import Span
 from nessie_cli.wire import commits
 from nessie_cli.wire.contents import AnyContent, content_struct

@@ -8,13 +8,11 @@ from msgspec.structs import replace
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.errors import InvalidInput
 from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.inspection.merges import differences_of
 from nessie_cli.model import MergeResult
-from nessie_cli.render.diffs import print_diff
 from nessie_cli.render.merges import merge_headline, merge_table, replaced_contents
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
@@ -62,6 +60,8 @@ def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
 
 def with_differences(merge: Merged, app: Invocation) -> Merged:
     """Adds the comparison of metadata files to the result of a dry run."""
+    from nessie_cli.cli.log.deep import deep_changes
+
     return replace(merge, changes=list(deep_changes(differences_of(merge.outcome), app)))
 
 
@@ -84,5 +84,7 @@ def print_outcome(merge: Merged, output: Output) -> None:
         output.err.print_text(line)
     if merge.changes is None:
         output.out.print_table(*merge_table(merge.outcome), paged=True)
-    else:
-        print_diff(merge.changes, output.out)
+        return
+    from nessie_cli.render.diffs import print_diff
+
+    print_diff(merge.changes, output.out)
