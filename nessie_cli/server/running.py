@@ -100,11 +100,12 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         pass
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
     except (OSError, UnicodeError):
         return host == "localhost"
-    return bool(found) and all(
-        ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found
+    return bool(addresses) and all(
+        ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
+        for *_, address in addresses
     )
 
 

@@ -242,7 +242,9 @@ def _option(option: merges.MergeOption, path: str) -> MergeOption:
     return MergeOption(
         MergeBehavior(option.behavior),
         tuple(_any_key(key, path) for key in option.deletes),
-        tuple((_any_key(one.old, path), _any_key(one.new, path)) for one in option.renames),
+        tuple(
+            (_any_key(rename.old, path), _any_key(rename.new, path)) for rename in option.renames
+        ),
         tuple(_any_key(key, path) for key in option.leaves_out),
     )
 

@@ -119,7 +119,7 @@ def decode_batch(
     try:
         batch = _Batch.model_validate(document, context=reading)
     except ValidationError as error:
-        faults = [_fault(found, place_of) for found in error.errors(include_url=False)]
+        faults = [_fault(details, place_of) for details in error.errors(include_url=False)]
         more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise fault(place, "; ".join(faults[:_MOST_FAULTS]) + more) from None
     return batch.meta, batch.operations

@@ -88,8 +88,8 @@ class AuthorizedRepository(ReadableRepository):
 
         Raises `NotAllowed` if there is none.
         """
-        found = self.resolve(revision)
-        return found.hash, self._sight.through(found.hash)
+        resolved = self.resolve(revision)
+        return resolved.hash, self._sight.through(resolved.hash)
 
     def seen(self, revision: AnyRevision) -> str:
         """Returns the reference through which the caller sees a commit. Raises `NotAllowed`."""
@@ -107,15 +107,17 @@ class AuthorizedRepository(ReadableRepository):
     # -- references -------------------------------------------------------------------------------
     def config(self) -> RepositoryConfig:
         """See `Repository`; without settings that the caller may not read."""
-        found = self._inner.config()
+        config = self._inner.config()
         may_read = {
             type_: self.rights.may(rules.READ_REPOSITORY_CONFIG, config=type_)
-            for type_ in map(config_type, found.settings)
+            for type_ in map(config_type, config.settings)
         }
         return structs.replace(
-            found,
+            config,
             settings={
-                name: value for name, value in found.settings.items() if may_read[config_type(name)]
+                name: value
+                for name, value in config.settings.items()
+                if may_read[config_type(name)]
             },
         )
 
@@ -127,22 +129,22 @@ class AuthorizedRepository(ReadableRepository):
             # one.
             self.resolve(base)
         try:
-            found = self._inner.resolve(revision)
+            reference = self._inner.resolve(revision)
         except AmbiguousHash as error:
             raise self._fewer(error, revision) from None
         except ReferenceNotFound as error:
             self._see(error.name)
             raise
-        if found.name:
-            self._see(found.name)
-            self._sight.name(self._inner.reference(found.name))
-        if found.hash != NO_ANCESTOR:
-            through = self._sight.through(found.hash)
+        if reference.name:
+            self._see(reference.name)
+            self._sight.name(self._inner.reference(reference.name))
+        if reference.hash != NO_ANCESTOR:
+            through = self._sight.through(reference.hash)
             if not self.rights.may(rules.VIEW_REFERENCE, through):
                 # The caller must not learn that a commit exists which was not named by its full
                 # hash.
-                raise self._unseen(through) if found.hash in str(revision) else _no_commit(base)
-        return found
+                raise self._unseen(through) if reference.hash in str(revision) else _no_commit(base)
+        return reference
 
     def _fewer(self, error: AmbiguousHash, revision: AnyRevision) -> Exception:
         """Returns the error for an abbreviated hash, with the candidates that the caller sees."""
@@ -160,10 +162,10 @@ class AuthorizedRepository(ReadableRepository):
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """See `Repository`. Raises `NotAllowed` if the caller may not view the reference."""
         self._see(name)
-        found = self._inner.reference(name, metadata=metadata)
-        self._see(found.name)
-        self._sight.name(found)
-        return found
+        reference = self._inner.reference(name, metadata=metadata)
+        self._see(reference.name)
+        self._sight.name(reference)
+        return reference
 
     def references(
         self,
@@ -174,9 +176,11 @@ class AuthorizedRepository(ReadableRepository):
         metadata: bool = False,
     ) -> Iterator[Reference]:
         """See `Repository`; only references that the caller may view."""
-        for found in self._inner.references(type, prefix=prefix, start=start, metadata=metadata):
-            if self.rights.may(rules.VIEW_REFERENCE, found.name):
-                yield found
+        for reference in self._inner.references(
+            type, prefix=prefix, start=start, metadata=metadata
+        ):
+            if self.rights.may(rules.VIEW_REFERENCE, reference.name):
+                yield reference
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
         """See `Repository`; only references whose history or reflog the caller may see.
@@ -225,10 +229,10 @@ class AuthorizedRepository(ReadableRepository):
     ) -> Iterator[LogEntry]:
         """See `Repository`; only operations whose contents the caller may see."""
         hash_, through = self._listed(start)
-        found = self._inner.log(
+        entries = self._inner.log(
             f"@{hash_}", until=until, operations=operations, all_parents=all_parents
         )
-        return self._without_hidden(found, through)
+        return self._without_hidden(entries, through)
 
     def log_excluding(
         self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
@@ -264,7 +268,9 @@ class AuthorizedRepository(ReadableRepository):
             return entry
         return structs.replace(
             entry,
-            operations=tuple(found for found in entry.operations if self._may_see(found, through)),
+            operations=tuple(
+                operation for operation in entry.operations if self._may_see(operation, through)
+            ),
         )
 
     def _may_see(self, operation: Operation, through: str) -> bool:
@@ -332,15 +338,15 @@ class AuthorizedRepository(ReadableRepository):
         Raises `NotAllowed` for a key that may not be read, even if it is absent.
         """
         hash_, through = self._at(at)
-        wanted = list(keys)
-        found = self._inner.contents(f"@{hash_}", wanted)
-        for key in wanted:
-            content = found.get(key)
+        requested = list(keys)
+        contents = self._inner.contents(f"@{hash_}", requested)
+        for key in requested:
+            content = contents.get(key)
             if content is not None:
                 self.rights.require(rules.READ_ENTITY_VALUE, through, key, content.type_name)
             elif not self.rights.may_somehow(rules.READ_ENTITY_VALUE, through, key):
                 raise self.rights.refusal(rules.READ_ENTITY_VALUE, through, key)
-        return found
+        return contents
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """See `Repository`, and `contents`."""
@@ -379,15 +385,15 @@ class AuthorizedRepository(ReadableRepository):
     # -- care -------------------------------------------------------------------------------------
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
         """See `Repository`; only branches that the caller may commit to, and keys it may know."""
-        found = self._inner.find_request(request_id, branch=branch)
-        if found is None:
+        result = self._inner.find_request(request_id, branch=branch)
+        if result is None:
             return None
-        name = found.reference.name
+        name = result.reference.name
         self._see(name)
         self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
         may_know = partial(self.rights.may_somehow, rules.READ_CONTENT_KEY, name)
-        added = {key: id_ for key, id_ in found.added.items() if may_know(key)}
-        return structs.replace(found, added=added)
+        added = {key: id_ for key, id_ in result.added.items() if may_know(key)}
+        return structs.replace(result, added=added)
 
     def close(self) -> None:
         """Does nothing: the repository belongs to the server."""

@@ -210,14 +210,16 @@ class Gate:
         return tokens.expiry(given)
 
     async def _caller(self, given: Credentials) -> Caller:
-        found = None
+        caller = None
         if is_ours(given.token):
-            found = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens else None
+            caller = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens else None
         elif self._issuer is not None:
-            found = self._issuer.known(given) or await asyncio.to_thread(self._issuer.caller, given)
-        if found is None:
+            caller = self._issuer.known(given) or await asyncio.to_thread(
+                self._issuer.caller, given
+            )
+        if caller is None:
             raise Unauthenticated(_WRONG, refused=True)
-        return found
+        return caller
 
 
 def open_gate(security: Security, report: Report = report_on_stderr) -> Gate | None:

@@ -65,16 +65,16 @@ def _key_set(document: Any) -> PyJWKSet:
     if not isinstance(listed, list):
         raise InvalidInput("not a JSON Web Key Set: it has no list 'keys'")
     try:
-        found = PyJWKSet(
+        key_set = PyJWKSet(
             [{**key, "alg": name} for key in listed[:_MOST_KEYS] for name in _algorithms(key)]
         )
     except PyJWTError:
-        found = None
-    if found is not None:
-        found.keys = [key for key in found.keys if not key.Algorithm.check_key_length(key.key)]
-    if found is None or not found.keys:
+        key_set = None
+    if key_set is not None:
+        key_set.keys = [key for key in key_set.keys if not key.Algorithm.check_key_length(key.key)]
+    if key_set is None or not key_set.keys:
         raise InvalidInput("no public key in it can verify tokens")
-    return found
+    return key_set
 
 
 def _algorithms(key: Any) -> list[str]:
@@ -134,15 +134,15 @@ class KeyUrl(PyJWKClient):
 
     def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
         """See `Keys`. Raises `KeysUnavailable` before any keys were fetched."""
-        found = _find(self.get_jwk_set(), id_, algorithm)
-        if not found and id_ is not None:
+        keys = _find(self.get_jwk_set(), id_, algorithm)
+        if not keys and id_ is not None:
             try:
                 # Fetches the keys again, unless that was done recently.
                 self.get_signing_key(id_)
             except PyJWKClientError:
                 return []
-            found = _find(self.get_jwk_set(), id_, algorithm)
-        return found
+            keys = _find(self.get_jwk_set(), id_, algorithm)
+        return keys
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
         """See the base class; does not retry soon after a failure. Raises `KeysUnavailable`."""

@@ -106,8 +106,8 @@ def json_reply(body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
 def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     """Returns the first value of a header, or empty bytes."""
     # Called several times per request; a generator would cost twice as much.
-    for found, value in headers:
-        if found == name:
+    for header_name, value in headers:
+        if header_name == name:
             return value
     return b""
 
@@ -188,10 +188,10 @@ def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
     return Reply(reply.status, headers_out, gzip.compress(reply.body, 1))
 
 
-def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
+def _packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yields the pieces, compressed by gzip."""
     packer = zlib.compressobj(1, wbits=_GZIP)
-    yield from filter(None, map(packer.compress, pieces))
+    yield from filter(None, map(packer.compress, chunks))
     yield packer.flush()
 
 

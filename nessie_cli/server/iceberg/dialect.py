@@ -223,9 +223,9 @@ SIGN = Endpoint(
 
 def endpoints(*, writable: bool, signing: bool) -> list[str]:
     """Returns the endpoints that work on a branch, or on a tag or commit."""
-    working = [one for one in ENDPOINTS if writable or one.effect is READS]
+    working = [endpoint for endpoint in ENDPOINTS if writable or endpoint.effect is READS]
     announced = [*working, *([SIGN] if signing else [])]
-    return [f"{one.method} {one.path.removeprefix(BELOW)}" for one in announced]
+    return [f"{endpoint.method} {endpoint.path.removeprefix(BELOW)}" for endpoint in announced]
 
 
 CONFIG = Endpoint(

@@ -220,10 +220,14 @@ def for_client(call: IcebergCall, access: FileAccess) -> dict[str, Any]:
 
 def _with_refs_only(document: Document) -> Document:
     """Returns metadata with the snapshots that a branch or tag of the table refers to."""
-    referenced = {one["snapshot-id"] for one in (document.get("refs") or {}).values()}
+    referenced = {ref["snapshot-id"] for ref in (document.get("refs") or {}).values()}
     referenced.add(document.get("current-snapshot-id"))
-    kept = [one for one in document.get("snapshots") or () if one["snapshot-id"] in referenced]
-    return {**document, "snapshots": kept} if "snapshots" in document else document
+    snapshots = [
+        snapshot
+        for snapshot in document.get("snapshots") or ()
+        if snapshot["snapshot-id"] in referenced
+    ]
+    return {**document, "snapshots": snapshots} if "snapshots" in document else document
 
 
 def _digest_for(call: IcebergCall, content: IcebergTable, snapshots: str) -> str:
@@ -338,7 +342,12 @@ def _created_by(
         check_requirements(several[0].requirements, read_table(call, there))
     namespace = need_free(state, key, TABLE)
     asked = next(
-        (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"), None
+        (
+            update.get("uuid")
+            for update in several[0].updates
+            if update.get("action") == "assign-uuid"
+        ),
+        None,
     )
     own_uuid = call.new_uuid(key)
     issued = new_location(call.warehouse, namespace, key, own_uuid)

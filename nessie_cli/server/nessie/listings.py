@@ -59,7 +59,7 @@ def references(call: Call, records: int | None, page_token: str | None) -> Page[
     return page(
         lambda: _references(call, page_token, metadata=metadata),
         limit(records),
-        lambda found: token(f"{found.type.value}/{found.name}"),
+        lambda reference: token(f"{reference.type.value}/{reference.name}"),
         filter_,
     )
 
@@ -89,7 +89,7 @@ def log(call: Call, start: str, oldest: str | None, records: int | None) -> Page
         entries = call.repository.log(f"@{start}", operations=operations)
         return _until(entries, oldest) if oldest else entries
 
-    return page(read, most, lambda found: found.hash, filter_)
+    return page(read, most, lambda entry: entry.hash, filter_)
 
 
 def _until(entries: Iterable[LogEntry], oldest: str) -> Iterator[LogEntry]:
@@ -113,35 +113,39 @@ def oldest_of(text: str | None) -> Target | None:
 
 def key_range(call: Call) -> KeyRange:
     """Returns the parameters `key`, `min-key`, `max-key` and `prefix-key`."""
-    wanted = [keys.decode(text) for text in call.texts("key")]
-    found = KeyRange(
-        keys=tuple(key for key in wanted if key.elements) if wanted else None,
+    requested = [keys.decode(text) for text in call.texts("key")]
+    range_ = KeyRange(
+        keys=tuple(key for key in requested if key.elements) if requested else None,
         minimum=call.key("min-key"),
         maximum=call.key("max-key"),
         prefix=call.key("prefix-key"),
     )
-    if found.prefix is not None and (found.minimum is not None or found.maximum is not None):
+    if range_.prefix is not None and (range_.minimum is not None or range_.maximum is not None):
         raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
-    if found.minimum is not None and found.maximum is not None and found.minimum > found.maximum:
+    if (
+        range_.minimum is not None
+        and range_.maximum is not None
+        and range_.minimum > range_.maximum
+    ):
         raise InvalidInput("'to' must be greater than 'from'")
-    return found
+    return range_
 
 
-def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, ContentKey | None]:
+def from_page(range_: KeyRange, page_token: str | None) -> tuple[KeyRange, ContentKey | None]:
     """Returns the range from a page on, and the prefix to be filtered, which allows no bounds."""
     start = key_from_token(page_token) if page_token else None
     if start is None:
-        return wanted, None
+        return range_, None
     if not start.elements:
         return KeyRange(keys=()), None
-    minimum = max(start, wanted.minimum) if wanted.minimum else start
-    return KeyRange(keys=wanted.keys, minimum=minimum, maximum=wanted.maximum), wanted.prefix
+    minimum = max(start, range_.minimum) if range_.minimum else start
+    return KeyRange(keys=range_.keys, minimum=minimum, maximum=range_.maximum), range_.prefix
 
 
 def entries(
     call: Call,
     at: Reference,
-    wanted: KeyRange,
+    range_: KeyRange,
     *,
     records: int | None,
     page_token: str | None,
@@ -149,9 +153,9 @@ def entries(
 ) -> Page[Entry]:
     """Returns a page of keys."""
     filter_ = filter_of(call, "entries")
-    if filter_ is not None and wanted == KeyRange():
-        wanted = _range_of(call.text("filter") or "")
-    rest, prefix = from_page(wanted, page_token)
+    if filter_ is not None and range_ == KeyRange():
+        range_ = _range_of(call.text("filter") or "")
+    rest, prefix = from_page(range_, page_token)
 
     def read() -> Iterable[Entry]:
         items = call.repository.entries(f"@{at.hash}", rest, content=content)
@@ -161,7 +165,7 @@ def entries(
             else takewhile(lambda entry: entry.key.starts_with(prefix), items)
         )
 
-    return page(read, limit(records), lambda found: key_token(found.key), filter_)
+    return page(read, limit(records), lambda entry: key_token(entry.key), filter_)
 
 
 def _range_of(text: str) -> KeyRange:
@@ -175,14 +179,14 @@ def differences(
     call: Call,
     before: Reference,
     after: Reference,
-    wanted: KeyRange,
+    range_: KeyRange,
     *,
     records: int | None = None,
     page_token: str | None = None,
 ) -> Page[DiffEntry]:
     """Returns a page of a diff."""
     filter_ = filter_of(call, "diff")
-    rest, prefix = from_page(wanted, page_token)
+    rest, prefix = from_page(range_, page_token)
 
     def read() -> Iterable[DiffEntry]:
         # The first page is refused for all.
@@ -194,7 +198,7 @@ def differences(
             else takewhile(lambda entry: entry.key.starts_with(prefix), items)
         )
 
-    return page(read, limit(records), lambda found: key_token(found.key), filter_)
+    return page(read, limit(records), lambda entry: key_token(entry.key), filter_)
 
 
 class Page(Generic[T]):
@@ -330,7 +334,7 @@ def key_from_token(text: str) -> ContentKey | None:
 
     Returns None for a token before all keys, and the key without elements for one after all keys.
     """
-    found = from_token(text)
-    if found.startswith(_KEY):
-        return ContentKey(tuple(found[len(_KEY) :].split(_BETWEEN)))
-    return None if found < _KEY else ContentKey(())
+    position = from_token(text)
+    if position.startswith(_KEY):
+        return ContentKey(tuple(position[len(_KEY) :].split(_BETWEEN)))
+    return None if position < _KEY else ContentKey(())

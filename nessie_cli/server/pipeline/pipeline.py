@@ -62,7 +62,7 @@ from nessie_cli.server.pipeline.table import (
 )
 from nessie_cli.server.pipeline.targets import read_targets
 from nessie_cli.server.runtime.metrics import Metrics
-from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool, Write
+from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool, WriteRequest
 from nessie_cli.server.runtime.threads import Threads
 
 if TYPE_CHECKING:
@@ -128,9 +128,9 @@ class Job(NamedTuple):
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             yield self.failure(error)
 
-    def write(self, *, large: bool) -> Write:
+    def write(self, *, large: bool) -> WriteRequest:
         """Returns the request for the writing thread. Nothing can fail after the commit."""
-        return Write(self.read_body, self._planned, self.failure, large, self.call.begin)
+        return WriteRequest(self.read_body, self._planned, self.failure, large, self.call.prefetch)
 
     def _planned(self, repository: StoreRepository) -> Planned[Reply]:
         return self.call.plan(

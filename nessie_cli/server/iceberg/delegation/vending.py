@@ -77,15 +77,15 @@ class Vendor:
         if len(text) > LONGEST_POLICY:
             return None
         whose = (folder, writable, caller)
-        found = self._kept.get(whose)
-        if found is None or found.expires - self._clock() < self._vending.seconds / 2:
-            found = self._assumed(text, caller)
+        credentials = self._kept.get(whose)
+        if credentials is None or credentials.expires - self._clock() < self._vending.seconds / 2:
+            credentials = self._assumed(text, caller)
             with self._lock:
                 self._kept.pop(whose, None)
                 while len(self._kept) >= _MOST_KEPT:
                     del self._kept[next(iter(self._kept))]
-                self._kept[whose] = found
-        return found
+                self._kept[whose] = credentials
+        return credentials
 
     @property
     def _partition(self) -> str:
