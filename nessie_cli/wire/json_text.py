@@ -33,7 +33,7 @@ class _Doubled(dict[str, Any]):
     name: str = ""
 
 
-class _Reader:
+class _Parser:
     """One run of the parser.
 
     It records whether there may be faults, so that valid input costs nothing.
@@ -127,10 +127,10 @@ def parse_json(data: str | bytes, place: str = "") -> Any:
 
 def parse_first(text: str, place: str) -> tuple[Any, int]:
     """Returns the first JSON value of a text, and the position where it ends."""
-    reader = _Reader()
+    parser = _Parser()
     try:
-        value, end = reader.decoder.raw_decode(text, len(text) - len(text.lstrip()))
-        if reader.suspicious or _SURROGATE.search(text):
+        value, end = parser.decoder.raw_decode(text, len(text) - len(text.lstrip()))
+        if parser.suspicious or _SURROGATE.search(text):
             _refuse_oddities(value, place)
     except json.JSONDecodeError as error:
         raise fault(

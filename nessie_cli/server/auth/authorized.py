@@ -106,7 +106,7 @@ class AuthorizedRepository(ReadableRepository):
 
     # -- references -------------------------------------------------------------------------------
     def config(self) -> RepositoryConfig:
-        """See `Repository`; without settings that the caller may not read."""
+        """Returns the configuration, without settings that the caller may not read."""
         config = self._inner.config()
         may_read = {
             type_: self.rights.may(rules.READ_REPOSITORY_CONFIG, config=type_)
@@ -122,7 +122,7 @@ class AuthorizedRepository(ReadableRepository):
         )
 
     def resolve(self, revision: AnyRevision) -> Reference:
-        """See `Repository`; a hash is resolved if the caller sees its commit."""
+        """Returns the reference and hash of a revision whose commit the caller sees."""
         base = _base(revision)
         if base != str(revision):
             # An ancestor of a hidden commit may be visible, but not the existence of the hidden
@@ -160,7 +160,7 @@ class AuthorizedRepository(ReadableRepository):
         )
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
-        """See `Repository`. Raises `NotAllowed` if the caller may not view the reference."""
+        """Returns a reference. Raises `NotAllowed` if the caller may not view it."""
         self._see(name)
         reference = self._inner.reference(name, metadata=metadata)
         self._see(reference.name)
@@ -175,7 +175,7 @@ class AuthorizedRepository(ReadableRepository):
         start: str = "",
         metadata: bool = False,
     ) -> Iterator[Reference]:
-        """See `Repository`; only references that the caller may view."""
+        """Yields the references that the caller may view."""
         for reference in self._inner.references(
             type, prefix=prefix, start=start, metadata=metadata
         ):
@@ -183,7 +183,7 @@ class AuthorizedRepository(ReadableRepository):
                 yield reference
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`; only references whose history or reflog the caller may see.
+        """Yields the moves of references whose history or reflog the caller may see.
 
         A change of a setting is shown to callers who may read the setting.
         """
@@ -200,7 +200,7 @@ class AuthorizedRepository(ReadableRepository):
             yield entry
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
-        """See `Repository`; only tags that the caller may view."""
+        """Returns the messages of tags that the caller may view."""
         return self._inner.messages(
             [name for name in names if self.rights.may(rules.VIEW_REFERENCE, name)]
         )
@@ -227,7 +227,7 @@ class AuthorizedRepository(ReadableRepository):
         operations: bool = False,
         all_parents: bool = False,
     ) -> Iterator[LogEntry]:
-        """See `Repository`; only operations whose contents the caller may see."""
+        """Yields commits, without operations on contents that the caller may not see."""
         hash_, through = self._listed(start)
         entries = self._inner.log(
             f"@{hash_}", until=until, operations=operations, all_parents=all_parents
@@ -237,7 +237,7 @@ class AuthorizedRepository(ReadableRepository):
     def log_excluding(
         self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`, and `log`."""
+        """Yields the commits of `start` that `exclude` does not reach, as `log` shows them."""
         hash_, through = self._listed(start)
         hidden = [f"@{self._at(revision)[0]}" for revision in exclude]
         return self._without_hidden(
@@ -247,7 +247,10 @@ class AuthorizedRepository(ReadableRepository):
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`, and `log`; the caller must be allowed to know the key."""
+        """Yields the commits that change a key, as `log` shows them.
+
+        Raises `NotAllowed` if the caller may not know the key.
+        """
         hash_, through = self._listed(start)
         if not self.rights.may_somehow(rules.READ_CONTENT_KEY, through, key):
             raise self.rights.refusal(rules.READ_CONTENT_KEY, through, key)
@@ -256,7 +259,7 @@ class AuthorizedRepository(ReadableRepository):
         )
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """See `Repository`, and `log`. A viewable reference shows its HEAD commit."""
+        """Returns a commit as `log` shows it. A viewable reference shows its HEAD commit."""
         hash_, through = self._at(revision)
         return self._shown(self._inner.commit_at(f"@{hash_}"), through)
 
@@ -288,26 +291,29 @@ class AuthorizedRepository(ReadableRepository):
         )
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
-        """See `Repository`."""
+        """Returns the newest commit of `log_of_key`."""
         return next((entry.meta for entry in self.log_of_key(at, key)), None)
 
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
-        """See `Repository`."""
+        """Returns the merge base of two commits that the caller sees."""
         return self._inner.merge_base(f"@{self._at(a)[0]}", f"@{self._at(b)[0]}")
 
     def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
-        """See `Repository`."""
+        """Returns whether one visible commit is reachable from another."""
         return self._inner.is_ancestor(f"@{self._at(ancestor)[0]}", f"@{self._at(descendant)[0]}")
 
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
-        """See `Repository`."""
+        """Compares the first-parent histories of two commits that the caller sees."""
         return self._inner.ahead_behind(f"@{self._at(of)[0]}", f"@{self._at(base)[0]}")
 
     # -- contents ---------------------------------------------------------------------------------
     def entries(
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
-        """See `Repository`; only keys that the caller may know, and contents that it may read."""
+        """Yields the keys that the caller may know.
+
+        With `content`, yields only those whose content the caller may read.
+        """
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
         needed = (
@@ -324,7 +330,7 @@ class AuthorizedRepository(ReadableRepository):
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey] | None:
-        """See `Repository`; divides only at keys that the caller may know."""
+        """Divides a state only at keys that the caller may know."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
         cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix)
@@ -333,7 +339,7 @@ class AuthorizedRepository(ReadableRepository):
         return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
 
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """See `Repository`.
+        """Returns the contents of those keys that exist.
 
         Raises `NotAllowed` for a key that may not be read, even if it is absent.
         """
@@ -349,7 +355,7 @@ class AuthorizedRepository(ReadableRepository):
         return contents
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
-        """See `Repository`, and `contents`."""
+        """Returns one content. Raises `NotAllowed` if the caller may not read it."""
         return self.contents(at, [key]).get(key) or self._inner.content(at, key)
 
     def diff(
@@ -360,7 +366,7 @@ class AuthorizedRepository(ReadableRepository):
         *,
         whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """See `Repository`; only keys whose contents the caller may read on both sides."""
+        """Yields the differences whose contents the caller may read on both sides."""
         left, right = self._at(before), self._at(after)
         for _, through in (left, right):
             self.rights.require(rules.READ_ENTRIES, through)
@@ -384,7 +390,10 @@ class AuthorizedRepository(ReadableRepository):
 
     # -- care -------------------------------------------------------------------------------------
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """See `Repository`; only branches that the caller may commit to, and keys it may know."""
+        """Returns the result of a write, with the added keys that the caller may know.
+
+        Raises `NotAllowed` if the caller may not commit to the branch.
+        """
         result = self._inner.find_request(request_id, branch=branch)
         if result is None:
             return None

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 LEEWAY = 30
 """Seconds by which the clocks of issuer and server may differ."""
-_KNOWN_FOR = 60.0
+_CACHED_FOR = 60.0
 """Seconds for which a verified token is accepted without verifying it again."""
-_MOST_KNOWN = 5_000
+_MOST_CACHED = 5_000
 _DOTS_OF_JWT = 2
 MISSING = (
     "tokens of an issuer need the library PyJWT, which is not installed: pip install"
@@ -70,7 +70,7 @@ class JwtSettings(NamedTuple):
         return KeyUrl(self.issuer, self.keys, report)
 
 
-class Issuer:
+class TokenVerifier:
     """Maps tokens of an issuer to callers. `clock` returns seconds since 1970."""
 
     def __init__(
@@ -80,11 +80,11 @@ class Issuer:
         self._settings = settings
         self._keys = settings.source(report)
         self._clock = clock
-        self._known: dict[bytes, tuple[Caller, float]] = {}
+        self._callers: dict[bytes, tuple[Caller, float]] = {}
 
-    def known(self, given: Credentials) -> Caller | None:
+    def cached_caller(self, given: Credentials) -> Caller | None:
         """Returns the caller of a token that was verified recently. Never waits."""
-        entry = self._known.get(_digest(given.token))
+        entry = self._callers.get(_digest(given.token))
         return (
             entry[0]
             if entry is not None and self._clock() < entry[1] and given.name is None
@@ -144,10 +144,10 @@ class Issuer:
         raise InvalidInput("no key of the issuer has signed it")
 
     def _remember(self, token: str, caller: Caller, expires: float) -> None:
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
+        if len(self._callers) >= _MOST_CACHED:
+            self._callers.clear()
         now = self._clock()
-        self._known[_digest(token)] = (caller, min(float(expires) + LEEWAY, now + _KNOWN_FOR))
+        self._callers[_digest(token)] = (caller, min(float(expires) + LEEWAY, now + _CACHED_FOR))
 
 
 def _digest(token: str) -> bytes:

@@ -103,7 +103,7 @@ class KeyFile:
         self._file = WatchedFile(path, TRUSTED, "key file", read_keys, report)
 
     def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
-        """See `Keys`."""
+        """Returns matching keys of the file as it is now."""
         return _find(self._file.value(), id_, algorithm)
 
 
@@ -133,7 +133,7 @@ class KeyUrl(PyJWKClient):
         self._failed = float("-inf")
 
     def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
-        """See `Keys`. Raises `KeysUnavailable` before any keys were fetched."""
+        """Returns matching keys. Raises `KeysUnavailable` before any keys were fetched."""
         keys = _find(self.get_jwk_set(), id_, algorithm)
         if not keys and id_ is not None:
             try:
@@ -145,7 +145,10 @@ class KeyUrl(PyJWKClient):
         return keys
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
-        """See the base class; does not retry soon after a failure. Raises `KeysUnavailable`."""
+        """Returns the current keys, or the previous ones if fetching fails.
+
+        Does not retry soon after a failure. Raises `KeysUnavailable`.
+        """
         with self._lock:
             if time.monotonic() - self._failed >= self._retry:
                 try:
@@ -161,7 +164,7 @@ class KeyUrl(PyJWKClient):
             return self._last
 
     def fetch_data(self) -> PyJWKSet:
-        """See the base class; fetches from where the issuer says, and drops unusable keys."""
+        """Fetches the keys and drops unusable ones; without a URL, the issuer names it."""
         if self._discovers:
             self.uri = self._discover()
         return _key_set(super().fetch_data())

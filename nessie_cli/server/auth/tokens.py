@@ -67,7 +67,7 @@ _encode = json.Encoder().encode
 _NO_HASH = "sha256:" + "0" * 64
 
 
-class Tokens:
+class TokenTable:
     """The tokens of a file."""
 
     def __init__(self, entries: Sequence[TokenEntry]) -> None:
@@ -104,9 +104,9 @@ def _hash(secret: str) -> str:
 
 
 # -- the file ------------------------------------------------------------------------------------
-def read_tokens(data: bytes) -> Tokens:
+def read_tokens(data: bytes) -> TokenTable:
     """Reads the tokens of a file. Raises `InvalidInput` that names the line."""
-    return Tokens([entry for _, entry in _entries(data)])
+    return TokenTable([entry for _, entry in _entries(data)])
 
 
 def _entries(data: bytes) -> list[tuple[int, TokenEntry]]:

@@ -40,7 +40,7 @@ from nessie_cli.server.http.messages import Reply, encoded, json_reply
 from nessie_cli.server.iceberg.call import IcebergCall, mode_of
 from nessie_cli.server.iceberg.contents import drop, identifiers, rename
 from nessie_cli.server.iceberg.delegation import FileAccess
-from nessie_cli.server.iceberg.errors import CommitFailed
+from nessie_cli.server.iceberg.errors import CommitConflict
 from nessie_cli.server.iceberg.names import (
     TABLE,
     child,
@@ -321,7 +321,7 @@ def _made_by(
 ) -> TableChange | None:
     """Returns a table with changes made in order; each requirement is checked on their result.
 
-    Returns None if they change nothing. Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
+    Returns None if they change nothing. Raises `CommitConflict`, `NoSuchTable`, `InvalidInput`.
     """
     try:
         if creates_table(several[0].requirements):
@@ -330,7 +330,7 @@ def _made_by(
     except RequirementFailed as error:
         changed = state.last_change(key)
         more = f". {key} was last changed by {changed}" if changed else ""
-        raise CommitFailed(f"{error.message}{more}") from None
+        raise CommitConflict(f"{error.message}{more}") from None
 
 
 def _created_by(

@@ -11,8 +11,8 @@ from nessie_cli import model
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
-from nessie_cli.server.http.streams import Listing, listing
-from nessie_cli.server.nessie.listings import MOST_COMMITS, Page, limit, token_start
+from nessie_cli.server.http.streams import ListingBody, listing
+from nessie_cli.server.nessie.listings import MOST_COMMITS, ListingPage, limit, token_start
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.pipeline.targets import Target, expected, named, parse_segment
@@ -87,10 +87,10 @@ def log_of_key(call: Call, start: str) -> Answer | None:
         start = token_start(call, page_token)
     entries = call.repository.log_of_key(f"@{start}", key, operations=call.fetches_all())
     most = min(limit(call.number("max-records")) or MOST_COMMITS, MOST_COMMITS)
-    return Answer(log_page(Page(entries, most, lambda entry: entry.hash)))
+    return Answer(log_page(ListingPage(entries, most, lambda entry: entry.hash)))
 
 
-def log_page(page: Page[model.LogEntry]) -> Listing:
+def log_page(page: ListingPage[model.LogEntry]) -> ListingBody:
     """A page of a log with the height of each commit."""
     return listing(LogResponseOfOurs, map(LogEntry.of, page), page.token, search=page.search())
 
@@ -119,7 +119,7 @@ def get_reflog(call: Call) -> Answer:
     if token:
         entries = dropwhile(lambda entry: str(entry.number) != token, entries)
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
-    page = Page(entries, most, lambda entry: str(entry.number))
+    page = ListingPage(entries, most, lambda entry: str(entry.number))
     return Answer(
         listing(ReflogResponse, map(ReflogEntry.of, page), page.token, search=page.search())
     )

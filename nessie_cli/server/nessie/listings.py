@@ -51,7 +51,7 @@ def filter_of(call: Call, kind: str, held: float = HELD) -> Filter[Any] | None:
     return Filter(compile_filter(FilterKind(kind), text), call.filter_seconds, held)
 
 
-def references(call: Call, records: int | None, page_token: str | None) -> Page[Reference]:
+def references(call: Call, records: int | None, page_token: str | None) -> ListingPage[Reference]:
     """Returns a page of references."""
     metadata = call.fetches_all()
     # References may move between two readings, so all that pass are kept.
@@ -79,7 +79,7 @@ def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterat
     yield from call.repository.references(ReferenceType.TAG, start=name, metadata=metadata)
 
 
-def log(call: Call, start: str, oldest: str | None, records: int | None) -> Page[LogEntry]:
+def log(call: Call, start: str, oldest: str | None, records: int | None) -> ListingPage[LogEntry]:
     """Returns a page of the log from a commit on; the oldest commit ends it, filtered or not."""
     operations = call.fetches_all()
     filter_ = filter_of(call, "log")
@@ -150,7 +150,7 @@ def entries(
     records: int | None,
     page_token: str | None,
     content: bool = False,
-) -> Page[Entry]:
+) -> ListingPage[Entry]:
     """Returns a page of keys."""
     filter_ = filter_of(call, "entries")
     if filter_ is not None and range_ == KeyRange():
@@ -183,7 +183,7 @@ def differences(
     *,
     records: int | None = None,
     page_token: str | None = None,
-) -> Page[DiffEntry]:
+) -> ListingPage[DiffEntry]:
     """Returns a page of a diff."""
     filter_ = filter_of(call, "diff")
     rest, prefix = from_page(range_, page_token)
@@ -201,7 +201,7 @@ def differences(
     return page(read, limit(records), lambda entry: key_token(entry.key), filter_)
 
 
-class Page(Generic[T]):
+class ListingPage(Generic[T]):
     """The items of one page, read on iteration, and the token of the next page afterwards.
 
     `most` is the largest number of items, None for all; `name` creates the token for the first item
@@ -238,8 +238,8 @@ class Filter(NamedTuple, Generic[T]):
     held: float = HELD
 
 
-class FilteredPage(Page[T]):
-    """A `Page` of the items that pass a test.
+class FilteredPage(ListingPage[T]):
+    """A `ListingPage` of the items that pass a test.
 
     A test may fail on an item, and the status of the answer reports that before its body begins. So
     `search` tests all items in short steps before the first one is sent. `read` returns the items.
@@ -301,9 +301,13 @@ def page(
     most: int | None,
     name: Callable[[T], str],
     filter_: Filter[T] | None,
-) -> Page[T]:
+) -> ListingPage[T]:
     """Returns a page of items, filtered if there is a filter."""
-    return Page(read(), most, name) if filter_ is None else FilteredPage(read, most, name, filter_)
+    return (
+        ListingPage(read(), most, name)
+        if filter_ is None
+        else FilteredPage(read, most, name, filter_)
+    )
 
 
 def limit(records: int | None) -> int | None:

@@ -141,7 +141,7 @@ class Call:
         self.repeated = False
         """Whether the write of this request was committed before."""
         self.default_branch = catalog.default_branch
-        self.pieces = catalog.pieces
+        self.log_entry_cache = catalog.log_entry_cache
         self.filter_seconds = catalog.filter_seconds
         self.segments = segments
         self._query = query

@@ -217,7 +217,7 @@ MOST_WAITING = 1000
 _BUSY = "Too many writes are waiting; nothing was written"
 
 
-class WriteRequest(NamedTuple):
+class QueuedWrite(NamedTuple):
     """A request that writes.
 
     `prepare` reads its body, `plan` drafts and answers it on a repository, and `refuse` makes the
@@ -233,7 +233,7 @@ class WriteRequest(NamedTuple):
 
 
 class _Waiting(NamedTuple):
-    write: WriteRequest
+    write: QueuedWrite
     future: Waiter
 
 
@@ -259,7 +259,7 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
-    def submit(self, write: WriteRequest) -> asyncio.Future[Any]:
+    def submit(self, write: QueuedWrite) -> asyncio.Future[Any]:
         """Queues a write. Only for the event loop. Raises `Unavailable` if the queue is full."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(_Waiting(write, future))
@@ -268,12 +268,12 @@ class Writer:
     def run(
         self, plan: Callable[[StoreRepository], Planned[T]], prefetch: tuple[str, str] | None = None
     ) -> T:
-        """Queues a write and waits for its answer, on another thread. See `WriteRequest`.
+        """Queues a write and waits for its answer, on another thread. See `QueuedWrite`.
 
         Raises the errors of `submit` and of the write.
         """
         future: Future[T] = Future()
-        self._put(_Waiting(WriteRequest(_nothing, plan, _raised, prefetch=prefetch), future))
+        self._put(_Waiting(QueuedWrite(_nothing, plan, _raised, prefetch=prefetch), future))
         return future.result()
 
     def _put(self, waiting: _Waiting) -> None:
@@ -330,7 +330,7 @@ class Writer:
             for number, waiting in enumerate(group)
         ]
 
-    def _committed(self, writes: list[WriteRequest], lease: Lease) -> list[Any]:
+    def _committed(self, writes: list[QueuedWrite], lease: Lease) -> list[Any]:
         """Returns the answer or error of each plan; everything that they drafted is durable."""
         prefetch = list(
             dict.fromkeys(write.prefetch for write in writes if write.prefetch is not None)

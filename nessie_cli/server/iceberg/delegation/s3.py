@@ -87,7 +87,7 @@ class Account:
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
         self._lock = threading.Lock()
-        self._found: Any = None
+        self._botocore_session: Any = None
 
     @property
     def region(self) -> str | None:
@@ -120,9 +120,9 @@ class Account:
 
     def _session(self) -> Any:
         with self._lock:
-            if self._found is None:
-                self._found = _session(self.warehouse.storage)
-            return self._found
+            if self._botocore_session is None:
+                self._botocore_session = _session(self.warehouse.storage)
+            return self._botocore_session
 
 
 def _session(settings: Mapping[str, str]) -> Any:

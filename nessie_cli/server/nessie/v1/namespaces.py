@@ -29,7 +29,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import Commit
-from nessie_cli.server.http.streams import Listing
+from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.nessie.v1.reading import reference_at
 from nessie_cli.server.nessie.v1.requests import check_name_v1
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Call
@@ -55,7 +55,7 @@ class NamespaceExists(NessieError):
     status: ClassVar[int] = 409
 
 
-class NamespaceNotEmpty(NessieError):
+class NamespaceNotEmptyV1(NessieError):
     """The namespace contains something."""
 
     code: ClassVar[str] = "NAMESPACE_NOT_EMPTY"
@@ -98,7 +98,7 @@ def get_namespaces(call: Call) -> Answer:
         f"@{at.hash}", KeyRange(prefix=prefix if prefix.elements else None), content=True
     )
     return Answer(
-        Listing(
+        ListingBody(
             "namespaces",
             map(content_struct, namespaces_of(entries, max(1, len(prefix.elements)))),
             dict,
@@ -154,7 +154,7 @@ def delete_namespace(call: Call) -> Answer:
     if not isinstance(content, Namespace):
         raise NamespaceNotFound(key)
     if any(True for _ in _below(call, branch, key)):
-        raise NamespaceNotEmpty(f"Namespace '{key.plain}' is not empty")
+        raise NamespaceNotEmptyV1(f"Namespace '{key.plain}' is not empty")
     _commit(call, branch, Delete(key), f"delete namespace '{keys.encode_canonical(key)}'")
     return NO_CONTENT
 

@@ -11,7 +11,7 @@ from nessie_cli.model import ContentKey, Entry, Reference
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.server.http.streams import listing
 from nessie_cli.server.nessie import listings
-from nessie_cli.server.nessie.listings import FilteredPage, Page, key_token, limit
+from nessie_cli.server.nessie.listings import FilteredPage, ListingPage, key_token, limit
 from nessie_cli.server.nessie.v1.requests import check_name_v1
 from nessie_cli.server.nessie.v2.reading import content_not_found
 from nessie_cli.server.pipeline.call import Answer, Call
@@ -98,7 +98,7 @@ def get_entries(call: Call) -> Answer:
         return _cut(call.repository.entries(f"@{at.hash}", rest), depth)
 
     if filter_ is None:
-        page = Page(
+        page = ListingPage(
             filter(_first_of_its_name(), read()), limit(records), lambda name: key_token(name.key)
         )
     else:

@@ -47,7 +47,7 @@ def get_history(call: Call) -> Answer:
         if is_ours(call)
         else listing(
             rest.LogResponse,
-            map(call.pieces.log_entry, page),
+            map(call.log_entry_cache.log_entry, page),
             page.token,
             search=page.search(),
         )

@@ -22,7 +22,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
-from nessie_cli.server.http.streams import AT_ONCE, Listing
+from nessie_cli.server.http.streams import AT_ONCE, ListingBody
 from nessie_cli.server.nessie.extensions import (
     accepts_any_order,
     expected_or_head,
@@ -107,15 +107,15 @@ def post_commit(call: Call) -> Answer:
 
     result = commit_to(call, target, write)
     outcome = CommitOutcome if is_ours(call) else BareCommit
-    return Answer(outcome.of(result) if len(result.added) < AT_ONCE else _pieces(outcome, result))
+    return Answer(outcome.of(result) if len(result.added) < AT_ONCE else _streamed(outcome, result))
 
 
-def _pieces(outcome: type[BareCommit], result: CommitResult) -> Listing:
+def _streamed(outcome: type[BareCommit], result: CommitResult) -> ListingBody:
     """Returns the answer to a large commit, whose added contents are encoded as they are sent."""
     others = to_builtins(outcome.of(structs.replace(result, added={})))
     del others["addedContents"]
     added = (AddedContent.of(key, content_id) for key, content_id in result.added.items())
-    return Listing("addedContents", added, lambda: others)
+    return ListingBody("addedContents", added, lambda: others)
 
 
 def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], bool]:
