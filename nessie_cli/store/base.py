@@ -93,7 +93,7 @@ class View(Protocol):
         An empty request id finds none.
         """
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+    def bases(self, pairs: Sequence[tuple[str, str]]) -> list[Basis]:
         """Returns `basis` for each of several names and request ids, in one round trip."""
 
 

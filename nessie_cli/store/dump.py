@@ -80,9 +80,9 @@ def batches(rows: Iterable[T], size_of: Callable[[T], int] = lambda _: 0) -> Ite
         yield batch
 
 
-def packed_size(one: PackedObject) -> int:
+def packed_size(stored: PackedObject) -> int:
     """Returns the number of bytes of an object."""
-    return len(one.packed) + sum(map(len, one.index))
+    return len(stored.packed) + sum(map(len, stored.index))
 
 
 class Tally:

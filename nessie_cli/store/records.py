@@ -279,7 +279,7 @@ class Decision:
         return [write.request for write in self.done if write.records_request]
 
     def _exists(self, id_: bytes, write: Write) -> bool:
-        added = chain.from_iterable(one.objects for one in (write, *self.done))
+        added = chain.from_iterable(added_write.objects for added_write in (write, *self.done))
         return id_ in self._objects or any(id_ == stored.id for stored in added)
 
 

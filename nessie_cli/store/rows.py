@@ -334,23 +334,23 @@ class _Contexts(threading.local):
 
     @property
     def compressor(self) -> zstandard.ZstdCompressor:
-        found: zstandard.ZstdCompressor | None = self.__dict__.get("_compressor")
-        if found is None:
+        compressor: zstandard.ZstdCompressor | None = self.__dict__.get("_compressor")
+        if compressor is None:
             import zstandard
 
-            found = self.__dict__["_compressor"] = zstandard.ZstdCompressor(level=_LEVEL)
-        return found
+            compressor = self.__dict__["_compressor"] = zstandard.ZstdCompressor(level=_LEVEL)
+        return compressor
 
     @property
     def decompressor(self) -> zstandard.ZstdDecompressor:
-        found: zstandard.ZstdDecompressor | None = self.__dict__.get("_decompressor")
-        if found is None:
+        decompressor: zstandard.ZstdDecompressor | None = self.__dict__.get("_decompressor")
+        if decompressor is None:
             import zstandard
 
-            found = self.__dict__["_decompressor"] = zstandard.ZstdDecompressor(
+            decompressor = self.__dict__["_decompressor"] = zstandard.ZstdDecompressor(
                 max_window_size=LONGEST_OBJECT
             )
-        return found
+        return decompressor
 
 
 _contexts = _Contexts()
@@ -380,16 +380,16 @@ def objects_of(url: str, rows: Iterable[Sequence[Any]]) -> dict[bytes, bytes]:
     objects: dict[bytes, bytes] = {}
     size = packed = 0
     for row in rows:
-        one = object_of(row)
-        if isinstance(one, StoredObject):
-            objects[one.id] = one.data
-            size += len(one.data)
+        stored = object_of(row)
+        if isinstance(stored, StoredObject):
+            objects[stored.id] = stored.data
+            size += len(stored.data)
             packed += len(row[2])
             if size <= max(_MOST_EXPANDED, _LARGEST_RATIO * packed):
                 continue
             reason = f"with others it takes more than {_MOST_EXPANDED >> 30} GiB decompressed"
         else:
-            reason = one.reason
+            reason = stored.reason
         name = row[0].hex()
         raise DamagedObject(f"store {url}: object {name} is damaged: {reason}", name)
     return objects
@@ -402,12 +402,12 @@ def read_ahead_of(rows: Iterable[Sequence[Any]]) -> dict[bytes, bytes]:
     """
     objects: dict[bytes, bytes] = {}
     size = 0
-    for one in map(object_of, rows):
-        if isinstance(one, StoredObject):
-            size += len(one.data)
+    for stored in map(object_of, rows):
+        if isinstance(stored, StoredObject):
+            size += len(stored.data)
             if size > LONGEST_OBJECT:
                 break
-            objects[one.id] = one.data
+            objects[stored.id] = stored.data
     return objects
 
 

@@ -187,13 +187,13 @@ class MetadataFiles:
     def _names_in(self, folder: str) -> list[str]:
         from pyarrow.fs import FileSelector
 
-        found, path = filesystem(folder, self.warehouse.storage)
-        files = found.get_file_info(FileSelector(path, allow_not_found=True))
+        system, path = filesystem(folder, self.warehouse.storage)
+        files = system.get_file_info(FileSelector(path, allow_not_found=True))
         return [file.base_name for file in files]
 
     def _file_io(self, scheme: str, location: str) -> Any:
-        found = self._remote.get(scheme)
-        if found is None:
+        file_io = self._remote.get(scheme)
+        if file_io is None:
             try:
                 from pyiceberg.io import load_file_io
             except ImportError:
@@ -201,10 +201,10 @@ class MetadataFiles:
                     f"{location}: PyIceberg reads files in {scheme}:",
                     hint="`pip install 'nessie-cli[iceberg]'`",
                 ) from None
-            found = load_file_io(dict(self.warehouse.storage), location)
-            upload_small_files_at_once(found)
-            self._remote[scheme] = found
-        return found
+            file_io = load_file_io(dict(self.warehouse.storage), location)
+            upload_small_files_at_once(file_io)
+            self._remote[scheme] = file_io
+        return file_io
 
     def _read_remote(self, scheme: str, location: str) -> bytes:
         with _remote_errors(location, "read"):
@@ -244,8 +244,8 @@ def _remote_errors(location: str, done: str) -> Iterator[None]:
 
 
 def _stamp(path: str) -> tuple[int, int, int]:
-    found = os.stat(path)  # noqa: PTH116 - a third of the time
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    status = os.stat(path)  # noqa: PTH116 - a third of the time
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @contextmanager

@@ -107,7 +107,7 @@ class Committer:
     def commit(
         self, writes: Sequence[Write], leased: Connection | None = None, end_lease: bool = False
     ) -> list[Outcome]:
-        """See `Store.commit`. `leased` is the connection that holds the caller's lease."""
+        """Decides writes in order. `leased` is the connection that holds the caller's lease."""
         # Packed before anything is locked.
         objects = [packed(write.objects) for write in writes]
         deadline = time.monotonic() + self._pool.patience
@@ -157,10 +157,10 @@ class Committer:
                 connection.send([("ROLLBACK", ()), *last])
                 return outcomes
             done = [
-                one
+                stored
                 for each, outcome in zip(objects, outcomes, strict=True)
                 if outcome is DONE
-                for one in each
+                for stored in each
             ]
             now = self._clock()
             attempt = (int(now * 1e6), os.urandom(16))
@@ -241,9 +241,9 @@ class _State:
             "chains": (_CHAINS, (Texts({*created, *changed}),)),
         }
         sent = {
-            name: one
-            for name, one in statements.items()
-            if name in ("begin", "references", "state") or one[1][0]
+            name: statement
+            for name, statement in statements.items()
+            if name in ("begin", "references", "state") or statement[1][0]
         }
         rows = dict(zip(sent, connection.send(list(sent.values())), strict=True))
         [[version, self._numbers]] = rows["state"]

@@ -108,30 +108,30 @@ class PostgresDump:
 
     @property
     def counts(self) -> Counts:
-        """See `Dump`."""
+        """The number of rows of each iterator."""
         return Counts(sum(self._kinds.values()), *self._others)
 
     def settings(self) -> Settings:
-        """See `Dump`."""
+        """Returns all settings. Raises `DamagedObject` if their checksum fails."""
         try:
             return settings_of(self._setting_rows())
         except (psycopg.Error, DamagedRow) as error:
             raise failure(self._url, error) from error
 
     def references(self) -> Iterator[StoredReference]:
-        """See `Dump`."""
+        """Returns all references."""
         return self._read(reference_of, _REFERENCES, _REFERENCE_TYPES)
 
     def moves(self) -> Iterator[Move]:
-        """See `Dump`."""
+        """Returns the reflog, oldest first."""
         return self._read(lambda row: reflog_row_of(row).move, _MOVES, _MOVE_TYPES)
 
     def requests(self) -> Iterator[Request]:
-        """See `Dump`."""
+        """Returns the committed requests."""
         return self._read(request_of, _REQUESTS, _REQUEST_TYPES)
 
     def broken_chains(self) -> Iterator[str]:
-        """See `chain.broken_chains`."""
+        """Yields the problems of the chains of the reflog, one line each."""
         return broken_chains(
             self._copied(_ANCHORS, _ANCHOR_TYPES),
             self._copied(_MOVES, _MOVE_TYPES),
@@ -143,7 +143,7 @@ class PostgresDump:
         yield from self._connection.execute(SETTINGS).fetchall()
 
     def objects(self) -> Iterator[PackedObject]:
-        """See `Dump`."""
+        """Yields all objects in the order of their numbers."""
         if not self._kinds:
             return iter(())
         rows = self._copied(self._objects_query(), ("bytea", "int2", "bytea", "bytea[]"))
@@ -204,7 +204,7 @@ _PAUSE = 0.1  # seconds between two attempts to reach a server that is away
 
 
 def load(pool: Pool, dump: Dump, now: int, progress: Progress | None) -> None:
-    """See `Store.load`."""
+    """Stores everything in a dump, in one transaction. Raises `StoreNotEmpty`."""
     url, transaction = pool.location.url, ""
     try:
         with (
@@ -267,9 +267,9 @@ def _add_anchors(connection: Connection, anchors: Sequence[Row]) -> None:
 def _write_objects(connection: Connection, dump: Dump, now: int, tally: Tally) -> None:
     for objects in batches(dump.objects(), packed_size):
         numbered = list(enumerate(objects, _first_number(connection)))
-        rows = ((n, now, one.kind, one.id, one.packed) for n, one in numbered)
+        rows = ((n, now, stored.kind, stored.id, stored.packed) for n, stored in numbered)
         _copy(connection, _PUT_OBJECTS, ("int8", "int8", "int2", "bytea", "bytea"), rows)
-        entries = ((n, entry, one.id) for n, one in numbered for entry in one.index)
+        entries = ((n, entry, stored.id) for n, stored in numbered for entry in stored.index)
         _copy(connection, _PUT_ENTRIES, ("int8", "bytea", "bytea"), entries)
         tally.add(len(objects))
 

@@ -37,7 +37,7 @@ class Leases:
 
     @contextmanager
     def hold(self, name: str) -> Iterator[str]:
-        """See `Store.lease`. The token is empty if no lease was granted in time."""
+        """Waits for a lease and yields its token, empty if none was granted in time."""
         if not self._free.acquire(timeout=WAIT):
             yield ""
             return

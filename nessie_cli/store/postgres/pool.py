@@ -348,13 +348,13 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return super().wait(self._bounded(gen), interval)
 
     def _bounded(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        begin = time.monotonic()
+        start = time.monotonic()
         try:
             state = next(gen)
             while True:
                 ready = yield state
                 if not ready:
-                    self._check(time.monotonic() - begin)
+                    self._check(time.monotonic() - start)
                 state = gen.send(ready)
         except StopIteration as end:
             return end.value

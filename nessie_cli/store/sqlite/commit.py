@@ -86,7 +86,10 @@ def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
 
     Raises `InvalidInput` for an object that is too large for a store.
     """
-    return [(one.id, one.kind, now, pack(one.id, one.kind, one.data)) for one in objects]
+    return [
+        (stored.id, stored.kind, now, pack(stored.id, stored.kind, stored.data))
+        for stored in objects
+    ]
 
 
 def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[StoredObject]) -> None:
@@ -97,7 +100,7 @@ def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[Stored
     if connection.total_changes() - before < len(rows):
         # Some exist. Checking that here is faster than a statement that does both.
         cursor.executemany(_REFRESH, [(id_, written, REFRESH_AFTER) for id_, _, written, _ in rows])
-    cursor.executemany(_INDEX, [(entry, one.id) for one in objects for entry in one.index])
+    cursor.executemany(_INDEX, [(entry, stored.id) for stored in objects for entry in stored.index])
 
 
 class SQLiteCommit:

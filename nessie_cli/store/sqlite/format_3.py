@@ -70,20 +70,20 @@ class _Format3Dump(SQLiteDump):
         return iter(())
 
     def settings(self) -> Settings:
-        """See `Dump`."""
+        """Returns all settings."""
         rows = self._read(lambda row: _checked_row("settings", row), _SETTINGS)
         return settings_of_fields(rows)
 
     def references(self) -> Iterator[StoredReference]:
-        """See `Dump`."""
+        """Returns all references."""
         return self._read(_reference_of, _REFERENCES)
 
     def moves(self) -> Iterator[Move]:
-        """See `Dump`."""
+        """Returns the reflog, oldest first."""
         return self._read(_move_of, _MOVES)
 
     def requests(self) -> Iterator[Request]:
-        """See `Dump`."""
+        """Returns the committed requests."""
         return self._read(_request_of, f"{REQUEST} ORDER BY id")
 
 
