@@ -1,6 +1,7 @@
 """Applies to every test: the same environment on every machine."""
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -10,6 +11,7 @@ pytest.register_assert_rewrite("tests.history", "tests.repository", "tests.store
 
 from hypothesis import HealthCheck, settings  # noqa: E402 - see above
 
+from tests.command.process import Forker  # noqa: E402
 from tests.environment import pin  # noqa: E402
 
 pin()
@@ -31,3 +33,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("suite")
+
+
+@pytest.fixture(scope="session")
+def forker() -> Iterator[Forker]:
+    """The process that command lines of all tests are forked from."""
+    with Forker() as forker:
+        yield forker

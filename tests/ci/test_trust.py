@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.ci.conftest import CHECKED_IN, COMPOSE
+from tests.command.process import Nessie, fresh
 from tests.remote.listening import Answer, Request, listening
-from tests.transcripts.conftest import Nessie, fresh
 
 TOKEN = "t0ken-Of-A-Pipeline"
 

@@ -396,7 +396,7 @@ def test_if_none_can_be_deleted_the_first_reason_decides_the_exit_code(nessie, c
 def test_a_protected_tag_is_called_a_tag(nessie, catalog) -> None:
     catalog.repository.put_setting("protect.v*", "no-delete")
     ran = nessie("tag", "-d", "v1")
-    assert (ran.code, "nessie: tag 'v1' is protected" in ran.err) == (6, True)
+    ran.expect(6, "nessie: tag 'v1' is protected")
 
 
 def test_the_document_of_one_deletion_and_of_several(nessie, catalog) -> None:

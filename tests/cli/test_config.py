@@ -94,7 +94,7 @@ def test_a_setting_that_only_users_have_needs_no_workspace_and_no_option(nessie,
         "default-profile" in (tmp_path / "home" / "config" / "nessie" / "config.toml").read_text()
     )
     ran = nessie("config", "set", "author", "Ada")
-    assert (ran.code, "--user" in ran.err) == (2, True)
+    ran.expect(2, "--user")
 
 
 def test_pynessies_forms_work(nessie, catalog) -> None:
@@ -183,7 +183,7 @@ def test_secrets_are_refused_and_not_repeated(nessie, settings, tmp_path, name, 
 
 def test_init_writes_no_secret_either(nessie, tmp_path) -> None:
     ran = nessie("init", "--store", "postgresql://ada:geheim@db/lake")
-    assert (ran.code, "secrets are never written" in ran.err) == (2, True)
+    ran.expect(2, "secrets are never written")
     assert not (tmp_path / ".nessie").exists()
 
 
@@ -191,7 +191,7 @@ def test_a_file_that_is_not_toml_is_reported_with_its_line_and_kept(nessie, sett
     settings.write_text('author = "Ada"\nalias = [\n')
     for argv in (["list"], ["set", "author", "Eva"], ["unset", "author"]):
         ran = nessie("config", *argv)
-        assert (ran.code, "line" in ran.err) == (2, True)
+        ran.expect(2, "line")
     assert settings.read_text() == 'author = "Ada"\nalias = [\n'
 
 
@@ -203,7 +203,7 @@ def test_settings_of_the_repository_apply_to_every_client(nessie, catalog) -> No
     ]
     catalog.branch("release/1")
     ran = nessie("branch", "-d", "release/1")
-    assert (ran.code, "protect" in ran.err) == (6, True)
+    ran.expect(6, "protect")
     assert nessie("config", "unset", "protect.release/*", "--repository").code == 0
     assert nessie("branch", "-d", "release/1").code == 0
 
@@ -250,15 +250,15 @@ def test_the_path_in_a_profile_means_the_same_everywhere(nessie, elsewhere, tmp_
 
 def test_an_unknown_profile_gets_a_suggestion(nessie, elsewhere, catalog) -> None:
     ran = nessie("--profile", "wrok", "branch")
-    assert (ran.code, "did you mean 'work'" in ran.err) == (4, True)
+    ran.expect(4, "did you mean 'work'")
     ran = nessie("--profile", "work", "--store", "x", "branch")
-    assert (ran.code, "cannot be used together" in ran.err) == (2, True)
+    ran.expect(2, "cannot be used together")
 
 
 def test_a_default_profile_without_a_store_names_the_line(nessie, elsewhere) -> None:
     nessie("config", "set", "default-profile", "home")
     ran = nessie("branch")
-    assert (ran.code, "line 1" in ran.err, "[profile.home]" in ran.err) == (2, True, True)
+    ran.expect(2, "line 1", "[profile.home]")
 
 
 # -- aliases -------------------------------------------------------------------------------------
@@ -281,14 +281,14 @@ def test_an_alias_in_a_file_hides_no_command_and_names_no_other_alias(nessie, se
     settings.write_text('[alias]\nlog = "branch"\nlg = "lgg"\nlgg = "log"\n')
     assert nessie("log", "--oneline").lines[0].endswith("tables")
     ran = nessie("lg")
-    assert (ran.code, "does not begin with a nessie command" in ran.err) == (2, True)
+    ran.expect(2, "does not begin with a nessie command")
     assert nessie("lgg").code == 0
 
 
 def test_a_mistyped_alias_gets_a_suggestion(nessie, catalog) -> None:
     nessie("config", "set", "alias.graph", "log --graph")
     ran = nessie("grph")
-    assert (ran.code, "did you mean 'graph'" in ran.err) == (2, True)
+    ran.expect(2, "did you mean 'graph'")
 
 
 # -- lists ---------------------------------------------------------------------------------------
@@ -333,8 +333,8 @@ def test_servers_may_be_separated_by_commas(nessie, text):
 
 def test_a_setting_that_is_not_a_list_takes_one_value(nessie):
     refused = nessie("config", "set", "author", "Ada", "--add", "--user")
-    assert (refused.code, "author is not a list" in refused.err) == (2, True)
+    refused.expect(2, "author is not a list")
     assert nessie("config", "--global", "--add", "author", "Ada").code == 0
     assert nessie("config", "set", "trusted-endpoints", "nessie:19120").code == 2
     refused = nessie("config", "--global", "safe.directory", "/srv/lake")
-    assert (refused.code, "here it is called 'safe-directories'" in refused.err) == (2, True)
+    refused.expect(2, "here it is called 'safe-directories'")

@@ -20,19 +20,13 @@ def test_a_raw_content_staged_again_changes_nothing(nessie, catalog, tmp_path) -
     ran = nessie("content", "put", "db.orders", "--content", file)
     assert (ran.code, ran.out) == (0, "nothing to stage for db.orders\n")
     ran = nessie("content", "put", "db.orders", "--content", file, "-m", "again")
-    assert (
-        ran.code,
-        "nothing to commit: the operation has no effect for db.orders" in ran.err,
-    ) == (
-        2,
-        True,
-    )
+    ran.expect(2, "nothing to commit: the operation has no effect for db.orders")
 
 
 def test_a_raw_content_under_a_new_key_is_a_copy_with_a_new_id(nessie, catalog, tmp_path) -> None:
     file = raw(nessie, tmp_path, "db.orders")
     ran = nessie("content", "put", "db.copy", "--content", file, "-m", "copy")
-    assert (ran.code, "key 'db.copy' is new" in ran.err) == (0, True)
+    ran.expect(0, "key 'db.copy' is new")
     original, copy = (
         json.loads(nessie("content", "show", name, "--raw").out)
         for name in ("db.orders", "db.copy")
@@ -51,11 +45,7 @@ def test_the_copy_of_a_namespace_has_the_elements_of_its_key(nessie, catalog, tm
 
 def test_a_raw_content_over_another_one_names_both_ids(nessie, catalog, tmp_path) -> None:
     ran = nessie("content", "put", "db.items", "--content", raw(nessie, tmp_path, "db.orders"))
-    assert (ran.code, "--content: id " in ran.err, "`nessie content replace`" in ran.err) == (
-        2,
-        True,
-        True,
-    )
+    ran.expect(2, "--content: id ", "`nessie content replace`")
 
 
 def test_without_a_workspace_identical_content_makes_no_commit(nessie, catalog) -> None:
@@ -74,7 +64,7 @@ def test_without_a_workspace_identical_content_makes_no_commit(nessie, catalog) 
         "-m",
         "again",
     )
-    assert (ran.code, "nothing to commit" in ran.err) == (2, True)
+    ran.expect(2, "nothing to commit")
     assert catalog.head("main") == before
 
 
@@ -123,16 +113,16 @@ def test_a_rename_stays_visible_if_its_old_key_gets_a_new_content(nessie, catalo
 
 def test_an_empty_file_name_is_not_ignored(nessie, catalog) -> None:
     ran = nessie("content", "put", "db.orders", "--content", "", "--snapshot-id", "2")
-    assert (ran.code, "--content gives the whole content" in ran.err) == (2, True)
+    ran.expect(2, "--content gives the whole content")
 
 
 def test_a_content_that_the_batch_creates_gets_no_id(nessie, catalog) -> None:
     put = ("--type", "namespace")
     assert nessie("content", "put", "new", *put).code == 0
     ran = nessie("content", "put", "new", "--id", "11111111-1111-1111-1111-111111111111")
-    assert (ran.code, "key 'new' is new" in ran.err) == (2, True)
+    ran.expect(2, "key 'new' is new")
     ran = nessie("content", "replace", "db.orders", "--snapshot-id", "2")
-    assert (ran.code, "set --type with all fields" in ran.err) == (2, True)
+    ran.expect(2, "set --type with all fields")
 
 
 def test_a_replacement_ignores_the_id_of_a_file(nessie, catalog, tmp_path) -> None:
@@ -204,7 +194,7 @@ def test_a_commit_without_effect_keeps_the_batch(nessie, catalog) -> None:
     assert nessie("content", "put", "db.new", "--type", "namespace").code == 0
     before = nessie("status", "--json").json["batch"]
     ran = nessie("content", "delete", "db.new", "-m", "never mind")
-    assert (ran.code, "nothing to commit" in ran.err) == (2, True)
+    ran.expect(2, "nothing to commit")
     assert nessie("status", "--json").json["batch"] == before
 
 
@@ -219,6 +209,6 @@ def test_reset_all_removes_the_whole_batch(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     nessie("content", "delete", "db.items")
     refused = nessie("reset", "--all", "db.items")
-    assert (refused.code, "--all removes the whole batch" in refused.err) == (2, True)
+    refused.expect(2, "--all removes the whole batch")
     assert nessie("reset", "--all").out == "unstaged 2 operations, 0 still staged\n"
     assert nessie("status", "--json").json["batch"]["operations"] == []

@@ -10,7 +10,8 @@ import pytest
 
 from nessie_cli.gc.run import Runs, RunState
 from nessie_cli.model import ContentKey, IcebergTable, ReferenceType
-from tests.cli.conftest import Nessie, Ran
+from tests.command.in_process import InProcess
+from tests.command.outcome import Outcome
 from tests.iceberg.lake import ROWS, lake_at
 from tests.server.processes import started
 
@@ -39,14 +40,14 @@ def test_an_unknown_value_of_snapshots_gets_the_known_ones(nessie, catalog) -> N
 class Place:
     """A workspace whose tables are real; `only` is on the branch `dev`, `kept` on `main`."""
 
-    def __init__(self, nessie: Nessie, folder: Path) -> None:
+    def __init__(self, nessie: InProcess, folder: Path) -> None:
         self._nessie = nessie
         self.folder = folder
         self.store = folder / ".nessie" / "store.sqlite"
         self.warehouse = folder / "warehouse"
         self.metadata = ""
 
-    def __call__(self, *words: str) -> Ran:
+    def __call__(self, *words: str) -> Outcome:
         ran = self._nessie(*words)
         assert ran.code == 0, ran
         return ran
@@ -106,12 +107,7 @@ def test_a_listing_that_a_run_does_not_have_yet_names_the_next_step(place, nessi
         ("--kept", "it has not been applied"),
     ):
         ran = nessie("gc", "show", option)
-        assert (ran.code, ran.out, why in ran.err, "nessie gc plan" in ran.err) == (
-            2,
-            "",
-            True,
-            True,
-        )
+        ran.expect(2, why, "nessie gc plan", out="")
 
 
 def test_an_empty_warehouse_is_refused(place, nessie) -> None:
@@ -223,7 +219,7 @@ def test_a_run_that_was_applied_says_so_and_deletes_nothing(place, nessie) -> No
     [first, *_] = place.warehouse.rglob("*.parquet")
     assert "has been applied" in place("gc", "apply").err
     ran = nessie("gc", "apply", "--dry-run")
-    assert (ran.code, "is APPLIED" in ran.err) == (6, True)
+    ran.expect(6, "is APPLIED")
     assert first.exists()
 
 

@@ -97,7 +97,7 @@ def test_a_glob_deletes_the_matching_keys_of_branch_and_batch(nessie, wide) -> N
 def test_a_glob_that_matches_nothing_is_an_error(nessie, wide, argv, said) -> None:
     nessie("content", "delete", "db.orders")
     ran = nessie(*argv)
-    assert (ran.code, ran.out, said in ran.err) == (4, "", True)
+    ran.expect(4, said, out="")
     assert staged(nessie) == ["db.orders"]
 
 

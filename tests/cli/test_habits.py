@@ -16,7 +16,7 @@ def test_pynessie_s_configuration_is_named_if_no_store_is_found(nessie, tmp_path
     folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("endpoint: http://x\n")
     ran = nessie("log")
-    assert (ran.code, f"{folder / 'config.yaml'} belongs to pynessie" in ran.err) == (4, True)
+    ran.expect(4, f"{folder / 'config.yaml'} belongs to pynessie")
 
 
 TYPED = {
@@ -186,11 +186,8 @@ def test_git_s_parent_option_of_a_revert_is_not_a_message(daily) -> None:
     assert daily("reset").code == daily("merge", "feature").code == 0
     before = daily("log", "--json").out
     ran = daily("revert", "-m", "1", "HEAD")
-    assert (ran.code, "-m sets the message here" in ran.err, daily("log", "--json").out) == (
-        2,
-        True,
-        before,
-    )
+    ran.expect(2, "-m sets the message here")
+    assert daily("log", "--json").out == before
     assert daily("revert", "HEAD").code == 0
     assert daily("revert", "-m", "1", "HEAD").code == 0, "of no merge"
 
@@ -206,5 +203,5 @@ def test_an_option_with_a_hint_is_not_an_option_of_nessie() -> None:
 
 def test_an_author_without_a_commit_is_refused(nessie, catalog) -> None:
     ran = nessie("content", "delete", "db.orders", "--author", "A")
-    assert (ran.code, "--author needs -m" in ran.err) == (2, True)
+    ran.expect(2, "--author needs -m")
     assert nessie("status", "--json").json["batch"]["operations"] == []

@@ -365,7 +365,7 @@ def test_the_text_of_a_template_is_raw_beside_a_graph_too(nessie, catalog) -> No
 )
 def test_an_invalid_template_is_refused(nessie, catalog, words) -> None:
     ran = nessie("log", "--format", *words)
-    assert (ran.code, "--format" in ran.err) == (2, True)
+    ran.expect(2, "--format")
 
 
 @pytest.mark.parametrize("line", ["log", "reflog", "content history db.orders"])

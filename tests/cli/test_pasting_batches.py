@@ -12,10 +12,11 @@ import pytest
 
 from nessie_cli.model import Put, ReferenceType, RestoredFrom
 from nessie_cli.workspace.content_edits import ContentEdit, content_edits
+from tests.command.in_process import InProcess
 from tests.repository.test_inverse import state_of
 from tests.server.serving import serving
 
-from .conftest import Catalog, Nessie, key, table
+from .conftest import Catalog, key, table
 
 BASE = {"a": 1, "d": 2}
 KEYS = ("a", "b", "c", "d")
@@ -24,7 +25,7 @@ RESTORED_FILES = ("s3://lake/base-a.json", "s3://restored")
 
 
 @pytest.fixture
-def lake(nessie: Nessie, catalog: Catalog) -> Catalog:
+def lake(nessie: InProcess, catalog: Catalog) -> Catalog:
     """Two tables, `a` and `d`, at the root."""
     catalog.commit("main", "base", *(Put(key(k), table(f"base-{k}", n)) for k, n in BASE.items()))
     return catalog
@@ -44,43 +45,43 @@ def anywhere(request, lake: Catalog, tmp_path: Path) -> Iterator[Catalog]:
 # -- what is staged --------------------------------------------------------------------------------
 
 
-def put(nessie: Nessie) -> None:
+def put(nessie: InProcess) -> None:
     nessie("content", "put", "a", "--metadata-location", "s3://mine", "--snapshot-id", "9")
 
 
-def create(nessie: Nessie, name: str = "b") -> None:
+def create(nessie: InProcess, name: str = "b") -> None:
     words = ("--type", "iceberg-table", "--metadata-location", f"s3://new-{name}")
     assert nessie("content", "put", name, *words).code == 0
 
 
-def delete(nessie: Nessie) -> None:
+def delete(nessie: InProcess) -> None:
     nessie("content", "delete", "a")
 
 
-def rename(nessie: Nessie, old: str = "a", new: str = "b") -> None:
+def rename(nessie: InProcess, old: str = "a", new: str = "b") -> None:
     nessie("content", "rename", old, new)
 
 
-def rename_and_put(nessie: Nessie) -> None:
+def rename_and_put(nessie: InProcess) -> None:
     rename(nessie)
     nessie("content", "put", "b", "--metadata-location", "s3://mine", "--snapshot-id", "9")
 
 
-def replace(nessie: Nessie) -> None:
+def replace(nessie: InProcess) -> None:
     nessie("content", "replace", "a", "--type", "iceberg-table", "--metadata-location", "s3://new")
 
 
-def swap(nessie: Nessie) -> None:
+def swap(nessie: InProcess) -> None:
     for pair in (("a", "t"), ("d", "a"), ("t", "d")):
         rename(nessie, *pair)
 
 
-def rename_and_create(nessie: Nessie) -> None:
+def rename_and_create(nessie: InProcess) -> None:
     rename(nessie)
     create(nessie, "a")
 
 
-def check(nessie: Nessie) -> None:
+def check(nessie: InProcess) -> None:
     nessie("content", "unmodified", "a")
 
 
@@ -154,7 +155,7 @@ OTHERS = [
 class Attempt:
     """Runs lines on one state of the branch and of the batch, and checks what they change."""
 
-    def __init__(self, nessie: Nessie, catalog: Catalog, folder: Path) -> None:
+    def __init__(self, nessie: InProcess, catalog: Catalog, folder: Path) -> None:
         self.nessie, self.catalog = nessie, catalog
         self.file = folder / ".nessie" / "batch.json"
         self.batch, self.head = self.file.read_bytes(), catalog.head("main")
@@ -282,10 +283,10 @@ def restored(edits: list[ContentEdit]) -> set[str]:
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("stage", STAGED)
 def test_every_printed_line_does_what_it_says(
-    nessie: Nessie,
+    nessie: InProcess,
     anywhere: Catalog,
     tmp_path: Path,
-    stage: Callable[[Nessie], None],
+    stage: Callable[[InProcess], None],
     other: Callable[[Catalog], None],
 ) -> None:
     stage(nessie)
@@ -320,21 +321,21 @@ def restorable(anywhere: Catalog) -> Catalog:
     return anywhere
 
 
-def restore(nessie: Nessie) -> None:
+def restore(nessie: InProcess) -> None:
     assert nessie("restore", "a", "--at", "earlier").code == 0
 
 
-def restore_and_rename(nessie: Nessie) -> None:
+def restore_and_rename(nessie: InProcess) -> None:
     restore(nessie)
     rename(nessie)
 
 
-def restore_and_put(nessie: Nessie) -> None:
+def restore_and_put(nessie: InProcess) -> None:
     restore(nessie)
     nessie("content", "put", "a", "--metadata-location", "s3://restored", "--snapshot-id", "9")
 
 
-def restore_onto_a_renamed_one(nessie: Nessie) -> None:
+def restore_onto_a_renamed_one(nessie: InProcess) -> None:
     restore(nessie)
     rename(nessie, "d", "b")
     rename(nessie, "a", "d")
@@ -404,10 +405,10 @@ RETURNS = [
     "stage", [restore, restore_and_rename, restore_and_put, restore_onto_a_renamed_one]
 )
 def test_every_line_about_a_restored_table_keeps_its_id(
-    nessie: Nessie,
+    nessie: InProcess,
     restorable: Catalog,
     tmp_path: Path,
-    stage: Callable[[Nessie], None],
+    stage: Callable[[InProcess], None],
     other: Callable[[Catalog], None],
 ) -> None:
     before = restorable.repository.content("earlier", key("a"))
@@ -423,7 +424,7 @@ def test_every_line_about_a_restored_table_keeps_its_id(
         assert f"its content id is that of key '{places[0]}'" in conflict["message"]
 
 
-def staged_at_random(rng: random.Random, nessie: Nessie) -> None:
+def staged_at_random(rng: random.Random, nessie: InProcess) -> None:
     """Stages changes of random keys. Some of them are refused."""
     for number in range(rng.randint(1, 5)):
         old, new = rng.sample(KEYS, 2)
@@ -460,7 +461,7 @@ def changed_at_random(rng: random.Random, catalog: Catalog) -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_random_batches_and_branches_lose_nothing_unsaid(
-    nessie: Nessie, lake: Catalog, tmp_path: Path, seed: int
+    nessie: InProcess, lake: Catalog, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
     staged_at_random(rng, nessie)
@@ -483,7 +484,7 @@ def test_random_batches_and_branches_lose_nothing_unsaid(
 
 @pytest.mark.parametrize("seed", range(100, 160))
 def test_random_batches_with_a_restored_table_never_double_it(
-    nessie: Nessie, lake: Catalog, tmp_path: Path, seed: int
+    nessie: InProcess, lake: Catalog, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
     lake.repository.create_reference(ReferenceType.TAG, "earlier", lake.head("main"))

@@ -8,7 +8,6 @@ import pytest
 from nessie_cli.model import Delete, IcebergTable, Namespace, Put
 
 from .conftest import key, table
-from .terminal import answering
 from .test_deep import metadata
 
 
@@ -196,7 +195,7 @@ def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, s
         word for conflict in conflicts for word in (side, ".".join(conflict["key"]["elements"]))
     ]
     ran = nessie("resolve", *words)
-    assert (ran.code, "nessie:" in ran.err) == (0, False)
+    ran.expect(0, without=("nessie:",))
     assert nessie("status", "--json").json["conflicts"] == []
 
 
@@ -216,7 +215,7 @@ def test_either_side_resolves_every_conflict_of_a_batch(nessie, catalog, make, s
 def test_wrong_input_is_one_line_and_writes_nothing(nessie, merging, argv, said) -> None:
     head = merging.head("main")
     ran = nessie("resolve", *argv)
-    assert (ran.code, ran.out, said in ran.err) == (2, "", True)
+    ran.expect(2, said, out="")
     assert "error" in nessie("resolve", *argv, "--json").json
     assert merging.head("main") == head
 
@@ -224,7 +223,7 @@ def test_wrong_input_is_one_line_and_writes_nothing(nessie, merging, argv, said)
 # -- on a terminal -------------------------------------------------------------------------------
 
 
-def test_each_conflict_is_shown_and_asked_about(nessie, merging) -> None:
+def test_each_conflict_is_shown_and_asked_about(answering, nessie, merging) -> None:
     code, seen = answering("what\nt\no\n", "resolve", "merge", "feature")
     assert code == 0
     assert seen.count(" was changed on main and on feature   VALUE_DIFFERS") == 2
@@ -236,7 +235,7 @@ def test_each_conflict_is_shown_and_asked_about(nessie, merging) -> None:
 
 
 @pytest.mark.parametrize("where", ["main", "feature"])
-def test_an_answer_is_about_the_state_that_was_shown(nessie, catalog, where) -> None:
+def test_an_answer_is_about_the_state_that_was_shown(answering, nessie, catalog, where) -> None:
     catalog.branch("feature")
     catalog.rename("feature", "db.orders", "db.sales")
     catalog.update("feature", "db.sales", 8)
@@ -257,7 +256,7 @@ def test_an_answer_is_about_the_state_that_was_shown(nessie, catalog, where) -> 
     assert catalog.snapshot(where, "db.sales" if where == "main" else "db.later") == 50
 
 
-def test_answers_that_contradict_each_other_are_asked_for_again(nessie, catalog) -> None:
+def test_answers_that_contradict_each_other_are_asked_for_again(answering, nessie, catalog) -> None:
     catalog.branch("feature")
     catalog.drop("feature", "db.items")
     catalog.rename("feature", "db.orders", "db.items")
@@ -271,7 +270,9 @@ def test_answers_that_contradict_each_other_are_asked_for_again(nessie, catalog)
     assert snapshots(catalog) == (3, 4)
 
 
-def test_an_answer_about_a_revert_is_about_the_state_that_was_shown(nessie, catalog) -> None:
+def test_an_answer_about_a_revert_is_about_the_state_that_was_shown(
+    answering, nessie, catalog
+) -> None:
     catalog.rename("main", "db.orders", "db.sales")
     catalog.update("main", "db.sales", 8)
     moved = nessie("log", "-n", "2", "--json").json["logEntries"][1]["commitMeta"]["hash"]
@@ -288,7 +289,7 @@ def test_an_answer_about_a_revert_is_about_the_state_that_was_shown(nessie, cata
 
 
 def test_a_question_mark_explains_the_answers_and_shows_what_each_side_changed(
-    nessie, catalog, tmp_path
+    answering, nessie, catalog, tmp_path
 ) -> None:
     found = None
     for branch, rows in (("main", 10), ("feature", 20), ("main", 30)):
@@ -316,7 +317,7 @@ def test_a_question_mark_explains_the_answers_and_shows_what_each_side_changed(
 
 
 def test_without_a_base_the_two_sides_are_compared_with_rows_and_schema(
-    nessie, catalog, tmp_path
+    answering, nessie, catalog, tmp_path
 ) -> None:
     catalog.branch("feature")
     for branch, columns, rows in (("feature", ("id", "amount"), 20), ("main", ("id",), 30)):
@@ -334,9 +335,10 @@ def test_without_a_base_the_two_sides_are_compared_with_rows_and_schema(
     assert ["column", "amount", "->", "long"] in compared
 
 
-def test_the_answers_about_a_batch_are_current_and_proposed(nessie, batch) -> None:
-    code, seen = answering("?\np\nc\n", "resolve", "-q")
-    assert (code, "1 of 2: [c]urrent, [p]roposed" in seen) == (0, True), seen
+def test_the_answers_about_a_batch_are_current_and_proposed(answering, nessie, batch) -> None:
+    shown = answering("?\np\nc\n", "resolve", "-q")
+    shown.expect(0, "1 of 2: [c]urrent, [p]roposed")
+    seen = shown.raw
     assert "[p]roposed keep the staged change" in " ".join(seen.split())
     assert "expected -> current" in seen
     assert len(staged(nessie)) == 1
@@ -346,23 +348,23 @@ def test_the_answers_about_a_batch_are_current_and_proposed(nessie, batch) -> No
 def test_ours_and_theirs_belong_to_a_merge(nessie, batch, option) -> None:
     before = staged(nessie)
     ran = nessie("resolve", option, "db.orders")
-    assert (ran.code, "--current and --proposed" in ran.err) == (2, True), ran
+    ran.expect(2, "--current and --proposed")
     assert staged(nessie) == before
 
 
 def test_current_and_proposed_belong_to_a_batch(nessie, merging) -> None:
     ran = nessie("resolve", "merge", "feature", "--current", "db.orders")
-    assert (ran.code, "--ours and --theirs" in ran.err) == (2, True)
+    ran.expect(2, "--ours and --theirs")
 
 
-def test_aborting_changes_nothing(nessie, merging) -> None:
+def test_aborting_changes_nothing(answering, nessie, merging) -> None:
     head = merging.head("main")
-    code, seen = answering("t\na\n", "resolve", "merge", "feature")
-    assert (code, "aborted" in seen) == (1, True)
+    shown = answering("t\na\n", "resolve", "merge", "feature")
+    shown.expect(1, "aborted")
     assert merging.head("main") == head
 
 
-def test_a_skipped_conflict_prevents_the_merge(nessie, merging) -> None:
+def test_a_skipped_conflict_prevents_the_merge(answering, nessie, merging) -> None:
     head = merging.head("main")
     code, seen = answering("s\nt\n", "resolve", "merge", "feature")
     assert code == 3
@@ -371,7 +373,7 @@ def test_a_skipped_conflict_prevents_the_merge(nessie, merging) -> None:
     assert seen.count("VALUE_DIFFERS") == 2, "each conflict is shown once"
 
 
-def test_a_batch_with_a_skipped_conflict_is_not_committed(nessie, batch) -> None:
+def test_a_batch_with_a_skipped_conflict_is_not_committed(answering, nessie, batch) -> None:
     code, seen = answering("p\ns\n", "resolve", "-m", "not yet")
     assert (code, seen.count("VALUE_DIFFERS")) == (3, 2)
     assert "1 conflict left" in seen
@@ -379,7 +381,7 @@ def test_a_batch_with_a_skipped_conflict_is_not_committed(nessie, batch) -> None
     assert snapshots(batch) == (30, 30)
 
 
-def test_the_answers_name_contents_that_give_way(nessie, catalog) -> None:
+def test_the_answers_name_contents_that_give_way(answering, nessie, catalog) -> None:
     catalog.create("main", "d")
     catalog.branch("feature")
     catalog.create("main", "m", 7)
@@ -392,18 +394,20 @@ def test_the_answers_name_contents_that_give_way(nessie, catalog) -> None:
     assert "the target branch; leaves out the d of theirs" in text
 
 
-def test_an_unknown_answer_is_named_before_the_answers_are_explained(nessie, merging) -> None:
+def test_an_unknown_answer_is_named_before_the_answers_are_explained(
+    answering, nessie, merging
+) -> None:
     _, seen = answering("others\na\n", "resolve", "merge", "feature")
     assert "unknown answer 'others'\r\n  [o]urs     keep" in seen
     assert merging.snapshot("main", "db.orders") == 30
 
 
-def test_the_beginning_of_an_answer_is_enough(nessie, merging) -> None:
+def test_the_beginning_of_an_answer_is_enough(answering, nessie, merging) -> None:
     code, _ = answering("Our\nTHEIRS\n", "resolve", "merge", "feature")
     assert (code, sorted(snapshots(merging))) == (0, [20, 30])
 
 
-def test_a_missing_namespace_is_created_in_the_batch(nessie, catalog) -> None:
+def test_a_missing_namespace_is_created_in_the_batch(answering, nessie, catalog) -> None:
     no_namespace(nessie, catalog)
     code, seen = answering("p\n", "resolve")
     assert "[p]roposed create namespace away and keep the changes below it" in seen
@@ -411,18 +415,21 @@ def test_a_missing_namespace_is_created_in_the_batch(nessie, catalog) -> None:
     assert nessie("commit", "-m", "with its namespace").code == 0
 
 
-def test_a_missing_namespace_on_the_target_of_a_merge_is_not_asked_about(nessie, catalog) -> None:
+def test_a_missing_namespace_on_the_target_of_a_merge_is_not_asked_about(
+    answering, nessie, catalog
+) -> None:
     catalog.branch("feature")
     catalog.commit("feature", "t", Put(key("db.sub"), Namespace(elements=("db", "sub"))))
     catalog.branch("lake", "feature")
     catalog.create("lake", "db.sub.t", 1)
-    ran, seen = answering("", "resolve", "transplant", "lake", "--onto", "main")
-    assert (ran, "[o]urs" in seen) == (3, False)
+    shown = answering("", "resolve", "transplant", "lake", "--onto", "main")
+    shown.expect(3, without=("[o]urs",))
+    seen = shown.raw
     assert "nessie --ref main content put db.sub --type namespace -m 'add db.sub'" in seen
     assert "nessie resolve" not in seen, "it cannot resolve this conflict"
 
 
-def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
+def test_an_edited_content_is_written(answering, nessie, merging, tmp_path: Path) -> None:
     editor = tmp_path / "editor.sh"
     keep_theirs = "-e '/^<<<<<<</,/^=======$/d' -e '/^>>>>>>>/d'"
     editor.write_text(
@@ -446,23 +453,26 @@ def test_an_edited_content_is_written(nessie, merging, tmp_path: Path) -> None:
 
 
 def test_remaining_conflict_markers_are_reported_and_the_question_is_repeated(
-    nessie, merging
+    answering, nessie, merging
 ) -> None:
     head = merging.head("main")
-    code, seen = answering("e\na\n", "resolve", "merge", "feature", EDITOR="true")
-    assert (code, "conflict markers are left" in seen, merging.head("main")) == (1, True, head)
+    shown = answering("e\na\n", "resolve", "merge", "feature", EDITOR="true")
+    shown.expect(1, "conflict markers are left")
+    assert merging.head("main") == head
 
 
-def test_a_failed_editor_is_reported_and_the_question_is_repeated(nessie, merging) -> None:
-    code, seen = answering("e\no\no\n", "resolve", "merge", "feature", EDITOR="false")
-    assert (code, "the editor 'false' ended with 1" in seen) == (0, True)
+def test_a_failed_editor_is_reported_and_the_question_is_repeated(
+    answering, nessie, merging
+) -> None:
+    shown = answering("e\no\no\n", "resolve", "merge", "feature", EDITOR="false")
+    shown.expect(0, "the editor 'false' ended with 1")
 
 
-def test_the_batch_on_a_terminal(nessie, batch) -> None:
-    code, seen = answering("p\ns\n", "resolve", "-q")
-    assert (code, "1 conflict left: db.items; nothing was committed" in seen) == (3, True), seen
+def test_the_batch_on_a_terminal(answering, nessie, batch) -> None:
+    shown = answering("p\ns\n", "resolve", "-q")
+    shown.expect(3, "1 conflict left: db.items; nothing was committed")
     assert len(nessie("status", "--json").json["conflicts"]) == 1
-    code, seen = answering("c\n", "resolve", "-m", "at last")
+    code, _ = answering("c\n", "resolve", "-m", "at last")
     assert (code, snapshots(batch)) in ((0, (20, 30)), (0, (30, 20)))
 
 
@@ -485,7 +495,7 @@ def test_a_transplant_by_options(nessie, merging) -> None:
     assert merging.snapshot("main", "db.new") == 5
 
 
-def test_a_transplant_onto_another_branch_asks_on_a_terminal(nessie, merging) -> None:
+def test_a_transplant_onto_another_branch_asks_on_a_terminal(answering, nessie, merging) -> None:
     nessie("branch", "release", "main")
     code, seen = answering("o\nt\n", "resolve", "cherry-pick", "v1..feature", "--onto", "release")
     assert (code, seen.count("VALUE_DIFFERS")) == (0, 2)
@@ -496,7 +506,7 @@ def test_a_transplant_onto_another_branch_asks_on_a_terminal(nessie, merging) ->
     assert snapshots(merging) == (30, 30)
 
 
-def test_a_skipped_conflict_prevents_the_transplant(nessie, merging) -> None:
+def test_a_skipped_conflict_prevents_the_transplant(answering, nessie, merging) -> None:
     head = merging.head("main")
     code, _ = answering("s\nt\n", "resolve", "transplant", "v1..feature")
     assert (code, merging.head("main")) == (3, head)
@@ -515,7 +525,7 @@ def changed_since(catalog):
     return catalog
 
 
-def test_a_content_that_the_branch_deleted_is_not_edited(nessie, catalog) -> None:
+def test_a_content_that_the_branch_deleted_is_not_edited(answering, nessie, catalog) -> None:
     catalog.branch("feature")
     catalog.update("feature", "db.orders", 8)
     catalog.drop("main", "db.orders")
@@ -532,14 +542,14 @@ def test_a_revert_by_options(nessie, changed_since) -> None:
     assert changed_since.repository.commit_at("main").meta.message == "half of it"
 
 
-def test_a_revert_asks_on_a_terminal(nessie, changed_since) -> None:
-    code, seen = answering("t\n", "resolve", "revert", "main~1")
-    assert (code, "VALUE_DIFFERS" in seen) == (0, True)
+def test_a_revert_asks_on_a_terminal(answering, nessie, changed_since) -> None:
+    shown = answering("t\n", "resolve", "revert", "main~1")
+    shown.expect(0, "VALUE_DIFFERS")
     assert snapshots(changed_since) == (1, 1)
     assert changed_since.repository.commit_at("main").meta.subject == 'Revert "to 20"'
 
 
-def test_a_skipped_conflict_prevents_the_revert(nessie, changed_since) -> None:
+def test_a_skipped_conflict_prevents_the_revert(answering, nessie, changed_since) -> None:
     head = changed_since.head("main")
     code, _ = answering("s\n", "resolve", "revert", "main~1")
     assert (code, changed_since.head("main")) == (3, head)
@@ -548,7 +558,7 @@ def test_a_skipped_conflict_prevents_the_revert(nessie, changed_since) -> None:
 def test_a_revert_without_remaining_changes_is_refused(nessie, changed_since) -> None:
     changed_since.update("main", "db.items", 31)
     ran = nessie("resolve", "revert", "main~2", "--ours", "db.orders", "--ours", "db.items")
-    assert (ran.code, "nothing is left" in ran.err) == (2, True)
+    ran.expect(2, "nothing is left")
 
 
 def test_a_content_with_the_id_of_another_one_resolves_nothing(nessie, merging, tmp_path) -> None:
@@ -557,7 +567,7 @@ def test_a_content_with_the_id_of_another_one_resolves_nothing(nessie, merging, 
     file.write_text(other)
     for words in (["merge"], ["resolve", "merge"]):
         ran = nessie(*words, "feature", "--resolve", f"db.orders={file}", "--ours", "db.items")
-        assert (ran.code, "remove the id from the file" in ran.err) == (2, True), ran.err
+        ran.expect(2, "remove the id from the file")
 
 
 def test_a_conflict_that_remains_does_not_repeat_its_decision(nessie, catalog) -> None:
@@ -576,4 +586,4 @@ def test_a_conflict_that_remains_does_not_repeat_its_decision(nessie, catalog) -
 
 def test_without_a_batch_there_is_nothing_to_resolve(nessie, catalog) -> None:
     ran = nessie("resolve")
-    assert (ran.code, ran.out, "nothing is staged" in ran.err) == (1, "", True)
+    ran.expect(1, "nothing is staged", out="")

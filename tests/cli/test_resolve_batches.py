@@ -8,7 +8,6 @@ import pytest
 from nessie_cli.model import Namespace, Put
 
 from .conftest import key, table
-from .terminal import answering
 from .test_resolve import full_namespace, staged
 
 
@@ -236,7 +235,9 @@ def test_a_deleted_namespace_names_the_contents_that_must_be_deleted_too(nessie,
     assert f"`nessie content delete db.items db.orders {expected}`" in ran.err
 
 
-def test_on_a_terminal_the_contents_are_named_before_they_are_deleted(nessie, catalog) -> None:
+def test_on_a_terminal_the_contents_are_named_before_they_are_deleted(
+    answering, nessie, catalog
+) -> None:
     full_namespace(nessie, catalog)
     code, seen = answering("p\n", "resolve", "-m", "all of it")
     assert code == 0, seen
@@ -246,7 +247,7 @@ def test_on_a_terminal_the_contents_are_named_before_they_are_deleted(nessie, ca
     assert values(catalog) == {}
 
 
-def test_every_content_is_named_before_it_is_deleted(nessie, namespace) -> None:
+def test_every_content_is_named_before_it_is_deleted(answering, nessie, namespace) -> None:
     names = ["n.new", *(f"n.t{number}" for number in range(5))]
     for name in names[1:]:
         namespace.create("main", name, 1)
@@ -257,7 +258,7 @@ def test_every_content_is_named_before_it_is_deleted(nessie, namespace) -> None:
     assert {name for name in values(namespace) if name[0] in "mn"} == {"m.a"}
 
 
-def test_an_answer_that_replaces_another_content_says_so(nessie, catalog) -> None:
+def test_an_answer_that_replaces_another_content_says_so(answering, nessie, catalog) -> None:
     nessie("content", "rename", "db.orders", "db.new")
     catalog.create("main", "db.new", 30)
     code, seen = answering("p\n", "resolve", "-m", "mine")
@@ -267,7 +268,9 @@ def test_an_answer_that_replaces_another_content_says_so(nessie, catalog) -> Non
     assert values(catalog) == {"db.new": 1, "db.items": 1}
 
 
-def test_an_answer_about_a_restored_table_that_came_back_keeps_its_id(nessie, catalog) -> None:
+def test_an_answer_about_a_restored_table_that_came_back_keeps_its_id(
+    answering, nessie, catalog
+) -> None:
     before = content(catalog, "db.orders")
     dropped = catalog.drop("main", "db.orders")
     nessie("restore", "db.orders", "--at", "v1")
@@ -282,12 +285,14 @@ def test_an_answer_about_a_restored_table_that_came_back_keeps_its_id(nessie, ca
     assert "db.q" not in values(catalog)
 
 
-def test_an_answer_that_changes_one_content_promises_no_deletion(nessie, renamed) -> None:
-    code, seen = answering("?\np\n", "resolve", "-m", "both")
-    assert (code, "deletes" in seen) == (0, False), seen
+def test_an_answer_that_changes_one_content_promises_no_deletion(
+    answering, nessie, renamed
+) -> None:
+    shown = answering("?\np\n", "resolve", "-m", "both")
+    shown.expect(0, without=("deletes",))
 
 
-def test_too_many_contents_are_not_deleted_by_one_answer(nessie, namespace) -> None:
+def test_too_many_contents_are_not_deleted_by_one_answer(answering, nessie, namespace) -> None:
     before = staged(nessie)
     for number in range(20):
         namespace.create("main", f"n.t{number:02}", 1)
@@ -365,7 +370,7 @@ def test_a_dropped_change_needs_no_decision_about_its_namespace(
     assert (ran.code, values(renamed_into_a_namespace)) == (0, {"db.orders": 5, "db.items": 3})
 
 
-def test_a_change_of_a_deleted_table_needs_its_namespace(nessie, catalog) -> None:
+def test_a_change_of_a_deleted_table_needs_its_namespace(answering, nessie, catalog) -> None:
     put(nessie, "db.orders", 9)
     catalog.drop("main", "db.orders")
     catalog.drop("main", "db.items")

@@ -351,7 +351,7 @@ def test_swapped_keys_are_restored_together_and_refused_alone(nessie, catalog) -
         "main", "swap", Put(key("db.orders"), items, orders), Put(key("db.items"), orders, items)
     )
     ran = nessie("restore", "db.orders", "-s", "v1")
-    assert (ran.code, "key 'db.orders' has another content now" in ran.err) == (2, True)
+    ran.expect(2, "key 'db.orders' has another content now")
     assert nessie("restore", *TABLES, "-s", "v1", "-m", "back").code == 0
     assert {name: catalog.repository.content("main", key(name)) for name in TABLES} == before
 
@@ -401,7 +401,7 @@ def test_restoring_the_current_content_unstages_a_replacement(nessie, catalog) -
 def test_restoring_the_current_content_unstages_the_operation(nessie, catalog) -> None:
     nessie("content", "delete", "db.orders")
     ran = nessie("restore", "db.orders", "-s", "HEAD")
-    assert (ran.code, "db.orders is the same on the branch as at HEAD" in ran.err) == (0, True)
+    ran.expect(0, "db.orders is the same on the branch as at HEAD")
     assert staged(nessie) == []
 
 
@@ -441,7 +441,7 @@ def test_wrong_input_of_restore_is_one_line_and_stages_nothing(
     nessie, catalog, argv, code, said
 ) -> None:
     ran = nessie("restore", *argv)
-    assert (ran.code, ran.out, said in ran.err) == (code, "", True)
+    ran.expect(code, said, out="")
     assert "error" in nessie("restore", *argv, "--json").json
     assert staged(nessie) == []
 
@@ -547,7 +547,7 @@ def test_no_commit_only_stages(nessie, catalog) -> None:
     assert nessie("revert", "HEAD", "--no-commit").out == "update     db.orders  iceberg-table\n"
     assert staged(nessie) == [("DELETE", "db.items"), ("PUT", "db.orders")]
     ran = nessie("revert", "HEAD", "-n")
-    assert (ran.code, "db.orders: already staged" in ran.err) == (2, True)
+    ran.expect(2, "db.orders: already staged")
     nessie("commit", "-m", "both")
     assert catalog.snapshot("main", "db.orders") == 1
 
@@ -640,6 +640,6 @@ def test_wrong_input_of_revert_is_one_line_and_writes_nothing(
     )
     head = catalog.head("main")
     ran = nessie("revert", *argv)
-    assert (ran.code, ran.out, said in ran.err) == (code, "", True)
+    ran.expect(code, said, out="")
     assert "error" in nessie("revert", *argv, "--json").json
     assert catalog.head("main") == head

@@ -1,6 +1,7 @@
 import pytest
 
-from tests.cli.conftest import Catalog, Nessie
+from tests.cli.conftest import Catalog
+from tests.command.in_process import InProcess
 from tests.repository.servers import Servers
 
 
@@ -49,7 +50,7 @@ def test_a_commit_stays_reachable_by_its_tag(nessie, catalog) -> None:
     assert "no other reference reaches" in nessie("tag", "-d", "keep").err
 
 
-def test_a_tag_has_a_message(nessie: Nessie, catalog: Catalog) -> None:
+def test_a_tag_has_a_message(nessie: InProcess, catalog: Catalog) -> None:
     head = catalog.head("main")
     assert (
         nessie("tag", "-a", "v2", "-m", "Figures of March\n\nchecked").out
@@ -66,14 +67,16 @@ def test_a_tag_has_a_message(nessie: Nessie, catalog: Catalog) -> None:
     assert nessie("tag", "-l", "r2", "--json").json == {"reference": v2 | {"name": "r2"}}
 
 
-def test_a_dry_run_shows_the_message_and_creates_nothing(nessie: Nessie, catalog: Catalog) -> None:
+def test_a_dry_run_shows_the_message_and_creates_nothing(
+    nessie: InProcess, catalog: Catalog
+) -> None:
     wanted = {"type": "TAG", "name": "v2", "hash": catalog.head("main"), "message": "two"}
     assert nessie("tag", "v2", "-m", "two", "--dry-run", "--json").json == {"reference": wanted}
     assert len(nessie("tag").rows) == 1
 
 
 def test_the_message_of_a_new_tag_may_be_the_name_of_another(
-    nessie: Nessie, catalog: Catalog
+    nessie: InProcess, catalog: Catalog
 ) -> None:
     assert nessie("tag", "-m", "v1", "main").code == 5
     assert nessie("tag", "-m", "v1", "v2").code == 0
@@ -84,17 +87,19 @@ def test_the_message_of_a_new_tag_may_be_the_name_of_another(
 @pytest.mark.parametrize(
     "words", [["-d", "v1"], ["-f", "v1", "main"], ["--move", "v1", "v2"], ["-l"], []]
 )
-def test_only_a_new_tag_takes_a_message(nessie: Nessie, catalog: Catalog, words: list[str]) -> None:
+def test_only_a_new_tag_takes_a_message(
+    nessie: InProcess, catalog: Catalog, words: list[str]
+) -> None:
     assert nessie("tag", "-m", "a message", *words).code == 2
     assert nessie("tag").rows == [["v1", catalog.head("v1")[:12]]]
 
 
-def test_a_message_is_not_empty(nessie: Nessie, catalog: Catalog) -> None:
+def test_a_message_is_not_empty(nessie: InProcess, catalog: Catalog) -> None:
     assert nessie("tag", "v2", "-m", " ").code == 2
     assert nessie("tag").rows == [["v1", catalog.head("v1")[:12]]]
 
 
-def test_a_backup_keeps_messages(nessie: Nessie, catalog: Catalog) -> None:
+def test_a_backup_keeps_messages(nessie: InProcess, catalog: Catalog) -> None:
     nessie("tag", "v2", "-m", "two")
     assert nessie("store", "backup", "lake.backup").code == 0
     assert nessie("store", "load", "lake.backup", "--store", "sqlite:///copy.sqlite").code == 0
@@ -102,7 +107,7 @@ def test_a_backup_keeps_messages(nessie: Nessie, catalog: Catalog) -> None:
     assert listed.json["reference"]["message"] == "two"
 
 
-def test_messages_over_a_server(nessie: Nessie, catalog: Catalog) -> None:
+def test_messages_over_a_server(nessie: InProcess, catalog: Catalog) -> None:
     servers = Servers()
     try:
         with servers.serving(f"sqlite:///{catalog.url}") as address:

@@ -79,7 +79,7 @@ def test_the_operation_of_another_user_needs_yes(nessie, catalog) -> None:
 
     for words in (["undo", "main"], ["undo", "main", "--json"]):
         ran = nessie(*words)
-        assert (ran.code, "by etl, not by you" in ran.err, "--yes" in ran.err) == (2, True, True)
+        ran.expect(2, "by etl, not by you", "--yes")
     assert catalog.head("main") == head
     assert nessie("undo", "main", "--yes").code == 0
 
@@ -92,7 +92,7 @@ def test_later_operations_of_another_user_need_yes_too(nessie, catalog) -> None:
     assert nessie("content", "put", "mine2", "--type", "namespace", "-m", "mine").code == 0
 
     ran = nessie("undo", "--to", number)
-    assert (ran.code, "by etl, not by you" in ran.err) == (2, True)
+    ran.expect(2, "by etl, not by you")
     assert catalog.head("main") != head
     assert nessie("undo", "main", "--to", str(int(number) + 1)).code == 0
     assert catalog.head("main") == head
@@ -108,7 +108,7 @@ def test_an_operation_without_a_recorded_user_needs_yes(nessie, catalog, words) 
         head = catalog.head("main")
 
         ran = nessie("undo", *words, *store)
-        assert (ran.code, "did not record a user" in ran.err, "--yes" in ran.err) == (2, True, True)
+        ran.expect(2, "did not record a user", "--yes")
         assert catalog.head("main") == head
         assert nessie("undo", *words, *store, "--yes").code == 0
     assert catalog.head("main") == before
@@ -119,14 +119,14 @@ def test_a_reference_that_has_moved_since_is_not_undone(nessie, catalog) -> None
     head = catalog.update("main", "db.orders", 2)
 
     ran = nessie("undo")
-    assert (ran.code, "nessie revert" in ran.err) == (5, True)
+    ran.expect(5, "nessie revert")
     assert catalog.head("main") == head
 
 
 def test_a_caller_without_operations_gets_an_error(nessie, catalog, monkeypatch) -> None:
     monkeypatch.setenv("NESSIE_AUTHOR", "Nobody <n@example.org>")
     ran = nessie("undo")
-    assert (ran.code, "Nobody" in ran.err) == (2, True)
+    ran.expect(2, "Nobody")
 
 
 def test_the_reflog_has_the_configured_author(nessie, catalog, monkeypatch) -> None:
@@ -244,7 +244,7 @@ def test_the_creation_of_the_default_branch_cannot_be_undone(nessie, catalog) ->
 def test_undoing_the_creation_of_the_current_reference_is_refused(nessie, catalog) -> None:
     nessie("switch", "-c", "dev")
     ran = nessie("undo")
-    assert (ran.code, ran.out, "nessie switch" in ran.err) == (2, "", True)
+    ran.expect(2, "nessie switch", out="")
     nessie("switch", "-")
     assert nessie("undo", "dev").code == 0
     assert nessie("undo", "dev").code == 0

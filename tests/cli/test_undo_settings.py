@@ -77,7 +77,7 @@ def test_a_setting_is_restored_to_its_value_after_an_operation(nessie, catalog) 
         set_to(nessie, "merge-only")
     assert nessie("undo", f"setting:{NAME}").out == f"restored setting {NAME} = no-delete\n"
     ran = nessie("undo", f"setting:{NAME}", "--to", first)
-    assert (ran.code, "has this value already" in ran.err) == (2, True)
+    ran.expect(2, "has this value already")
 
 
 def test_anothers_change_of_a_setting_needs_yes(nessie, catalog) -> None:
@@ -85,9 +85,9 @@ def test_anothers_change_of_a_setting_needs_yes(nessie, catalog) -> None:
     with connect(catalog.url, who="etl") as repository:
         repository.put_setting(NAME, "merge-only")
     ran = nessie("undo")
-    assert (ran.code, "has moved since" in ran.err) == (5, True)
+    ran.expect(5, "has moved since")
     ran = nessie("undo", f"setting:{NAME}")
-    assert (ran.code, "by etl, not by you" in ran.err) == (2, True)
+    ran.expect(2, "by etl, not by you")
     assert value_in(catalog) == "merge-only"
     assert nessie("undo", f"setting:{NAME}", "--yes").code == 0
     assert value_in(catalog) == "no-delete"

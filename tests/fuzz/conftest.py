@@ -1,14 +1,13 @@
-"""A folder to damage, and the process that command lines are forked from."""
+"""A folder to damage."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.command.process import Forker, Nessie, fresh
 from tests.fuzz.damage import Folder
-from tests.transcripts.conftest import Nessie, Server, fresh
 
 
 def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
@@ -60,17 +59,9 @@ def fill(nessie: Nessie) -> None:
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[Server]:
-    """One process for all tests, which has loaded every command."""
-    server = Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="session")
-def whole(tmp_path_factory: pytest.TempPathFactory, server: Server) -> Path:
+def whole(tmp_path_factory: pytest.TempPathFactory, forker: Forker) -> Path:
     """The folder that tests copy; they must not change it."""
-    nessie = fresh(tmp_path_factory.mktemp("whole"), server)
+    nessie = fresh(tmp_path_factory.mktemp("whole"), forker)
     fill(nessie)
     return nessie.folder.parent
 

@@ -11,9 +11,10 @@ import os
 import random
 from typing import NamedTuple
 
+from tests.command.outcome import Outcome
+from tests.command.process import Forker
 from tests.fuzz.damage import Folder, environment, stdin
 from tests.fuzz.lines import line
-from tests.transcripts.conftest import Outcome, Server
 
 SEED, FIRST, COUNT = map(int, os.environ.get("NESSIE_TEST_FUZZ", "20261122:0:120").split(":"))
 LONGEST = 120
@@ -41,7 +42,7 @@ def case(number: int, folder: Folder) -> Case:
     return Case(words, variables, given, broken)
 
 
-def run(server: Server, folder: Folder, found: Case) -> Outcome:
+def run(forker: Forker, folder: Folder, found: Case) -> Outcome:
     home = folder.path / "home"
     own = {
         "PATH": os.defpath,
@@ -50,12 +51,8 @@ def run(server: Server, folder: Folder, found: Case) -> Outcome:
         "LOGNAME": "tester",
         "LC_ALL": "C.UTF-8",
     }
-    return server.run(
-        args=found.words,
-        cwd=str(folder.work),
-        env={**own, **found.variables},
-        stdin=found.given,
-        seconds=LONGEST,
+    return forker.run(
+        found.words, folder.work, {**own, **found.variables}, found.given, seconds=LONGEST
     )
 
 
@@ -81,13 +78,13 @@ def faults(found: Case, outcome: Outcome) -> list[str]:
     return wrong
 
 
-def test_every_command_line_ends_with_a_documented_code_and_one_line(server, folder) -> None:
+def test_every_command_line_ends_with_a_documented_code_and_one_line(forker, folder) -> None:
     print(f"NESSIE_TEST_FUZZ={SEED}:{FIRST}:{COUNT}")
     complaints = []
     for number in range(FIRST, FIRST + COUNT):
         found = case(number, folder)
         before = folder.state()
-        outcome = run(server, folder, found)
+        outcome = run(forker, folder, found)
         wrong = faults(found, outcome)
         after = folder.state()
         if outcome.code in CHANGED_NOTHING and after != before:

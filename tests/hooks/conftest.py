@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.transcripts.conftest import Nessie, catalog, made_once, nessie, server, workspace
+from tests.command.process import Nessie
+from tests.transcripts.conftest import catalog, made_once, nessie, workspace
 
-__all__ = ["catalog", "made_once", "nessie", "server", "workspace"]
+__all__ = ["catalog", "made_once", "nessie", "workspace"]
 
 RUN = f"{sys.executable} -m nessie_cli"
 """The program that hooks of a test run as `nessie`."""

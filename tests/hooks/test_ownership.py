@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.command.outcome import Outcome
+from tests.command.process import Nessie
 from tests.hooks.conftest import Hooks
-from tests.transcripts.conftest import Nessie, Outcome
 
 OTHER, SQUASHED = 4321, 65534
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to other users")
@@ -43,7 +44,7 @@ def copied(dev: Nessie, tmp_path: Path) -> Nessie:
     hooks = Hooks(dev)
     for name in ("pre-commit", "post-commit", "pre-merge", "post-merge"):
         hooks.write(name, f'#!/bin/sh\ntouch "{tmp_path}/ran"\n')
-    copy = Nessie(tmp_path / "copy", Path(dev.environment["HOME"]), dev.server)
+    copy = Nessie(tmp_path / "copy", Path(dev.environment["HOME"]), dev.forker)
     shutil.copytree(dev.folder, copy.folder)
     return copy
 
@@ -55,9 +56,7 @@ def test_hooks_of_a_copied_folder_are_refused_not_skipped(
     before = copied.messages()
     for more in ([], ["--no-verify"]):
         refused = copied(*WRITES[command], *more)
-        assert (refused.code, "is not trusted, so its hooks pre-" in refused.err) == (6, True), (
-            refused
-        )
+        refused.expect(6, "is not trusted, so its hooks pre-")
     if command != "commit":
         copied.ok(*WRITES[command], "--dry-run")
     assert copied.messages() == before
@@ -73,7 +72,7 @@ def test_another_workspace_at_the_same_path_runs_no_hooks(dev: Nessie, tmp_path:
     hooks.write("pre-commit", f'#!/bin/sh\ntouch "{tmp_path}/own"\n')
     dev.ok(*WRITES["commit"])
     assert (tmp_path / "own").exists()
-    other = Nessie(tmp_path / "other", Path(dev.environment["HOME"]), dev.server)
+    other = Nessie(tmp_path / "other", Path(dev.environment["HOME"]), dev.forker)
     shutil.copytree(dev.folder, other.folder)
     (other.folder / ".nessie" / "identity").unlink()
     shutil.rmtree(other.folder / ".nessie" / "hooks")
@@ -81,7 +80,7 @@ def test_another_workspace_at_the_same_path_runs_no_hooks(dev: Nessie, tmp_path:
     dev.folder.rename(tmp_path / "first")
     other.folder.rename(dev.folder)
     refused = dev("content", "put", "db.more", "--type", "namespace", "-m", "more")
-    assert (refused.code, "is not trusted, so its hook pre-commit" in refused.err) == (6, True)
+    refused.expect(6, "is not trusted, so its hook pre-commit")
     assert not (tmp_path / "ran").exists()
     dev.ok(*trusting(refused))
     dev.ok("content", "put", "db.more", "--type", "namespace", "-m", "more")
@@ -105,10 +104,7 @@ def test_a_copied_folder_cannot_open_a_store_outside_of_it(copied: Nessie, tmp_p
     shutil.copy(copied.folder / ".nessie" / "store.sqlite", mine)
     (copied.folder / ".nessie" / "config.toml").write_text(f'store = "{mine}"\n')
     refused = copied("log")
-    assert (refused.code, f"its store outside of it is not opened: {mine}" in refused.err) == (
-        6,
-        True,
-    )
+    refused.expect(6, f"its store outside of it is not opened: {mine}")
     assert copied("__complete", "--", "switch", "").out == ""
     copied.ok(*trusting(refused))
     copied.ok("log")
@@ -123,12 +119,9 @@ def test_a_store_option_overrides_an_untrusted_workspace(copied: Nessie, catalog
         assert copied.ok("log", *way, env=env).err == ""
         assert copied.ok("status", *way, "--json", env=env).json["batch"]["operations"] == []
         staging = copied("content", "put", "db.x", "--type", "namespace", *way, env=env)
-        assert (staging.code, "is not trusted, so it is ignored while" in staging.err) == (6, True)
+        staging.expect(6, "is not trusted, so it is ignored while")
         committing = copied(*WRITES["commit"], *way, env=env)
-        assert (
-            committing.code,
-            "its hooks pre-commit and post-commit are not run" in committing.err,
-        ) == (6, True)
+        committing.expect(6, "its hooks pre-commit and post-commit are not run")
 
 
 # -- another user's workspace --------------------------------------------------------------------
@@ -251,8 +244,6 @@ def test_a_workspace_cannot_declare_itself_trusted(copied: Nessie, tmp_path: Pat
 def test_gc_runs_in_a_copied_folder_are_not_used(copied: Nessie, command: tuple[str, ...]) -> None:
     """A run contains the list of files to delete."""
     refused = copied(*command)
-    assert (refused.code, "is not trusted, so its runs are not used" in refused.err) == (6, True), (
-        refused
-    )
+    refused.expect(6, "is not trusted, so its runs are not used")
     copied.ok(*trusting(refused))
     assert copied("gc", "list").code == 0

@@ -16,8 +16,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.command.outcome import Outcome
+from tests.command.process import Forker, Nessie, recorded
 from tests.json.lake import BEGIN, MINUTE, Lakes, placeholders
-from tests.transcripts.conftest import Nessie, Outcome, Server, recorded
 
 FOLDER = Path(__file__).with_name("golden")
 HAPPENS = "happens/"
@@ -83,10 +84,10 @@ class Case(NamedTuple):
 class Runner:
     """Runs cases, each in its own folder."""
 
-    def __init__(self, root: Path, server: Server) -> None:
+    def __init__(self, root: Path, forker: Forker) -> None:
         self._lakes = Lakes(root / "lakes")
         self._root = root
-        self._server = server
+        self._forker = forker
         self._number = 0
 
     def run(self, case: Case) -> tuple[Outcome, Outcome]:
@@ -96,7 +97,7 @@ class Runner:
         work, home = place / "work", place / "home"
         home.mkdir(parents=True)
         names = dict(self._lakes.put(case.folder, work))
-        nessie = Nessie(work, home, self._server)
+        nessie = Nessie(work, home, self._forker)
         recorded(nessie)
         known = placeholders(work)
         for line in case.given:

@@ -17,10 +17,10 @@ import tempfile
 from pathlib import Path
 
 from manual.schemas import fields, written
+from tests.command.process import Forker
 from tests.json import golden
 from tests.json.golden import Case, Runner
 from tests.json.lake import FOLDERS
-from tests.transcripts.conftest import Server
 
 
 def main(argv: list[str]) -> None:
@@ -53,12 +53,12 @@ def main(argv: list[str]) -> None:
             for name in found.names or golden.of_command_lines()
         }
     )
-    server = Server()
+    forker = Forker()
     with tempfile.TemporaryDirectory() as root:
-        runner = Runner(Path(root), server)
+        runner = Runner(Path(root), forker)
         for name, case in cases.items():
             write(name, case, runner)
-    server.close()
+    forker.close()
 
 
 def write(name: str, case: Case, runner: Runner) -> None:

@@ -16,9 +16,9 @@ from nessie_cli import CommitMeta, Delete, Put, create
 from nessie_cli.model import UDF, ContentKey, ReferenceType
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import Move
+from tests.command.process import Nessie
 from tests.store.raw import raw
 from tests.store.samples import a_write, write
-from tests.transcripts.conftest import Nessie
 
 pytestmark = pytest.mark.slow
 

@@ -12,22 +12,21 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.cli.registry import COMMANDS
+from tests.command.outcome import Outcome
+from tests.command.process import Nessie, fresh
 from tests.json import golden
 from tests.json.test_golden import commands
 from tests.json.test_schemas import SCHEMAS, faults
 from tests.remote.listening import CUT, Answer, Request, forward, listening
 from tests.server.serving import serving
-from tests.transcripts.conftest import Nessie, Outcome, Server, fresh
 
 
 @pytest.fixture(scope="module")
-def nessie(tmp_path_factory):
-    server = Server()
-    found = fresh(tmp_path_factory.mktemp("happens"), server)
+def nessie(tmp_path_factory, forker):
+    found = fresh(tmp_path_factory.mktemp("happens"), forker)
     found.ok("init")
     found.ok("content", "put", "db", "--type", "namespace", "-m", "db")
-    yield found
-    server.close()
+    return found
 
 
 def interrupt(nessie: Nessie, fifo: Path, *args: str) -> Outcome:

@@ -2,33 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from tests.command.process import Nessie, fresh, recorded
 from tests.json import heap
 
 ROOT = Path(__file__).parents[2]
 
-
-def load(name: str, path: Path) -> ModuleType:
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = sys.modules[name] = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-processes = load("manual_processes", ROOT / "tests/transcripts/conftest.py")
 
 if str(ROOT) not in sys.path:
     sys.path.append(str(ROOT))
@@ -51,30 +36,22 @@ def pages(tree):
 
 
 @pytest.fixture(scope="session")
-def server() -> Iterator[object]:
-    """The process that command lines are forked from."""
-    server = processes.Server()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="session")
-def world(tmp_path_factory, server):
+def world(tmp_path_factory, forker):
     """The folder that `place` copies: a repository with all references, keys and files of the
     examples. Tests must not change it."""
-    nessie = processes.fresh(tmp_path_factory.mktemp("world"), server)
+    nessie = fresh(tmp_path_factory.mktemp("world"), forker)
     nessie.environment["NESSIE_AUTHOR"] = "ada"
     build(nessie)
     return nessie
 
 
 @pytest.fixture
-def place(world, tmp_path, server):
+def place(world, tmp_path, forker):
     """A copy of the world to run one example in."""
-    copy = processes.Nessie(tmp_path / "work", tmp_path / "home", server)
+    copy = Nessie(tmp_path / "work", tmp_path / "home", forker)
     shutil.copytree(world.folder, copy.folder)
     shutil.copytree(Path(world.environment["HOME"]), tmp_path / "home")
-    processes.recorded(copy)
+    recorded(copy)
     copy.environment["NESSIE_AUTHOR"] = "ada"
     return copy
 
@@ -84,7 +61,7 @@ def warehouse(nothing):
     """A table whose file is on this machine, unlike one in `place`; a garbage collection run has
     been planned."""
     heap.planned(nothing.folder)
-    processes.recorded(nothing)
+    recorded(nothing)
     return nothing
 
 
@@ -92,14 +69,14 @@ def warehouse(nothing):
 def begun(nothing):
     """As `warehouse`, with a run that was stopped while it was marking."""
     heap.begun(nothing.folder)
-    processes.recorded(nothing)
+    recorded(nothing)
     return nothing
 
 
 @pytest.fixture
-def nothing(tmp_path, server):
+def nothing(tmp_path, forker):
     """An empty folder."""
-    return processes.fresh(tmp_path, server)
+    return fresh(tmp_path, forker)
 
 
 def table(nessie, key: str, number: int, *more: str) -> None:

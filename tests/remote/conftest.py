@@ -9,9 +9,9 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.repository.base import Repository
+from tests.command.process import Forker, Nessie, fresh
 from tests.remote.issuer import Issuer, issuing
 from tests.server.serving import serving
-from tests.transcripts.conftest import Nessie, Server, fresh
 
 ENVIRONMENT = (
     "HTTP_PROXY",
@@ -52,14 +52,7 @@ def issuer() -> Iterator[Issuer]:
         yield found
 
 
-@pytest.fixture(scope="session")
-def forker() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
 @pytest.fixture
-def nessie(tmp_path: Path, forker: Server) -> Nessie:
+def nessie(tmp_path: Path, forker: Forker) -> Nessie:
     """The command in an empty folder without a workspace."""
     return fresh(tmp_path, forker)

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.command.process import Nessie
 from tests.remote.issuer import CLIENT, SECRET, Issuer
 from tests.remote.listening import Answer, Request, forward, listening
 from tests.remote.proxy import proxying
-from tests.transcripts.conftest import Nessie
 
 TOKEN = "t0ken-Of-Somebody"
 BEARER = f"Bearer {TOKEN}"
@@ -154,11 +154,8 @@ def test_credentials_are_not_sent_through_a_proxy_named_by_a_workspace(
         plant(nessie, f'store = "{evil.url}"\n[access]\nproxy = "{proxy.url}"\n')
         env = {"NESSIE_AUTH_TOKEN": TOKEN, "NESSIE_TRUSTED_ENDPOINTS": evil.url}
         refused = nessie("log", env=env)
-        assert (refused.code, evil.requests, "only the workspace names it" in refused.err) == (
-            6,
-            [],
-            True,
-        )
+        refused.expect(6, "only the workspace names it")
+        assert evil.requests == []
         nessie.ok("log", env=env | {"NESSIE_PROXY": "none"})
 
 
@@ -287,7 +284,7 @@ def test_login_does_not_store_a_refused_token(nessie: Nessie) -> None:
         )
     ) as url:
         refused = nessie("login", url, "--token-stdin", stdin=TOKEN)
-        assert (refused.code, "does not take the token" in refused.err) == (6, True)
+        refused.expect(6, "does not take the token")
     assert nessie("login", url, "--forget").code == 4
 
 
@@ -304,7 +301,7 @@ def test_invalid_arguments_of_login_are_refused(
     nessie: Nessie, words: tuple[str, ...], stdin: str, line: str
 ) -> None:
     refused = nessie(*words, stdin=stdin)
-    assert (refused.code, line in refused.err) == (2, True), refused
+    refused.expect(2, line)
 
 
 # -- without TLS ---------------------------------------------------------------------------------
@@ -375,7 +372,7 @@ def test_a_workspace_cannot_allow_http(
     assert evil.requests == []
     for name in ("allow-http", "trusted-endpoints", "safe-directories"):
         refused = nessie("config", "set", name, evil.url, "--workspace")
-        assert (refused.code, "is not a setting of the workspace" in refused.err) == (2, True)
+        refused.expect(2, "is not a setting of the workspace")
 
 
 def test_a_pipeline_in_compose_works(

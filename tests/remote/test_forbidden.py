@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.command.process import Nessie
 from tests.server.client import EMPTY, namespace, put, table
 from tests.server.guarding import guarded
-from tests.transcripts.conftest import Nessie
 
 RULES = (
     "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG'] && role == 'reader'",

@@ -39,9 +39,9 @@ from nessie_cli.repository.remote.opening import open_remote
 from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import Transport
 from nessie_cli.revisions import parse
+from tests.command.process import Nessie
 from tests.remote.listening import Answer, Request, forward, listening
 from tests.server.serving import serving
-from tests.transcripts.conftest import Nessie
 
 JSON = {"Content-Type": "application/json"}
 MIB = 1 << 20

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from nessie_cli import create
+from tests.command.process import Forker, Nessie
+from tests.command.terminal import Running
 from tests.remote.issuer import CLIENT, Issuer
 from tests.remote.tls import TLS
 from tests.server.processes import started
-from tests.terminal.screen import Forker, Running
-from tests.transcripts.conftest import Nessie
 
 
 @pytest.fixture
@@ -52,15 +52,15 @@ def test_a_server_with_tokens_and_private_certificates_can_be_used(
         }
         nessie.ok("log", env=basic)
         wrong = nessie("log", env=env | {"NESSIE_AUTH_TOKEN": "another"})
-        assert (wrong.code, "does not take the token or password" in wrong.err) == (6, True)
+        wrong.expect(6, "does not take the token or password")
         anonymous = nessie(
             "log", env={name: value for name, value in env.items() if name != "NESSIE_AUTH_TOKEN"}
         )
-        assert (anonymous.code, "authentication required (401)" in anonymous.err) == (6, True)
+        anonymous.expect(6, "authentication required (401)")
 
 
 def test_one_sign_in_on_a_terminal_is_enough_for_all_commands(
-    nessie: Nessie, server: str, issuer: Issuer
+    nessie: Nessie, server: str, issuer: Issuer, forker: Forker
 ) -> None:
     issuer.pending, issuer.public = 1, True
     sign_in = {
@@ -69,17 +69,13 @@ def test_one_sign_in_on_a_terminal_is_enough_for_all_commands(
         "NESSIE_OAUTH2_CLIENT_ID": CLIENT,
         "NESSIE_OAUTH2_GRANT_TYPE": "device_code",
     }
-    forker = Forker()
+    running = Running(
+        forker, ("branch",), nessie.folder, nessie.environment | sign_in, width=100, height=30
+    )
     try:
-        running = Running(
-            forker, ("branch",), nessie.folder, nessie.environment | sign_in, width=100, height=30
-        )
-        try:
-            shown = running.end()
-        finally:
-            running.kill()
+        shown = running.end()
     finally:
-        forker.close()
+        running.kill()
     assert shown.code == 0
     assert f"to sign in, open {issuer.url}/sign-in and give the code ABCD-EFGH" in shown.plain
     assert "token-1" not in shown.plain

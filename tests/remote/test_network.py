@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.command.process import Nessie
 from tests.remote.issuer import CLIENT, SECRET, Issuer
 from tests.remote.listening import Answer, Request, forward, listening, server_tls
 from tests.remote.proxy import Proxy, proxying
 from tests.remote.tls import PASSWORD, TLS
-from tests.transcripts.conftest import Nessie
 
 CA = {"NESSIE_CA_FILE": str(TLS / "ca.pem")}
 CLIENT_FILES = {

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from nessie_cli.repository.base import Repository
+from tests.command.process import Nessie
 from tests.remote.listening import CUT, Answer, Request, forward, listening
-from tests.transcripts.conftest import Nessie
 
 
 class Line:

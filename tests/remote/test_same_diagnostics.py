@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from nessie_cli import connect
+from tests.command.process import Forker, Nessie
 from tests.json.golden import case_of, document_of, filled, named, of_command_lines, read
 from tests.json.lake import STORE, Lakes, placeholders
 from tests.remote.listening import forward, listening
 from tests.server.serving import serving
-from tests.transcripts.conftest import Nessie, Server
 
 
 def _has_a_conflict(name: str) -> bool:
@@ -60,7 +60,7 @@ def test_there_is_a_golden_answer_for_every_kind_of_conflict() -> None:
 @pytest.mark.parametrize("plain", [False, True], ids=["ours", "others"])
 @pytest.mark.parametrize("name", CASES)
 def test_a_conflict_looks_the_same_over_the_wire(
-    lakes: Lakes, forker: Server, tmp_path: Path, name: str, *, plain: bool
+    lakes: Lakes, forker: Forker, tmp_path: Path, name: str, *, plain: bool
 ) -> None:
     if plain and name in NOT_IN_PLAIN_REST:
         pytest.skip(NOT_IN_PLAIN_REST[name])

@@ -17,6 +17,16 @@ class Answer(NamedTuple):
     body: Any
     raw: bytes
 
+    def expect(self, status: int, *texts: str) -> None:
+        """Asserts the status and texts of the message of an error."""
+        __tracebackhide__ = True
+        message = self.body.get("message", "") if isinstance(self.body, dict) else ""
+        faults = [
+            *([f"the status is {self.status}, not {status}"] if self.status != status else []),
+            *(f"the message lacks {text!r}" for text in texts if text not in message),
+        ]
+        assert not faults, "\n".join((*faults, self.raw.decode(errors="replace")[:10_000]))
+
 
 class Client:
     """A persistent connection."""

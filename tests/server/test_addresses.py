@@ -13,9 +13,10 @@ from nessie_cli.errors import NotAllowed
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.issuer import JwtSettings
 from nessie_cli.server.running import Settings, check_address, is_loopback
+from tests.command.preloaded import EVERYTHING
+from tests.command.process import Forker
 from tests.server.client import Client
 from tests.server.processes import PATIENCE, started
-from tests.transcripts.conftest import Server as ForkingServer
 
 FILE = Path("a file")
 
@@ -89,9 +90,9 @@ def test_the_environment_names_tokens_and_rules(tmp_path):
 @pytest.fixture(scope="module")
 def loaded():
     """A process that has loaded the server already; command lines are forked from it."""
-    server = ForkingServer("nessie_cli.server.running", "nessie_cli.server.workers")
-    yield server
-    server.close()
+    modules = (*EVERYTHING, "nessie_cli.server.running", "nessie_cli.server.workers")
+    with Forker(modules) as forker:
+        yield forker
 
 
 @pytest.fixture
@@ -109,9 +110,7 @@ def refused(tmp_path, loaded):
 
     def serve(*options):
         arguments = ["serve", "--store", store, "--port", "0", *options]
-        return loaded.run(
-            args=arguments, cwd=str(tmp_path), env=environment, stdin="", seconds=PATIENCE
-        )
+        return loaded.run(arguments, tmp_path, environment, seconds=PATIENCE)
 
     return serve
 

@@ -1,32 +1,20 @@
 """One request cannot stop the server: while a hostile one is answered, health checks answer."""
 
-import gzip
 import json
-import os
 import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from urllib.parse import quote, urlsplit
+from urllib.parse import urlsplit
 
 import pytest
 
 from nessie_cli import create
 from tests.server.client import EMPTY, Client, put
+from tests.server.hostile import FORM, HOSTILE, NAMESPACES, SCHEMA, TABLES, TOKENS
 from tests.server.processes import started
-
-PATIENCE = 60
-ATTEMPTS = 4
-SOON = 1.0 if "CI" in os.environ else 0.5
-"""Seconds in which a health check is answered, whatever others send, on a busy machine."""
-FORM = {"content-type": "application/x-www-form-urlencoded"}
-TOKENS = "/iceberg/v1/oauth/tokens"
-NAMESPACES = "/iceberg/v1/main/namespaces"
-SCHEMA = {"type": "struct", "fields": []}
-MANY_VALUES = b"[" + b"{}," * 990_000 + b"{}]"
-MANY_NAMES = b"{" + b",".join(b'"%x":1' % number for number in range(900_000)) + b"}"
-GROWING = '["aaaaaaaaaaaaaaaa"]' + ".map(x, x + x + x + x)" * 12 + "[0].size() > 0"
+from tests.server.waits import PATIENCE, SOON, shortest, worst_wait
 
 
 @pytest.fixture(scope="module")
@@ -60,14 +48,6 @@ def worst_health(url, sends, count=1):
     return statuses[0], wait
 
 
-def shortest(measure):
-    """Returns the shortest of some waits: other programs on the machine only lengthen them."""
-    waits = []
-    while len(waits) < ATTEMPTS and not (waits and min(waits) < SOON):
-        waits.append(measure())
-    return min(waits)
-
-
 def _worst_health(url, sends, count):
     def send(_):
         client = Client(url, PATIENCE)
@@ -82,225 +62,11 @@ def _worst_health(url, sends, count):
     return {one.result() for one in pending}, wait
 
 
-def worst_wait(url, pending):
-    """Returns the longest wait of a health check until all futures are done."""
-    waits = []
-    health = Client(url, PATIENCE)
-    while not waits or not all(one.done() for one in pending):
-        begun = time.monotonic()
-        assert health.get("/q/health/live").status == 200
-        waits.append(time.monotonic() - begun)
-        time.sleep(0.01)
-    health.close()
-    return max(waits)
-
-
-FIELDS = {"method": "POST", "path": TOKENS, "headers": FORM}
-JSON_GZIP = {"content-type": "application/json", "content-encoding": "gzip"}
-EXPECTED = "a" * 64
-LONG_NAME, LONG_HASH = "a-" * 2_000_000 + "a", EXPECTED + "~1" * 2_000_000
-BRANCH = {"type": "BRANCH", "name": "main", "hash": EXPECTED}
-LONG_TEXTS = {
-    "name, v2": ("v2/trees?name=x&type=BRANCH", BRANCH | {"name": LONG_NAME}),
-    "name, v1": ("v1/trees/tree?sourceRefName=main", BRANCH | {"name": LONG_NAME}),
-    "hash, v2": ("v2/trees?name=x&type=BRANCH", BRANCH | {"hash": LONG_HASH}),
-    "source of a merge": (
-        f"v2/trees/main@{EXPECTED}/history/merge",
-        {"fromRefName": "main", "fromHash": LONG_HASH},
-    ),
-    "source of a merge, v1": (
-        f"v1/trees/branch/main/merge?expectedHash={EXPECTED}",
-        {"fromRefName": LONG_NAME, "fromHash": EXPECTED},
-    ),
-    "transplant": (
-        f"v2/trees/main@{EXPECTED}/history/transplant",
-        {"fromRefName": "main", "hashesToTransplant": [LONG_HASH]},
-    ),
-}
-MANY_TEXTS = {f"{number:06x}": "" for number in range(900_000)}
-NAMESPACE = {"type": "NAMESPACE", "elements": ["a"], "properties": MANY_TEXTS}
-MANY_ITEMS = {
-    "properties of a commit": (
-        f"v2/trees/main@{EXPECTED}/history/commit",
-        {
-            "commitMeta": {"message": "m", "allProperties": {key: ["v"] for key in MANY_TEXTS}},
-            "operations": [],
-        },
-    ),
-    "authors of a commit": (
-        f"v2/trees/main@{EXPECTED}/history/commit",
-        {"commitMeta": {"message": "m", "authors": [*MANY_TEXTS]}, "operations": []},
-    ),
-    "properties of a namespace": (
-        f"v2/trees/main@{EXPECTED}/history/commit",
-        {
-            "commitMeta": {"message": "m"},
-            "operations": [{"type": "PUT", "key": {"elements": ["a"]}, "content": NAMESPACE}],
-        },
-    ),
-    "properties of a new namespace, v1": ("v1/namespaces/namespace/main/a", NAMESPACE),
-    "removals, v1": (
-        "v1/namespaces/namespace/main/a",
-        {"propertyUpdates": {}, "propertyRemovals": [*MANY_TEXTS]},
-    ),
-    "retention policies": (
-        "v2/config/repository",
-        {
-            "config": {
-                "type": "GARBAGE_COLLECTOR",
-                "perRefCutoffPolicies": [{"referenceNamePattern": "a", "policy": "1"}] * 400_000,
-            }
-        },
-    ),
-}
-MANY_FIELDS = [
-    {"id": number, "name": f"c{number % 3999}", "required": False, "type": "long"}
-    for number in range(1, 4001)
-]
-"""The last field has the name of another one. The body is just below the size of large ones."""
-HOSTILE = {
-    "schemas of many fields": (
-        400,
-        16,
-        {
-            "method": "POST",
-            "path": f"{NAMESPACES}/a/tables",
-            "body": {"name": "f", "schema": {"type": "struct", "fields": MANY_FIELDS}},
-        },
-    ),
-    **{
-        f"many {what}": (
-            400,
-            1,
-            {
-                "method": "PUT" if "new" in what else "POST",
-                "path": f"/api/{path}",
-                "raw": json.dumps(body).encode(),
-                "headers": {"content-type": "application/json"},
-            },
-        )
-        for what, (path, body) in MANY_ITEMS.items()
-    },
-    **{
-        f"a long {what}": (400, 1, {"method": "POST", "path": f"/api/{path}", "body": body})
-        for what, (path, body) in LONG_TEXTS.items()
-    },
-    "a large form": (413, 1, FIELDS | {"raw": b"%41&" * 500_000}),
-    "a form with many fields": (400, 1, FIELDS | {"raw": b"&".join([b"a=1"] * 21)}),
-    "a growing filter": (
-        400,
-        1,
-        {"method": "GET", "path": f"/api/v2/trees?filter={quote(GROWING)}"},
-    ),
-    "spaces in If-None-Match": (
-        200,
-        4,
-        {
-            "method": "GET",
-            "path": f"{NAMESPACES}/a/tables/t",
-            "headers": {"if-none-match": "a" + " " * 60_000 + "b"},
-        },
-    ),
-    "many slashes": (
-        404,
-        4,
-        {"method": "GET", "path": f"/iceberg/v1/{'/' * 60_000}/namespaces"},
-    ),
-    "many versions": (
-        404,
-        4,
-        {"method": "GET", "path": f"/iceberg/v1{'/v1' * 15_000}/namespaces/x"},
-    ),
-    "many references": (
-        404,
-        4,
-        {"method": "GET", "path": f"/api/v2/trees/{'@/' * 30_000}x/history"},
-    ),
-    "many parameters": (
-        400,
-        4,
-        {"method": "GET", "path": "/api/v2/trees?" + "&".join(["a"] * 25_000)},
-    ),
-    "compressed bodies of Iceberg": (
-        413,
-        4,
-        {
-            "method": "POST",
-            "path": NAMESPACES,
-            "raw": gzip.compress(MANY_VALUES),
-            "headers": JSON_GZIP,
-        },
-    ),
-    "compressed bodies of Nessie": (
-        400,
-        4,
-        {
-            "method": "POST",
-            "path": "/api/v2/trees/main/contents",
-            "raw": gzip.compress(MANY_VALUES),
-            "headers": JSON_GZIP,
-        },
-    ),
-    "names of Iceberg": (413, 1, {"method": "POST", "path": NAMESPACES, "raw": MANY_NAMES}),
-    "names of Nessie": (
-        400,
-        1,
-        {"method": "POST", "path": "/api/v2/trees/main/contents", "raw": MANY_NAMES},
-    ),
-    "a text of 64 MB": (
-        400,
-        1,
-        {
-            "method": "POST",
-            "path": "/api/v2/trees/main/contents",
-            "raw": b'["' + b"a" * 64_000_000 + b'"]',
-        },
-    ),
-    "many spaces": (
-        400,
-        1,
-        {"method": "POST", "path": "/api/v2/trees/main/contents", "raw": b" " * 64_000_000},
-    ),
-    "deep JSON": (
-        413,
-        4,
-        {
-            "method": "POST",
-            "path": NAMESPACES,
-            "raw": b"[" * 2_000_000,
-            "headers": {"content-type": "application/json"},
-        },
-    ),
-    "a type of many spaces": (
-        400,
-        2,
-        {
-            "method": "POST",
-            "path": f"{NAMESPACES}/a/tables",
-            "body": {
-                "name": "u",
-                "schema": {
-                    "type": "struct",
-                    "fields": [
-                        {
-                            "id": 1,
-                            "name": "c",
-                            "required": True,
-                            "type": "fixed[" + " " * 60_000 + "x",
-                        }
-                    ],
-                },
-            },
-        },
-    ),
-}
-
-
 @pytest.mark.parametrize("what", HOSTILE)
 def test_health_answers_while_a_hostile_request_is_answered(url, what):
-    status, count, sends = HOSTILE[what]
-    statuses, wait = worst_health(url, sends, count)
-    assert statuses == {status}
+    hostile = HOSTILE[what]
+    statuses, wait = worst_health(url, hostile.request(), hostile.count)
+    assert statuses == {hostile.status}
     assert wait < SOON
 
 
@@ -358,7 +124,6 @@ def field(type_):
     return {"type": "struct", "fields": [{"id": 1, "name": "c", "required": True, "type": type_}]}
 
 
-TABLES = f"{NAMESPACES}/a/tables"
 BUCKETS = {"fields": [{"source-id": 1, "name": "p", "transform": f"bucket[{GIANT}]"}]}
 MERGE = {"fromRefName": "main", "fromHash": "a" * 64, "defaultKeyMergeMode": GIANT}
 RETENTION = {"defaultCutoffPolicy": f"1w{' ' * 20_000}x", "newFilesGracePeriod": f"P{GIANT}D"}

@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from nessie_cli.cli.main import run
+from tests.command.in_process import InProcess
+from tests.command.outcome import Outcome
 from tests.server.client import EMPTY, put
 from tests.server.guarding import Guarded, guarded
 
 OURS = {"nessie-cli": "1"}
-Undo = Callable[..., tuple[int, str, str]]
+Undo = Callable[..., Outcome]
 
 
 @pytest.fixture
@@ -25,18 +26,10 @@ def server(tmp_path) -> Iterator[Guarded]:
 @pytest.fixture
 def undo(server: Guarded, tmp_path, monkeypatch, capsys) -> Undo:
     """Runs the command as a user whose local author is Nina, with the token of a client."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("NESSIE_AUTHOR", "nina")
-
-    def undoing(client, *argv: str) -> tuple[int, str, str]:
-        monkeypatch.setenv("NESSIE_AUTH_TOKEN", client.token)
-        capsys.readouterr()
-        code = run(["undo", "--store", f"{server.url}/api/v2", *argv])
-        shown = capsys.readouterr()
-        return code, shown.out, shown.err
-
-    return undoing
+    nessie = InProcess(tmp_path, "nina", monkeypatch, capsys)
+    return lambda client, *args: nessie(
+        "undo", "--store", f"{server.url}/api/v2", *args, NESSIE_AUTH_TOKEN=client.token
+    )
 
 
 def commit(client, name: str) -> str:
@@ -88,27 +81,23 @@ def test_the_operation_of_another_caller_is_not_taken_back_unasked(
         code, out, err = undo(server.nina, *argv)
         assert (code, out) == (2, ""), err
         assert "no operation of nina" in err
-    code, out, err = undo(server.nina, "main")
-    assert (code, "by boss, not by you" in err, server.boss.head()) == (2, True, head)
-    assert "by boss, " in err.splitlines()[0]
+    refused = undo(server.nina, "main").expect(2, "by boss, not by you")
+    assert server.boss.head() == head
+    assert "by boss, " in refused.err.splitlines()[0]
     code, _, err = undo(server.boss)
     assert (code, server.boss.head()) == (0, EMPTY), err
 
 
 def test_an_anonymous_caller_has_no_name(tmp_path, monkeypatch, capsys) -> None:
     """Operations of a caller named like the local author are not those of an anonymous one."""
-    monkeypatch.setenv("NESSIE_AUTHOR", "nina")
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.chdir(tmp_path)
+    nessie = InProcess(tmp_path, "nina", monkeypatch, capsys)
     with guarded(tmp_path, "true", anonymous=True) as server:
         head = commit(server.as_("nina"), "a")
         # What nobody is recorded for may be theirs: the creation of `main`, but not the last of it.
-        assert run(["undo", "--store", f"{server.url}/api/v2"]) == 5
+        nessie("undo", "--store", f"{server.url}/api/v2").expect(5)
         assert server.as_("nina").head() == head
         commit(server.as_(""), "b")
-        capsys.readouterr()
-        assert run(["undo", "--store", f"{server.url}/api/v2"]) == 2
-        assert "did not record a user" in capsys.readouterr().err
+        nessie("undo", "--store", f"{server.url}/api/v2").expect(2, "did not record a user")
 
 
 def test_values_of_settings_need_the_right_to_read_them(server: Guarded) -> None:
@@ -140,8 +129,7 @@ def test_undoing_a_setting_needs_the_right_to_change_it(server: Guarded, undo: U
         OURS,
     )
     server.rule("'writer' in roles && op != 'UPDATE_REPOSITORY_CONFIG'")
-    code, _, err = undo(server.nina)
-    assert (code, "UPDATE_REPOSITORY_CONFIG" in err) == (6, True)
+    undo(server.nina).expect(6, "UPDATE_REPOSITORY_CONFIG")
     assert server.repository.config().settings["protect.main"] == "no-delete"
     server.rule("'writer' in roles")
     assert undo(server.nina)[:2] == (0, "removed setting protect.main\n")

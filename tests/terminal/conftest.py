@@ -22,11 +22,8 @@ from nessie_cli import (
     create,
 )
 from nessie_cli.model import ReferenceType
-from tests.preloaded import EVERYTHING
-from tests.terminal.screen import Forker, Running, Shown
-from tests.transcripts.conftest import Nessie, Server, fresh, server
-
-__all__ = ["server"]
+from tests.command.process import Forker, Nessie, fresh
+from tests.command.terminal import Running, Shown
 
 NASTY = (
     "\x1b[31mred\x1b[0m \x07bell \x9b2Jgone \r\n\tback \u202eesrever \x1b]0;title\x07 \x00nul"
@@ -145,33 +142,25 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Texts], Path]:
     return functools.cache(lambda texts: make(tmp_path_factory.mktemp("made"), texts))
 
 
-def _copy(made: Path, folder: Path, server: Server | None) -> Nessie:
-    nessie = fresh(folder, server)
+def _copy(made: Path, folder: Path, forker: Forker | None) -> Nessie:
+    nessie = fresh(folder, forker)
     shutil.copytree(made, nessie.folder, dirs_exist_ok=True)
     return nessie
 
 
 @pytest.fixture
-def nasty(tmp_path: Path, made: Callable[[Texts], Path], server: Server) -> Nessie:
+def nasty(tmp_path: Path, made: Callable[[Texts], Path], forker: Forker) -> Nessie:
     """A workspace with hostile texts."""
-    return _copy(made(NASTY_TEXTS), tmp_path, server)
+    return _copy(made(NASTY_TEXTS), tmp_path, forker)
 
 
 @pytest.fixture
-def ordinary(tmp_path: Path, made: Callable[[Texts], Path], server: Server) -> Nessie:
+def ordinary(tmp_path: Path, made: Callable[[Texts], Path], forker: Forker) -> Nessie:
     """A workspace with texts of ordinary length."""
-    return _copy(made(ORDINARY_TEXTS), tmp_path, server)
+    return _copy(made(ORDINARY_TEXTS), tmp_path, forker)
 
 
 Starter = Callable[..., Running]
-
-
-@pytest.fixture(scope="session")
-def forker() -> Iterator[Forker]:
-    """One process for all tests."""
-    forker = Forker(*EVERYTHING)
-    yield forker
-    forker.close()
 
 
 @pytest.fixture

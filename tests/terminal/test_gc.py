@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from tests.command.process import fresh, recorded
 from tests.json import heap
-from tests.transcripts.conftest import fresh, recorded
 
 
-def test_paths_of_files_to_delete_are_never_cut(tmp_path, server, show) -> None:
-    nessie = fresh(tmp_path, server)
+def test_paths_of_files_to_delete_are_never_cut(tmp_path, forker, show) -> None:
+    nessie = fresh(tmp_path, forker)
     heap.planned(nessie.folder)
     recorded(nessie)
     listed = nessie.ok("gc", "show", "--candidates", "--json").json["candidates"]

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 
@@ -20,8 +21,7 @@ from nessie_cli import connect
 from nessie_cli.store.opening import create_store
 from nessie_cli.workspace.batch import BatchFile
 from nessie_cli.workspace.folder import Workspace
-from tests.terminal.screen import Forker
-from tests.transcripts.conftest import Nessie, fresh
+from tests.command.process import Forker, Nessie, fresh
 
 TIMES = 7
 """The least number of interrupts of each command in each way."""
@@ -50,9 +50,8 @@ CASES: dict[str, Words] = {
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Forker]:
     """Forks processes without any loaded modules, so that imports are interrupted as well."""
-    forker = Forker("nessie_cli.cli.main")
-    yield forker
-    forker.close()
+    with Forker(["nessie_cli.cli.main"]) as forker:
+        yield forker
 
 
 @pytest.fixture(scope="module")
@@ -83,11 +82,13 @@ def attempt(request: pytest.FixtureRequest, bare: Forker, forker: Forker, templa
         output = folder / "output"
         output.write_text("")
         begun = time.perf_counter()
-        process = start.start(args, folder, template.environment, str(output))
+        with output.open("r+b", buffering=0) as file:
+            process = start.start(args, folder, template.environment, [file.fileno()] * 3)
         if after is not None:
             time.sleep(after)
-            os.kill(process, signal.SIGINT)
-        code = start.wait(process)
+            with suppress(ProcessLookupError):
+                os.kill(process.pid, signal.SIGINT)
+        code = process.wait()
         return code, output.read_text(), time.perf_counter() - begun
 
     return run
@@ -164,7 +165,7 @@ def test_an_interrupted_command_can_be_repeated(name, attempt, forker, template,
 
 
 def test_an_interrupted_init_is_completed_by_the_next_one(template, tmp_path):
-    nessie = fresh(tmp_path, template.server)
+    nessie = fresh(tmp_path, template.forker)
     (nessie.folder / ".nessie").mkdir()
     create_store(str(nessie.folder / ".nessie/store.sqlite")).close()
 

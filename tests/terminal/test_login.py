@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.command.process import fresh
 from tests.remote.listening import Answer, Request, listening
-from tests.transcripts.conftest import fresh
 
 CONFIG = {"defaultBranch": "main", "maxSupportedApiVersion": 2, "actualApiVersion": 2}
 REFUSED = {"status": 401, "message": "no", "errorCode": "X", "reason": "Y"}

@@ -12,7 +12,7 @@ import pytest
 
 from nessie_cli.render.spans import Span
 from nessie_cli.render.terminal import Terminal
-from tests.terminal.screen import PATIENCE
+from tests.command.terminal import PATIENCE
 
 LESS = shutil.which("less", path=os.defpath)
 needs_less = pytest.mark.skipif(LESS is None, reason="less is not installed")

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
+from tests.command.terminal import STYLE, columns
 from tests.terminal.conftest import COMBINED, WIDE
-from tests.terminal.screen import STYLE, columns
 
 READING = [
     "log --stat",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.transcripts.conftest import fresh
+from tests.command.process import fresh
 
 
 @pytest.fixture

@@ -85,7 +85,7 @@ def test_init_uses_the_store_of_a_profile(nessie, by_variable):
 def test_init_refuses_a_profile_that_does_not_exist(nessie):
     outcome = nessie("init", "--profile", "p")
 
-    assert (outcome.code, "there is no profile 'p'" in outcome.err) == (4, True)
+    outcome.expect(4, "there is no profile 'p'")
     assert not (nessie.folder / ".nessie").exists()
 
 

@@ -6,14 +6,14 @@ Pipes, devices and huge files are errors, and reading them never waits.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.workspace.files import LARGEST, read_text, replace_text
-from tests.transcripts.conftest import Nessie, Server, fresh
+from tests.command.process import Forker, Nessie, fresh
 
 FILES = ("HEAD", "PREVIOUS", "config.toml", "batch.json", "stash.json", "lock", "requests.json")
 COMMANDS = (
@@ -31,17 +31,10 @@ COMMANDS = (
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    server = Server()
-    yield server
-    server.close()
-
-
 @pytest.fixture
-def workspace(tmp_path: Path, server: Server) -> Nessie:
+def workspace(tmp_path: Path, forker: Forker) -> Nessie:
     """A workspace with a staged operation and a stashed batch."""
-    nessie = fresh(tmp_path, server)
+    nessie = fresh(tmp_path, forker)
     nessie.ok("init")
     for number in range(2):
         nessie.ok("content", "put", "t", "--type", "namespace", "--property", f"n={number}")

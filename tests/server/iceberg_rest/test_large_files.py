@@ -27,7 +27,7 @@ from tests.server.iceberg_rest.test_large_metadata import (
 )
 from tests.server.processes import started
 from tests.server.test_memory import resident
-from tests.server.test_one_request import PATIENCE, SOON, shortest, worst_wait
+from tests.server.waits import PATIENCE, SOON, shortest, worst_wait
 
 NAMES = [f"t{number}" for number in range(8)]
 LARGE = 400_000

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
@@ -18,7 +19,7 @@ from nessie_cli.server.iceberg.call import MOST_METADATA, IcebergCall
 from tests.server.client import Answer, Client
 from tests.server.iceberg_rest.lake import SCHEMA, IcebergClient, Lake, appending, error_of
 from tests.server.processes import started
-from tests.server.test_one_request import PATIENCE, SOON, shortest, worst_wait
+from tests.server.waits import PATIENCE, SOON, shortest, worst_wait
 
 TABLES = "/namespaces/db/tables"
 REMOVE = {"action": "remove-properties", "removals": ["q0000001"]}
@@ -99,24 +100,25 @@ def updates(*given: Any) -> dict[str, Any]:
 
 # -- nothing else waits ----------------------------------------------------------------------------
 
-LARGE = {"s": snapshots(50_000), "p": properties(1_300_000)}
-"""Tables with more than 20 MB of metadata."""
+LARGE = {"s": partial(snapshots, 50_000), "p": partial(properties, 1_300_000)}
+"""Tables with more than 20 MB of metadata, by functions that return their members."""
 CHANGE = updates({"action": "set-location", "location": "file:///elsewhere"})
-REQUESTS = {
+REQUESTS: dict[str, tuple[int, str, Callable[[], Any] | None]] = {
     f"{what} {name}": (status, path.replace("NAME", name), body)
     for name in LARGE
     for what, status, path, body in (
         ("load", 200, f"{TABLES}/NAME", None),
         ("load refs of", 200, f"{TABLES}/NAME?snapshots=refs", None),
-        ("change", 200, f"{TABLES}/NAME", updates(REMOVE)),
-        ("move", 403, f"{TABLES}/NAME", CHANGE),
+        ("change", 200, f"{TABLES}/NAME", lambda: updates(REMOVE)),
+        ("move", 403, f"{TABLES}/NAME", lambda: CHANGE),
     )
 } | {
-    "many fields": (200, TABLES, {"name": "f", "schema": struct(90_000)}),
-    "too many fields": (413, TABLES, {"name": "g", "schema": struct(400_000)}),
-    "many properties": (200, f"{TABLES}/t", updates(setting(90_000))),
-    "too many properties": (413, f"{TABLES}/t", updates(setting(1_900_000))),
+    "many fields": (200, TABLES, lambda: {"name": "f", "schema": struct(90_000)}),
+    "too many fields": (413, TABLES, lambda: {"name": "g", "schema": struct(400_000)}),
+    "many properties": (200, f"{TABLES}/t", lambda: updates(setting(90_000))),
+    "too many properties": (413, f"{TABLES}/t", lambda: updates(setting(1_900_000))),
 }
+"""Status, path, and the function that makes the body, by name."""
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +132,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         assert main.namespace("db").status == 200
         assert main.create("db", "t").status == 200
         for name, members in LARGE.items():
-            location = large_file(warehouse, name, **members)
+            location = large_file(warehouse, name, **members())
             assert Path(location.removeprefix("file://")).stat().st_size > 20 << 20
             assert register(main, name, location).status == 200
         main.client.close()
@@ -143,7 +145,7 @@ def test_health_answers_while_large_metadata_is_read_and_written(url: str, what:
     # Answers are not parsed: this process measures the waits.
     request = urllib.request.Request(
         f"{url}/iceberg/v1/main{path}",
-        None if body is None else json.dumps(body).encode(),
+        None if body is None else json.dumps(body()).encode(),
         {"content-type": "application/json"},
     )
 

@@ -4,23 +4,23 @@ terminal window starts them."""
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import pty
 import re
 import select
 import signal
 import struct
-import subprocess
-import sys
 import termios
 import time
 import unicodedata
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-PATIENCE = 120
+from tests.command.outcome import Outcome
+from tests.command.process import PATIENCE, Forker
+
+END_OF_INPUT = "\x04"
 STYLE = re.compile(r"\x1b\[[0-9;]*m")
 ESCAPES = re.compile(r"\x1b(?:\[[0-9;?>=]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78])")
 
@@ -30,6 +30,11 @@ class Shown(NamedTuple):
 
     code: int
     raw: str
+
+    def expect(self, code: int, *texts: str, without: tuple[str, ...] = ()) -> None:
+        """Asserts the exit code, texts of the output, and texts that it lacks."""
+        __tracebackhide__ = True
+        Outcome(self.code, "", self.plain).expect(code, *texts, without=without)
 
     @property
     def plain(self) -> str:
@@ -47,35 +52,6 @@ def columns(text: str) -> int:
     return len(text) + wide - sum(unicodedata.category(c) in ("Mn", "Me", "Cf") for c in text)
 
 
-class Forker:
-    """The process that commands are forked from; `loaded` are the modules that it has loaded for
-    them."""
-
-    def __init__(self, *loaded: str) -> None:
-        command = [sys.executable, str(Path(__file__).with_name("forking.py")), *loaded]
-        self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8"
-        )
-
-    def _ask(self, **request: Any) -> int:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
-        return int(self._process.stdout.readline())
-
-    def start(
-        self, args: tuple[str, ...], folder: Path, environment: Mapping[str, str], tty: str
-    ) -> int:
-        return self._ask(args=args, cwd=str(folder), env=dict(environment), tty=tty)
-
-    def wait(self, process: int) -> int:
-        return self._ask(wait=process)
-
-    def close(self) -> None:
-        self._process.communicate("")
-
-
 class Running:
     """A running command on a terminal."""
 
@@ -91,14 +67,17 @@ class Running:
     ) -> None:
         self._master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", height, width, 0, 0))
-        self._forker = forker
-        self.process = forker.start(
-            args, folder, {"TERM": "xterm-256color", **environment}, os.ttyname(slave)
+        self._process = forker.start(
+            args,
+            folder,
+            {"TERM": "xterm-256color", **environment},
+            [slave] * 3,
+            terminal=True,
         )
+        self.process = self._process.pid
         self._code: int | None = None
         self.raw = b""
-        # This keeps the terminal open until the command has opened it as well.
-        self._slave: int | None = slave
+        os.close(slave)
 
     def type(self, text: str) -> None:
         os.write(self._master, text.encode())
@@ -139,16 +118,13 @@ class Running:
             self._finish()
 
     def _finish(self) -> int:
-        self._code = self._forker.wait(self.process)
+        self._code = self._process.wait()
         self._drain()
-        for descriptor in (self._master, self._slave):
-            if descriptor is not None:
-                os.close(descriptor)
+        os.close(self._master)
         return self._code
 
     def _ended(self) -> bool:
-        """Returns whether it is a zombie: its exit status has not been read yet."""
-        return Path(f"/proc/{self.process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        return self._process.ended()
 
     def _drain(self) -> None:
         while self._read(0):
@@ -158,6 +134,9 @@ class Running:
         ready, _, _ = select.select([self._master], [], [], seconds)
         if not ready:
             return False
-        some = os.read(self._master, 65536)
+        try:
+            some = os.read(self._master, 65536)
+        except OSError:  # Linux reports an error when no process has the terminal open.
+            return False
         self.raw += some
         return bool(some)
