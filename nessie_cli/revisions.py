@@ -48,7 +48,7 @@ class StepKind(StrEnum):
     TIME = "*"
 
 
-class Step(Struct, frozen=True):
+class RevisionStep(Struct, frozen=True):
     """One step back; `count` for `~` and `^`, `time` for `*`."""
 
     kind: StepKind
@@ -69,7 +69,7 @@ class Revision(Struct, frozen=True):
 
     name: str | None
     hash: str | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RevisionStep, ...] = ()
 
     def __str__(self) -> str:
         """The text form; `parse` gives the value back."""
@@ -97,7 +97,7 @@ def parse(text: str, now: datetime | None = None) -> Revision:
     Raises `InvalidInput` that names the invalid part.
 
     >>> parse("main@2e1cfa82~2").steps
-    (Step(kind=<StepKind.ANCESTOR: '~'>, count=2, time=None),)
+    (RevisionStep(kind=<StepKind.ANCESTOR: '~'>, count=2, time=None),)
     """
     check_revision_size(text)
     first = re.search(r"[~^*]", text)
@@ -126,8 +126,8 @@ def parse(text: str, now: datetime | None = None) -> Revision:
     return Revision(name or None, hash_.lower() or None, _steps(text, rest, now))
 
 
-def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
-    steps: list[Step] = []
+def _steps(text: str, rest: str, now: datetime | None) -> tuple[RevisionStep, ...]:
+    steps: list[RevisionStep] = []
     position = 0
     while position < len(rest):
         match = re.compile(_STEP).match(rest, position)
@@ -137,14 +137,14 @@ def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
             )
         position = match.end()
         if match[3]:
-            steps.append(Step(StepKind.TIME, time=parse_time(match[3], now)))
+            steps.append(RevisionStep(StepKind.TIME, time=parse_time(match[3], now)))
             continue
         count = int(match[2] or 1) if len(match[2]) <= _MOST_DIGITS else 0
         if not 0 < count < 2**31:
             raise InvalidInput(
                 f"revision {text!r}: the number in {match[0]!r} must be between 1 and {2**31 - 1}"
             )
-        steps.append(Step(StepKind(match[1]), count))
+        steps.append(RevisionStep(StepKind(match[1]), count))
     return tuple(steps)
 
 

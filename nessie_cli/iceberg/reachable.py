@@ -7,7 +7,8 @@ delete files, statistics. Two decisions:
   Each metadata file that can be read is in a commit of the catalog, which makes it live.
 * By default, every snapshot in a metadata file counts, not only the catalog's snapshot. Engines
   use that list for time travel, so a table with a listed snapshot without files is damaged.
-  `Snapshots.REFERENCED` counts the catalog's snapshot and those of the table's tags and branches.
+  `SnapshotScope.REFERENCED` counts the catalog's snapshot and those of the table's tags and
+  branches.
 
 https://iceberg.apache.org/spec/#manifests and https://iceberg.apache.org/view-spec/
 """
@@ -54,7 +55,7 @@ class Fault(StrEnum):
     """The metadata file is valid, but does not list the catalog's snapshot."""
 
 
-class Snapshots(StrEnum):
+class SnapshotScope(StrEnum):
     """Which snapshots of a metadata file count."""
 
     LISTED = "listed"
@@ -109,22 +110,24 @@ class TableFiles(Struct, frozen=True):
     statistics: tuple[tuple[int, ReferencedFile], ...] = ()
     """Pairs of a snapshot id and a statistics file."""
 
-    def chosen(self, snapshot_id: int | None, scope: Snapshots) -> list[Snapshot]:
+    def chosen(self, snapshot_id: int | None, scope: SnapshotScope) -> list[Snapshot]:
         """Returns the snapshots that count. `snapshot_id` is the catalog's.
 
         None or a negative number stands for the current snapshot.
         """
-        if scope is Snapshots.LISTED:
+        if scope is SnapshotScope.LISTED:
             return list(self.snapshots)
         id_ = self.current if snapshot_id is None or snapshot_id < 0 else snapshot_id
         return [snapshot for snapshot in self.snapshots if snapshot.named or snapshot.id == id_]
 
     def statistics_of(
-        self, snapshots: Sequence[Snapshot], scope: Snapshots
+        self, snapshots: Sequence[Snapshot], scope: SnapshotScope
     ) -> list[ReferencedFile]:
         """Returns the statistics files of snapshots."""
         ids = {snapshot.id for snapshot in snapshots}
-        return [file for id_, file in self.statistics if id_ in ids or scope is Snapshots.LISTED]
+        return [
+            file for id_, file in self.statistics if id_ in ids or scope is SnapshotScope.LISTED
+        ]
 
     def missing(self, snapshot_id: int | None, location: str) -> BrokenFile | None:
         """Returns the fault of a metadata file that does not list the catalog's snapshot."""
@@ -359,7 +362,7 @@ def _projected(schema: Any, projection: Mapping[str, Any]) -> Any:
 class Walker:
     """Walks from metadata files down to data files. Reads and yields shared files once."""
 
-    def __init__(self, files: Files, snapshots: Snapshots = Snapshots.LISTED) -> None:
+    def __init__(self, files: Files, snapshots: SnapshotScope = SnapshotScope.LISTED) -> None:
         """Takes the reader of the files."""
         self._files = files
         self._scope = snapshots

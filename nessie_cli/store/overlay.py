@@ -9,10 +9,10 @@ from nessie_cli.store.records import (
     Basis,
     Move,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
     Write,
 )
 
@@ -32,11 +32,11 @@ class Overlay:
         self._index: dict[bytes, list[tuple[int, bytes]]] = {}
         self._in_base: dict[bytes, bool] = {}
         self._references: dict[str, StoredReference | None] = {}
-        self._base_settings: Settings | None = None
+        self._base_settings: StoredSettings | None = None
         self._moves: list[Move] = []
         self._settings: dict[str, str | None] = {}
         self._settings_changes = 0
-        self._requests: dict[str, Request | None] = {}
+        self._requests: dict[str, RequestRecord | None] = {}
 
     def read(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Reads the state with which drafts on these references and request ids begin.
@@ -168,11 +168,11 @@ class Overlay:
             self._base.newest_moves(rest) if rest else []
         )
 
-    def settings(self) -> Settings:
+    def settings(self) -> StoredSettings:
         """Returns the settings of the base with the changes of the writes."""
         return self._with_changes(self._base_settings or self._base.settings())
 
-    def _with_changes(self, base: Settings) -> Settings:
+    def _with_changes(self, base: StoredSettings) -> StoredSettings:
         if not self._settings_changes:
             return base
         values = {
@@ -180,9 +180,9 @@ class Overlay:
             for name, value in {**base.values, **self._settings}.items()
             if value is not None
         }
-        return Settings(values, base.version + self._settings_changes)
+        return StoredSettings(values, base.version + self._settings_changes)
 
-    def request(self, id_: str) -> Request | None:
+    def request(self, id_: str) -> RequestRecord | None:
         """Returns the request of an id, or None."""
         return self._requests[id_] if id_ in self._requests else self._base.request(id_)
 

@@ -23,10 +23,10 @@ from nessie_cli.store.records import (
     DamagedId,
     Move,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
 )
 
 if TYPE_CHECKING:
@@ -95,17 +95,17 @@ def anchor_of(row: Row) -> tuple[str, bytes]:
     return name, digest
 
 
-def request_of(row: Row) -> Request:
+def request_of(row: Row) -> RequestRecord:
     """Returns the value of a row of `REQUEST`."""
-    return Request(*checked_row("requests", row))
+    return RequestRecord(*checked_row("requests", row))
 
 
-def settings_of(rows: Iterable[Row]) -> Settings:
+def settings_of(rows: Iterable[Row]) -> StoredSettings:
     """Returns the value of the rows of `SETTINGS`."""
     return settings_of_fields(checked_row("settings", row) for row in rows)
 
 
-def settings_of_fields(rows: Iterable[Row]) -> Settings:
+def settings_of_fields(rows: Iterable[Row]) -> StoredSettings:
     """Returns the value of verified rows of settings.
 
     One without a value keeps a removal's version.
@@ -115,7 +115,7 @@ def settings_of_fields(rows: Iterable[Row]) -> Settings:
         newest = max(newest, version)
         if value is not None:
             values[name] = value
-    return Settings(values, newest)
+    return StoredSettings(values, newest)
 
 
 def reference_row(reference: StoredReference, newest: bytes) -> Row:
@@ -123,7 +123,7 @@ def reference_row(reference: StoredReference, newest: bytes) -> Row:
     return with_check("refs", reference.name, reference.kind, reference.target, newest)
 
 
-def request_row(request: Request) -> Row:
+def request_row(request: RequestRecord) -> Row:
     """Returns the row of a request."""
     return with_check(
         "requests", request.id, request.caller, request.digest, request.result, request.time

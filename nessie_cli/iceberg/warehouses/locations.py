@@ -49,7 +49,7 @@ class LocationRefused(NotAllowed):
     """A location is outside of the allowed places, or belongs to another table."""
 
 
-class Place(NamedTuple):
+class ParsedLocation(NamedTuple):
     """A location in parts: scheme, authority (the bucket) and path.
 
     Schemes that name the same files are one scheme.
@@ -66,7 +66,7 @@ class Place(NamedTuple):
         return self.path if local else f"{self.scheme}://{self.authority}{self.path}"
 
 
-def parse(location: str) -> Place:
+def parse(location: str) -> ParsedLocation:
     """Returns the parts of a location, without any I/O.
 
     The path begins with a slash and does not end with one. It is neither decoded nor resolved.
@@ -94,7 +94,7 @@ def parse(location: str) -> Place:
     else:
         _check_remote(location, scheme, authority, rest)
     path = rest.rstrip("/")
-    return Place(scheme, authority, path or "/" if scheme == LOCAL else path)
+    return ParsedLocation(scheme, authority, path or "/" if scheme == LOCAL else path)
 
 
 def _check_local(location: str, authority: str, path: str) -> None:
@@ -131,10 +131,10 @@ def is_inside(normal: str, base: str) -> bool:
 
 
 class Base(NamedTuple):
-    """A place that a warehouse allows: as it is written, and with symbolic links resolved."""
+    """A location that a warehouse allows: as it is written, and with symbolic links resolved."""
 
-    written: Place
-    resolved: Place
+    written: ParsedLocation
+    resolved: ParsedLocation
 
     @classmethod
     def of(cls, location: str) -> Base:
@@ -144,7 +144,7 @@ class Base(NamedTuple):
         local = place.scheme == LOCAL
         return cls(written, place._replace(path=os.path.realpath(place.path)) if local else written)
 
-    def find(self, place: Place) -> Place | None:
+    def find(self, place: ParsedLocation) -> ParsedLocation | None:
         """Returns a location with symbolic links resolved, if all its readings lie here."""
         mine = self.written
         if (place.scheme, place.authority) != (mine.scheme, mine.authority):
@@ -179,7 +179,7 @@ class Allowed:
     def __init__(self, locations: Iterable[str]) -> None:
         self._bases = tuple(map(Base.of, locations))
 
-    def find(self, location: str) -> tuple[Place, Base]:
+    def find(self, location: str) -> tuple[ParsedLocation, Base]:
         """Returns where a location lies, with symbolic links resolved, and the base that holds it.
 
         Raises `LocationRefused` if none does. There is no I/O except for looking at symbolic links.

@@ -33,7 +33,7 @@ from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
-from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, Place
+from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, ParsedLocation
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.wire.large_json import MOST_VALUES, count_values, decode, steps
 
@@ -249,7 +249,7 @@ def _stamp(path: str) -> tuple[int, int, int]:
 
 
 @contextmanager
-def _folder_of(place: Place, base: Place, *, create: bool) -> Iterator[int]:
+def _folder_of(place: ParsedLocation, base: ParsedLocation, *, create: bool) -> Iterator[int]:
     """Opens the folder of a resolved path, from a base down, without following symbolic links.
 
     So it fails if a folder became a link after the path was checked.
@@ -308,7 +308,7 @@ def _path_of(descriptor: int, path: str) -> str:
         return os.path.realpath(path)
 
 
-def _write_local(place: Place, base: Place, location: str, data: bytes) -> None:
+def _write_local(place: ParsedLocation, base: ParsedLocation, location: str, data: bytes) -> None:
     with _local_errors(location, "written"), _folder_of(place, base, create=True) as folder:
         name = PurePosixPath(place.path).name
         descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)

@@ -14,11 +14,25 @@ from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
 from nessie_cli.store.chain import broken_chains
-from nessie_cli.store.dump import Tally, batches, checked, packed_size, require_empty, setting_rows
+from nessie_cli.store.dump import (
+    LoadProgress,
+    batches,
+    checked,
+    packed_size,
+    require_empty,
+    setting_rows,
+)
 from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
-from nessie_cli.store.postgres.pool import Connection, Pool
+from nessie_cli.store.postgres.pool import Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
-from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
+from nessie_cli.store.records import (
+    Counts,
+    Move,
+    PackedObject,
+    RequestRecord,
+    StoredReference,
+    StoredSettings,
+)
 from nessie_cli.store.rows import (
     ANCHOR,
     REFERENCE,
@@ -90,7 +104,7 @@ def verify_chains(pool: Pool) -> Iterator[str]:
 class PostgresDump:
     """A `Dump` of a store in PostgreSQL: one transaction that only reads."""
 
-    def __init__(self, url: str, connection: Connection) -> None:
+    def __init__(self, url: str, connection: PostgresConnection) -> None:
         self._url = url
         self._connection = connection
         self._open: list[Rows] = []
@@ -111,7 +125,7 @@ class PostgresDump:
         """The number of rows of each iterator."""
         return Counts(sum(self._kinds.values()), *self._others)
 
-    def settings(self) -> Settings:
+    def settings(self) -> StoredSettings:
         """Returns all settings. Raises `DamagedObject` if their checksum fails."""
         try:
             return settings_of(self._setting_rows())
@@ -126,7 +140,7 @@ class PostgresDump:
         """Returns the reflog, oldest first."""
         return self._read(lambda row: reflog_row_of(row).move, _MOVES, _MOVE_TYPES)
 
-    def requests(self) -> Iterator[Request]:
+    def requests(self) -> Iterator[RequestRecord]:
         """Returns the committed requests."""
         return self._read(request_of, _REQUESTS, _REQUEST_TYPES)
 
@@ -221,13 +235,13 @@ def load(pool: Pool, dump: Dump, now: int, progress: Progress | None) -> None:
 
 
 def _write(
-    connection: Connection, url: str, dump: Dump, now: int, progress: Progress | None
+    connection: PostgresConnection, url: str, dump: Dump, now: int, progress: Progress | None
 ) -> None:
     connection.execute(_LOCK, prepare=False)
     [[*counts, version]] = connection.execute(_OCCUPIED).fetchall()
     require_empty(url, Counts(*counts), version)
     connection.execute(_CLEAR, prepare=False)
-    tally = Tally(dump.counts, progress)
+    tally = LoadProgress(dump.counts, progress)
     # What PostgreSQL may refuse, a text with a NUL, comes before the objects, which take longest.
     newest: dict[str, bytes] = {}
     for moves in batches(dump.moves()):
@@ -250,7 +264,10 @@ def _write(
 
 
 def _write_settings(
-    connection: Connection, settings: Settings, replaced: int, newest: Mapping[str, bytes]
+    connection: PostgresConnection,
+    settings: StoredSettings,
+    replaced: int,
+    newest: Mapping[str, bytes],
 ) -> None:
     names = [name for (name,) in connection.execute(_NAMES).fetchall()]
     connection.execute("DELETE FROM settings")
@@ -259,12 +276,14 @@ def _write_settings(
     _add_anchors(connection, anchors)
 
 
-def _add_anchors(connection: Connection, anchors: Sequence[Row]) -> None:
+def _add_anchors(connection: PostgresConnection, anchors: Sequence[Row]) -> None:
     if anchors:
         connection.execute(ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors))
 
 
-def _write_objects(connection: Connection, dump: Dump, now: int, tally: Tally) -> None:
+def _write_objects(
+    connection: PostgresConnection, dump: Dump, now: int, tally: LoadProgress
+) -> None:
     for objects in batches(dump.objects(), packed_size):
         numbered = list(enumerate(objects, _first_number(connection)))
         rows = ((n, now, stored.kind, stored.id, stored.packed) for n, stored in numbered)
@@ -274,14 +293,14 @@ def _write_objects(connection: Connection, dump: Dump, now: int, tally: Tally) -
         tally.add(len(objects))
 
 
-def _first_number(connection: Connection) -> int:
+def _first_number(connection: PostgresConnection) -> int:
     """Returns the first of 2^24 numbers, which are more than a batch has rows."""
     [[number]] = connection.execute(_NUMBERS).fetchall()
     return int(number)
 
 
 def _copy(
-    connection: Connection,
+    connection: PostgresConnection,
     statement: LiteralString,
     types: Sequence[str],
     rows: Iterable[Row],

@@ -14,7 +14,7 @@ import psycopg
 from nessie_cli.store.base import Reached
 from nessie_cli.store.chain import Expiry
 from nessie_cli.store.postgres.errors import failure
-from nessie_cli.store.postgres.pool import Connection, Pool
+from nessie_cli.store.postgres.pool import Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import (
     ADD_ANCHORS,
     ANCHOR_COLUMNS,
@@ -91,7 +91,7 @@ class PostgresMaintenance:
     def last_move(self) -> int:
         """Returns the highest number in the reflog. Waits for the commits that are under way."""
 
-        def read(connection: Connection) -> int:
+        def read(connection: PostgresConnection) -> int:
             with connection.transaction():
                 connection.execute(_LOCK, prepare=False)
                 return int(connection.execute(_LAST_MOVE).fetchall()[0][0])
@@ -103,7 +103,7 @@ class PostgresMaintenance:
     ) -> Deleted:
         """Deletes objects in one transaction, during which no reference moves."""
 
-        def delete(connection: Connection) -> Deleted:
+        def delete(connection: PostgresConnection) -> Deleted:
             with connection.transaction():
                 connection.execute(_LOCK, prepare=False)
                 rows = connection.execute(_MOVES_SINCE, (since,), binary=True).fetchall()
@@ -134,7 +134,7 @@ class PostgresMaintenance:
         expiry = Expiry()
         last, count = -1, 0
 
-        def expire_batch(connection: Connection) -> int | None:
+        def expire_batch(connection: PostgresConnection) -> int | None:
             """Returns the number of expired entries of the next batch, or None after the last."""
             nonlocal last
             with connection.transaction():
@@ -176,7 +176,7 @@ class PostgresMaintenance:
             lambda connection: connection.execute(query, values, binary=True).fetchall()
         )
 
-    def _write(self, act: Callable[[Connection], T]) -> T:
+    def _write(self, act: Callable[[PostgresConnection], T]) -> T:
         with self._pool.connection(writing=True, bounded=False) as connection:
             try:
                 return act(connection)

@@ -20,7 +20,7 @@ from nessie_cli.store.postgres.errors import RETRIED, failure
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
-from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
+from nessie_cli.store.postgres.pool import PATIENCE, Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import PUT, Blobs, Texts, is_storable, packed, put_values
 from nessie_cli.store.postgres.schema import check_schema, create_schema
 from nessie_cli.store.records import (
@@ -28,10 +28,10 @@ from nessie_cli.store.records import (
     DamagedId,
     Outcome,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
     Write,
 )
 from nessie_cli.store.rows import (
@@ -117,7 +117,7 @@ def create_postgres(
     """
     location = parse_location(url)
 
-    def create(connection: Connection) -> None:
+    def create(connection: PostgresConnection) -> None:
         create_schema(connection, location)
         check_schema(connection, location)
 
@@ -128,7 +128,7 @@ def _open(
     location: Location,
     clock: Callable[[], float],
     patience: float,
-    prepare: Callable[[Connection], object],
+    prepare: Callable[[PostgresConnection], object],
 ) -> PostgresStore:
     pool = Pool(location, patience)
     try:
@@ -276,11 +276,11 @@ class PostgresStore:
         storable = Texts(name for name in names if is_storable(name))
         return self._read(reflog_row_of, _NEWEST_MOVES, (storable,))
 
-    def settings(self) -> Settings:
+    def settings(self) -> StoredSettings:
         """Returns all settings."""
         return self._checked(settings_of, self._rows(SETTINGS))
 
-    def request(self, id_: str) -> Request | None:
+    def request(self, id_: str) -> RequestRecord | None:
         """Returns the request of an id, or None."""
         if not is_storable(id_):
             return None
@@ -384,7 +384,7 @@ class PostgresStore:
         except DamagedRow as error:
             raise failure(self._url, error) from error
 
-    def _retried(self, write: Callable[[Connection], T]) -> T:
+    def _retried(self, write: Callable[[PostgresConnection], T]) -> T:
         """Runs statements that may lose races with other writers and that may be repeated."""
         deadline = time.monotonic() + self._pool.patience
         while True:

@@ -10,12 +10,12 @@ import apsw
 from nessie_cli.store.chain import chain_of_setting
 from nessie_cli.store.records import (
     DONE,
-    Decision,
     Needs,
     Outcome,
     StoredObject,
     StoredReference,
     Write,
+    WriteDecision,
 )
 from nessie_cli.store.rows import (
     REFERENCE,
@@ -156,7 +156,7 @@ class SQLiteCommit:
 
 def _read(
     cursor: apsw.Cursor, needs: Needs, settings_version: int
-) -> tuple[Decision, dict[str, bytes]]:
+) -> tuple[WriteDecision, dict[str, bytes]]:
     """Reads the state that deciding needs, inside the transaction that applies the outcome.
 
     Returns it with the digest of the newest entry of each reference that exists.
@@ -171,7 +171,7 @@ def _read(
     requests = [
         request_of(row) for id_ in needs.requests for row in cursor.execute(_FIND_REQUEST, (id_,))
     ]
-    decision = Decision(
+    decision = WriteDecision(
         references,
         {request.id: request for request in requests},
         {id_ for id_ in needs.objects if cursor.execute(_EXISTS, (id_,)).fetchall()},
@@ -183,7 +183,7 @@ def _read(
 def _apply(
     cursor: apsw.Cursor,
     before: dict[str, StoredReference | None],
-    decided: Decision,
+    decided: WriteDecision,
     newest: dict[str, bytes],
     last_number: int,
 ) -> None:

@@ -14,14 +14,21 @@ from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
 from nessie_cli.store.chain import broken_chains
 from nessie_cli.store.dump import (
-    Tally,
+    LoadProgress,
     batches,
     checked,
     packed_size,
     require_empty,
     setting_rows,
 )
-from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
+from nessie_cli.store.records import (
+    Counts,
+    Move,
+    PackedObject,
+    RequestRecord,
+    StoredReference,
+    StoredSettings,
+)
 from nessie_cli.store.rows import (
     ANCHOR,
     REFERENCE,
@@ -114,7 +121,7 @@ class SQLiteDump:
         [counts] = self._rows(_COUNTS)
         return Counts(*counts)
 
-    def settings(self) -> Settings:
+    def settings(self) -> StoredSettings:
         """Returns all settings. Raises `DamagedObject` if their checksum fails."""
         rows = list(self._rows(SETTINGS))
         try:
@@ -130,7 +137,7 @@ class SQLiteDump:
         """Returns the reflog, oldest first."""
         return self._read(lambda row: reflog_row_of(row).move, f"{REFLOG} ORDER BY number")
 
-    def requests(self) -> Iterator[Request]:
+    def requests(self) -> Iterator[RequestRecord]:
         """Returns the committed requests."""
         return self._read(request_of, f"{REQUEST} ORDER BY id")
 
@@ -178,7 +185,7 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
         (SELECT coalesce(max(number), 0) FROM reflog)""",
     )
     require_empty(url, Counts(*before), version)
-    tally = Tally(dump.counts, progress)
+    tally = LoadProgress(dump.counts, progress)
     for statement in _CLEAR:
         cursor.execute(statement)
     settings = dump.settings()
@@ -211,7 +218,7 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
 
 
 def _load_settings(
-    cursor: apsw.Cursor, settings: Settings, replaced: int, newest: Mapping[str, bytes]
+    cursor: apsw.Cursor, settings: StoredSettings, replaced: int, newest: Mapping[str, bytes]
 ) -> None:
     names = [str(name) for (name,) in cursor.execute("SELECT name FROM settings").fetchall()]
     rows, anchors = setting_rows(settings, names, replaced, newest)

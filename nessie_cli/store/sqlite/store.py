@@ -28,10 +28,10 @@ from nessie_cli.store.records import (
     DamagedId,
     Outcome,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
     Write,
 )
 from nessie_cli.store.rows import (
@@ -55,7 +55,7 @@ from nessie_cli.store.rows import (
     settings_of,
 )
 from nessie_cli.store.sqlite.commit import SQLiteCommit, packed, put
-from nessie_cli.store.sqlite.errors import CommitFailed, failure, reason
+from nessie_cli.store.sqlite.errors import DiskFailed, failure, reason
 from nessie_cli.store.sqlite.lease import draw, give_back, waiting
 from nessie_cli.store.sqlite.schema import create_file, open_session
 from nessie_cli.store.sqlite.session import (
@@ -146,7 +146,7 @@ class SQLiteStore:
         self._clock = clock
         self._patience = patience
         self._closed = False
-        self._settings = Settings()
+        self._settings = StoredSettings()
         self._local = threading.local()
         self._sessions: WeakSet[Session] = WeakSet()
         self._watch: Watch | None = None
@@ -286,11 +286,11 @@ class SQLiteStore:
             self._read(reflog_row_of, _NEWEST_MOVES, (apsw.carray(storable),)) if storable else []
         )
 
-    def settings(self) -> Settings:
+    def settings(self) -> StoredSettings:
         """Returns all settings."""
         return self._checked(settings_of, self._rows(SETTINGS, ()))
 
-    def request(self, id_: str) -> Request | None:
+    def request(self, id_: str) -> RequestRecord | None:
         """Returns the request of an id, or None."""
         return next(iter(self._read(request_of, f"{REQUEST} WHERE id = ?", (id_,))), None)
 
@@ -344,14 +344,14 @@ class SQLiteStore:
                 return commit.run(cursor, lease)
         except _ERRORS as error:
             failed = self._translated(session, error)
-            if not isinstance(failed, CommitFailed):
+            if not isinstance(failed, DiskFailed):
                 raise failed from error
             self._find_out(commit, failed)
             return True
         finally:
             session.lock.release()
 
-    def _find_out(self, commit: SQLiteCommit, failed: CommitFailed) -> None:
+    def _find_out(self, commit: SQLiteCommit, failed: DiskFailed) -> None:
         """Returns if a transaction is durable although its COMMIT failed, otherwise raises.
 
         It raises `failed`. The bytes of the transaction may be in SQLite's log file, where the next
@@ -415,7 +415,7 @@ class SQLiteStore:
         try:
             with self._transaction() as cursor:
                 load(cursor, self.url, dump, int(self._clock()), progress)
-        except CommitFailed as error:
+        except DiskFailed as error:
             message = (
                 f"{error}; whether the load happened cannot be found out: load again, which is"
                 " refused if it did"
@@ -514,9 +514,9 @@ class SQLiteStore:
             session.lock.release()
 
     def _translated(self, session: Session, error: Exception) -> NessieError:
-        """Returns our error for one of SQLite's; `CommitFailed` for a failed COMMIT."""
+        """Returns our error for one of SQLite's; `DiskFailed` for a failed COMMIT."""
         if session.committing and isinstance(error, apsw.IOError):
-            return CommitFailed(str(self._failure(error)))
+            return DiskFailed(str(self._failure(error)))
         return self._failure(error)
 
     @contextmanager
