@@ -38,7 +38,7 @@ _PACKAGE = {
     "MergeOptions": "nessie_cli.repository.changes",
     "AnyRevision": "nessie_cli.repository.changes",
     "Change": "nessie_cli.repository.changes",
-    "Check": "nessie_cli.repository.checks",
+    "Check": "nessie_cli.repository.draft",
     "Lease": "nessie_cli.repository.group_commit",
     "LogFilter": "nessie_cli.repository.log_filter",
     "Plan": "nessie_cli.repository.group_commit",

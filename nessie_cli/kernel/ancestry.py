@@ -1,7 +1,7 @@
 """Ancestor tests over any parents, without a walk if merges are rare.
 
 The ancestors of a commit are a few lines of first parents: its own, and one for each merge parent
-that is on none of the others. The commit index finds merge commits (commit_index.py). Once the
+that is on none of the others. The commit index finds merge commits (commits.py). Once the
 lines are known, a test costs O(log commits). The lines of a commit never change.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
-from nessie_cli.kernel.commit_index import MERGE_COMMIT, IndexLookup, indexed
+from nessie_cli.kernel.commits import MERGE_COMMIT, IndexLookup, indexed
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from msgspec import Struct
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commit_index import terms_of
-from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
+from nessie_cli.kernel.commits import is_deletion, operations_of, root_of, terms_of
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import (
     CHILD_SIZE,
@@ -29,7 +28,7 @@ from nessie_cli.kernel.forms import (
     value_id_of,
 )
 from nessie_cli.kernel.history import jump_height
-from nessie_cli.kernel.objects import Decoded, Fetch, Objects
+from nessie_cli.kernel.objects import Cache, Fetch, Objects
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.model.progress import Progress, with_progress
 
@@ -97,7 +96,7 @@ def check(
     `progress` with the number of visits.
     """
     facts = _ScannedFacts()
-    cache = Decoded()
+    cache = Cache()
     for id_, kind, data in with_progress(scan(), progress, 2 * count):
         if problem := _register(facts, id_, kind, data):
             facts.bad.add(id_)

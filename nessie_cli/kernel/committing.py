@@ -23,11 +23,12 @@ from nessie_cli.kernel.forms import (
     NO_ID,
     Id,
     content_id_of,
+    decode_key,
+    encode_key,
     format_content_id,
     payload_of,
     with_content_id,
 )
-from nessie_cli.kernel.keys import decode_key, encode_key
 from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.restored import Origin, RestoredContents, origin_of

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from nessie_cli.kernel.forms import Id, content_id_of, format_content_id, payload_of
-from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.forms import Id, content_id_of, decode_key, format_content_id, payload_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,

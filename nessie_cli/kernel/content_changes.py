@@ -9,13 +9,55 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.content_merge import OtherContents
-from nessie_cli.kernel.content_verdicts import ContentStates, Position
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.forms import content_id_of
 from nessie_cli.kernel.objects import Objects
+
+
+class Position(NamedTuple):
+    """A content in a state: its key and its record."""
+
+    key: bytes
+    record: bytes
+
+
+class ContentStates(NamedTuple):
+    """The positions of one content in three states; None if the state does not contain it."""
+
+    base: Position | None
+    ours: Position | None
+    theirs: Position | None
+
+    @property
+    def content_id(self) -> bytes:
+        """The content id."""
+        return content_id_of(self._any.record)
+
+    @property
+    def key(self) -> bytes:
+        """The key on ours, else on theirs, else at the base."""
+        return self._any.key
+
+    @property
+    def _any(self) -> Position:
+        position = self.ours or self.theirs or self.base
+        assert position is not None
+        return position
+
+
+class OtherContents(NamedTuple):
+    """Reads the contents that theirs did not change.
+
+    `on_ours` returns the record of a key on ours. `on_theirs` returns the position of a content
+    there.
+    """
+
+    on_ours: Callable[[bytes], bytes | None]
+    on_theirs: Callable[[bytes], Position | None]
+
 
 Difference = Iterable[tuple[bytes, bytes | None, bytes | None]]
 """Keys with their records before and after."""

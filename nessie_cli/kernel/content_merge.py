@@ -10,25 +10,18 @@ the key on ours, and the *arrival* has it on theirs. This module has the rules a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
 from functools import cached_property
-from typing import NamedTuple
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.conflicts import KeyConflict, difference
-from nessie_cli.kernel.content_verdicts import (
-    SIDES,
-    ContentChoice,
-    ContentStates,
-    Position,
-    Side,
-    Verdict,
-    plain,
-)
+from nessie_cli.kernel.content_changes import ContentStates, OtherContents, Position
 from nessie_cli.kernel.forms import (
     content_id_of,
+    decode_key,
     format_content_id,
     payload_of,
     with_content_id,
@@ -37,15 +30,86 @@ from nessie_cli.kernel.namespaces import is_namespace
 from nessie_cli.model import ConflictType, MergeBehavior
 
 
-class OtherContents(NamedTuple):
-    """Reads the contents that theirs did not change.
+class Side(IntEnum):
+    """The side that a content is taken from. The number is its index in `ContentStates`."""
 
-    `on_ours` returns the record of a key on ours. `on_theirs` returns the position of a content
-    there.
+    OURS = 1
+    THEIRS = 2
+
+
+SIDES = {MergeBehavior.DROP: Side.OURS, MergeBehavior.FORCE: Side.THEIRS}
+
+
+class ContentChoice(Struct, frozen=True):
+    """A decision about a content, which is named by one of its keys or by its id.
+
+    FORCE takes it from theirs, DROP from ours. NORMAL with a record `resolved` stores that record.
+    `expected` is the record on ours that the caller has seen; another one is a conflict.
+    `is_of_commit` is whether it is for one transplanted commit, and not for all.
     """
 
-    on_ours: Callable[[bytes], bytes | None]
-    on_theirs: Callable[[bytes], Position | None]
+    key: bytes
+    behavior: MergeBehavior
+    content_id: bytes | None = None
+    expected: bytes | None = None
+    resolved: bytes | None = None
+    is_of_commit: bool = False
+
+    def __str__(self) -> str:
+        """Returns the name that the caller used."""
+        return format_content_id(self.content_id) if self.content_id else _plain(self.key)
+
+
+class Verdict(Struct, eq=False):
+    """The outcome for one content.
+
+    `conflict` is the conflict between its two sides, and `holder` the content that holds the key at
+    which it arrives. With either of them, `result` is not final. `side` is set if a decision, or
+    one about a content that claimed the same key, took it from one side. `is_resolved` is whether
+    the caller supplied the value.
+    """
+
+    states: ContentStates
+    result: Position | None
+    conflict: ConflictType | None = None
+    holder: Verdict | None = None
+    side: Side | None = None
+    is_resolved: bool = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether `result` is final."""
+        return self.conflict is None and self.holder is None
+
+    @property
+    def arrives(self) -> bool:
+        """Whether the result is at a key that the content does not have on ours."""
+        ours = self.states.ours
+        return self.result is not None and (ours is None or ours.key != self.result.key)
+
+    @property
+    def conflict_key(self) -> bytes:
+        """The key under which a conflict is reported."""
+        return self.result.key if self.holder and self.result else self.states.key
+
+    def decide(self, behavior: MergeBehavior) -> None:
+        """Takes key and value from the side that a behavior means. NORMAL changes nothing."""
+        if behavior is not MergeBehavior.NORMAL:
+            self.take(SIDES[behavior])
+
+    def take(self, side: Side) -> None:
+        """Takes key and value from one side."""
+        self.result, self.conflict, self.side = self.states[side], None, side
+
+    def give_way(self, side: Side) -> None:
+        """Takes the key from one side, and keeps the merged value: it lost a claim.
+
+        A content that this side does not have is absent.
+        """
+        position = self.states[side]
+        if self.result is not None:
+            self.result = position and Position(position.key, self.result.record)
+        self.side = side
 
 
 def merge_contents(
@@ -422,6 +486,11 @@ def _contradiction(arrival: Verdict, holder: Verdict) -> InvalidInput:
     assert arrival.result is not None
     first, second = (format_content_id(v.states.content_id) for v in (arrival, holder))
     return InvalidInput(
-        f"the decisions contradict each other: theirs gives key {plain(arrival.result.key)} to"
+        f"the decisions contradict each other: theirs gives key {_plain(arrival.result.key)} to"
         f" content {first}, and ours keeps it for content {second}"
     )
+
+
+def _plain(key: bytes) -> str:
+    """Returns a key for messages."""
+    return decode_key(key).plain

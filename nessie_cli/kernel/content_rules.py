@@ -1,8 +1,13 @@
-"""The rules of our own clients for merge and transplant, content by content."""
+"""The rules of our own clients for merge and transplant, content by content.
+
+Each conflict has the decisions that are possible about it. A decision gives a content a key. The
+content that has this key on ours gives way, and may take the key of a third one. Contents affect
+each other only if they share a key, so a decision is tried on these contents alone.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from msgspec import structs
@@ -10,15 +15,18 @@ from msgspec import structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, KeyOption
-from nessie_cli.kernel.content_changes import ContentChanges
-from nessie_cli.kernel.content_merge import ContentMerge, merge_contents
-from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates, Side, Verdict
+from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, Position
+from nessie_cli.kernel.content_merge import (
+    ContentChoice,
+    ContentMerge,
+    Side,
+    Verdict,
+    merge_contents,
+)
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
-from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.forms import Id, decode_key, encode_key
 from nessie_cli.kernel.key_merge import read_choice
-from nessie_cli.kernel.keys import decode_key, encode_key
-from nessie_cli.kernel.merge_options import MergeAgain, conflicts_of, options_of
-from nessie_cli.kernel.namespaces import conflicts_of_edits, is_namespace
+from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits, is_namespace
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace
 
@@ -65,19 +73,20 @@ class ContentRules:
                 blocked=blocked,
             )
 
-        def checked(merge: ContentMerge) -> tuple[list[KeyConflict], Mapping[bytes, bytes]]:
-            edits = merge.edits()
+        def checked(edits: Edits) -> tuple[list[KeyConflict], Mapping[bytes, bytes]]:
             namespaces = edits if validate_namespaces else {}
             missing = conflicts_of_edits(objects, sides.target, namespaces)
             return missing, changes.doubled_keys(edits)
 
         merge = merged(changes.states, choices, ())
-        missing, doubles = checked(merge)
+        edits = merge.edits()
+        missing, doubles = checked(edits)
         blocked = [c.key for c in missing if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
         blocked += doubles
         if blocked and sides.is_transplant:
             merge = merged(changes.states, choices, blocked)
-            missing, doubles = checked(merge)
+            edits = merge.edits()
+            missing, doubles = checked(edits)
         unused = set(map(id, merge.unused))
         used = (
             position
@@ -89,11 +98,11 @@ class ContentRules:
         conflicts = [
             *conflicts_of(merge, again),
             *(_of_namespace(merge, conflict, again) for conflict in missing),
-            *_of_doubles(merge, doubles, changes),
+            *_of_doubles(edits, doubles, changes),
         ]
         return Outcome(
-            edits=merge.edits(),
-            details=dict(sorted(dict(_details(merge, changes, conflicts, sides)).items())),
+            edits=edits,
+            details=dict(sorted(dict(_details(merge, edits, changes, conflicts, sides)).items())),
             if_source_wins=merge.edits_if_theirs_win(),
             decided=frozenset(
                 position.key for states in merge.decided for position in states if position
@@ -147,15 +156,14 @@ def _of_namespace(merge: ContentMerge, conflict: KeyConflict, again: MergeAgain)
         base_key=base and base.key,
         theirs_key=theirs and theirs.key,
         is_ambiguous=merge.is_ambiguous(verdict),
-        options=options_of(merge, verdict.states, again, [MergeBehavior.DROP]),
+        options=_options_of(merge, verdict.states, again, [MergeBehavior.DROP]),
     )
 
 
 def _of_doubles(
-    merge: ContentMerge, doubles: Mapping[bytes, bytes], changes: ContentChanges
+    edits: Edits, doubles: Mapping[bytes, bytes], changes: ContentChanges
 ) -> Iterator[KeyConflict]:
     """Yields a conflict for each key that would add a key to a content id. Ours can be kept."""
-    edits = merge.edits() if doubles else {}
     for key, other in doubles.items():
         yield KeyConflict(
             ConflictType.KEY_EXISTS,
@@ -185,13 +193,13 @@ def _check_resolved(objects: Objects, merge: ContentMerge) -> None:
 
 def _details(
     merge: ContentMerge,
+    edits: Edits,
     changes: ContentChanges,
     conflicts: Iterable[KeyConflict],
     sides: MergeSides,
 ) -> Iterator[tuple[bytes, Detail]]:
     """Yields the keys that change, those that a decision keeps, and those in conflict."""
     on_ours = changes.others.on_ours
-    edits = merge.edits()
     commit = sides.source if sides.is_transplant else None
     for verdict in merge.verdicts:
         if verdict.is_settled:
@@ -211,7 +219,7 @@ def _details(
 def _settled(
     verdict: Verdict,
     changes: ContentChanges,
-    edits: Mapping[bytes, bytes | None],
+    edits: Edits,
     sides: MergeSides,
 ) -> Iterator[tuple[bytes, Detail]]:
     base, ours, theirs = verdict.states
@@ -266,3 +274,88 @@ def _kept_on_ours(states: ContentStates, changes: ContentChanges, sides: MergeSi
         (sides.source, theirs.key) if theirs else None,
         (sides.head, states.key) if record else None,
     )
+
+
+# -- possible decisions ----------------------------------------------------------------------------
+
+MergeAgain = Callable[[Sequence[ContentStates], Sequence[ContentChoice]], ContentMerge]
+"""Merges some of the contents with other decisions."""
+
+
+def conflicts_of(merge: ContentMerge, again: MergeAgain) -> list[KeyConflict]:
+    """Returns the conflicts of a merge with their options, in the order of the changes."""
+    return [
+        structs.replace(merge.conflict(verdict), options=_options_of(merge, verdict.states, again))
+        for verdict in merge.contested
+    ]
+
+
+def _options_of(
+    merge: ContentMerge,
+    states: ContentStates,
+    again: MergeAgain,
+    behaviors: Sequence[MergeBehavior] = (MergeBehavior.FORCE, MergeBehavior.DROP),
+) -> tuple[KeyOption, ...]:
+    """Returns those decisions about a content that do not contradict the others of the merge.
+
+    Costs one merge of the contents that share keys for each behavior.
+    """
+    if states not in merge.changed:
+        return ()
+    related = _related(merge, states)
+    others = [c for each in related if each != states and (c := merge.given(each))]
+    options = []
+    for behavior in behaviors:
+        try:
+            tried = again(
+                related, [*others, ContentChoice(states.key, behavior, states.content_id)]
+            )
+        except InvalidInput:
+            continue
+        if tried.verdict_of[states].is_settled:
+            options.append(_option(behavior, merge, tried))
+    return tuple(options)
+
+
+def _related(merge: ContentMerge, states: ContentStates) -> list[ContentStates]:
+    """Returns the contents that theirs changed and that share keys, also by way of others."""
+    related = {states: None}
+    reached: set[bytes] = set()
+    keys = _keys(states)
+    while keys:
+        key = keys.pop()
+        if key not in reached:
+            reached.add(key)
+            for each in merge.sharing(key):
+                keys += _keys(each)
+                related[each] = None
+    return [each for each in related if each in merge.changed]
+
+
+def _keys(states: ContentStates) -> list[bytes]:
+    return [position.key for position in states if position is not None]
+
+
+def _option(behavior: MergeBehavior, merge: ContentMerge, tried: ContentMerge) -> KeyOption:
+    """Returns what a decision changes, compared with the merge in which it is open."""
+    deletes, renames, leaves_out = [], [], []
+    for verdict in tried.verdicts:
+        _, ours, theirs = verdict.states
+        earlier = merge.verdict_of.get(verdict.states)
+        was = _result(earlier) if earlier else ours
+        now = _result(verdict)
+        if ours is not None:
+            if now is None and was is not None:
+                deletes.append(ours.key)
+            elif now is not None and now.key not in (ours.key, was and was.key):
+                renames.append((ours.key, now.key))
+        elif theirs is not None and verdict.states.base is None and verdict.is_settled:
+            is_open = earlier is not None and not earlier.is_settled
+            if now is None and (was is not None or is_open):
+                leaves_out.append(theirs.key)
+    return KeyOption(behavior, tuple(deletes), tuple(renames), tuple(leaves_out))
+
+
+def _result(verdict: Verdict) -> Position | None:
+    """Returns the position after the merge; of a content in conflict, that on ours."""
+    return verdict.result if verdict.is_settled else verdict.states.ours

@@ -1,7 +1,7 @@
 """Fast paths through history over merge parents.
 
 Over first parents, jump pointers skip commits (history.py). Over merge parents, the commit index
-finds merge commits (commit_index.py). The results are those of a walk. A function returns None if a
+finds merge commits (commits.py). The results are those of a walk. A function returns None if a
 walk is as fast.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
-from nessie_cli.kernel.commit_index import MERGE_COMMIT, IndexLookup, indexed
+from nessie_cli.kernel.commits import MERGE_COMMIT, IndexLookup, indexed
 from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
 from nessie_cli.kernel.objects import Objects
 

@@ -1,4 +1,4 @@
-"""Canonical bytes and ids of the three kinds of objects.
+"""Canonical bytes and ids of the three kinds of objects, and of content keys.
 
 An id is the SHA-256 of a domain prefix (format and kind) and the object's raw bytes. Raw bytes are
 MessagePack arrays, so every field is framed by its length. The store decides how it packs the
@@ -17,7 +17,14 @@ from msgspec import MsgspecError, Struct, msgpack
 from msgspec import json as msgspec_json
 
 from nessie_cli.errors import NessieError
-from nessie_cli.model import NO_ANCESTOR, TYPE_OF_PAYLOAD, Content, content_from
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    TYPE_OF_PAYLOAD,
+    Content,
+    ContentKey,
+    KeyRange,
+    content_from,
+)
 
 Id = bytes
 
@@ -62,6 +69,39 @@ def _sha256() -> Callable[[bytes], _Digest]:
     from hashlib import sha256
 
     return sha256
+
+
+# -- keys: bytes whose order is the order of the specification, element by element -----------------
+
+SEPARATOR = "\x00"
+"""Between the elements of a key.
+
+It sorts below every character of an element, so a key precedes its extensions.
+"""
+
+
+def encode_key(key: ContentKey) -> bytes:
+    """Returns the key as the tree stores it."""
+    return SEPARATOR.join(key.elements).encode()
+
+
+def decode_key(raw: bytes) -> ContentKey:
+    """Returns the key that `encode_key` encoded."""
+    return ContentKey(tuple(raw.decode().split(SEPARATOR)))
+
+
+def below(raw: bytes) -> tuple[bytes, bytes]:
+    """Returns the half-open range of tree keys that contains a key and everything below it."""
+    return raw, raw + b"\x01"
+
+
+def bounds(keys: KeyRange) -> tuple[bytes, bytes | None]:
+    """Returns the half-open range of tree keys within the bounds and the prefix of a key range."""
+    if keys.prefix is not None and keys.prefix.elements:
+        return below(encode_key(keys.prefix))
+    start = encode_key(keys.minimum) if keys.minimum else b""
+    stop = encode_key(keys.maximum) + b"\x00" if keys.maximum else None
+    return start, stop
 
 
 # -- values ----------------------------------------------------------------------------------------

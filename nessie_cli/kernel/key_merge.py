@@ -17,8 +17,13 @@ from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, difference
 from nessie_cli.kernel.content_changes import differing_keys, doubled_keys
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
-from nessie_cli.kernel.forms import content_id_of, with_content_id, with_value_of
-from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.forms import (
+    content_id_of,
+    decode_key,
+    encode_key,
+    with_content_id,
+    with_value_of,
+)
 from nessie_cli.kernel.namespaces import conflicts_of_edits, is_namespace
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, check_writable

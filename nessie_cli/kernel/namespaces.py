@@ -9,8 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.conflicts import KeyConflict
-from nessie_cli.kernel.forms import Id, content_id_of, payload_of
-from nessie_cli.kernel.keys import below
+from nessie_cli.kernel.forms import Id, below, content_id_of, payload_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, Namespace
 

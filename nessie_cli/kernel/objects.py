@@ -1,6 +1,7 @@
 """The objects of a repository: read through a store, decoded once, and collected by a draft.
 
-Objects never change, so a decoded one may be cached for ever.
+Objects never change, so a decoded one may be cached for ever. All readers of a store share one
+cache, which is bounded in memory.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from operator import methodcaller
 from typing import TypeVar
 
 from msgspec import MsgspecError
 
 from nessie_cli.errors import DamagedObject
-from nessie_cli.kernel.cache import Cache
 from nessie_cli.kernel.forms import (
     NO_ID,
     Id,
@@ -41,9 +42,6 @@ WrittenBefore = Callable[[Id, int, int], Mapping[Id, bytes]]
 """Maps (id, kind, limit) to raw bytes of the object and of those written before it, by id."""
 
 N = TypeVar("N", Node, StoredCommit)
-Decoded = Cache[Node | StoredCommit | StoredValue]
-"""A cache of decoded objects, shared by all readers of one store."""
-
 Values = tuple[dict[Id, tuple[Kind, bytes]], dict[Id, bytes]]
 """Values by id: those to be stored, and those that are only compared."""
 
@@ -73,7 +71,7 @@ class Objects:
     def __init__(
         self,
         fetch: Fetch,
-        cache: Decoded | None = None,
+        cache: Cache | None = None,
         spill: Callable[[dict[Id, tuple[Kind, bytes]]], None] | None = None,
         written_before: WrittenBefore | None = None,
     ) -> None:
@@ -300,3 +298,92 @@ class Objects:
 def _shown_id(record: bytes) -> str | None:
     content_id = content_id_of(record)
     return None if content_id == NO_ID else format_content_id(content_id)
+
+
+# -- the cache -------------------------------------------------------------------------------------
+
+CACHE_LIMIT = 24 << 20
+"""Approximate bytes of the recently used half of the cache; the older half is as large."""
+
+
+_LARGE = 4
+"""Objects above this fraction of the cache belong to a load and are not cached."""
+
+DecodedObject = Node | StoredCommit | StoredValue
+
+_weight = methodcaller("weight")
+
+
+class Cache:
+    """Cache objects, shared by all readers of one store.
+
+    The cache drops an object that was not used while `limit` bytes of others were.
+    """
+
+    def __init__(self, limit: int = CACHE_LIMIT) -> None:
+        self._limit = limit
+        self._room = limit
+        self._young: dict[Id, DecodedObject] = {}
+        self._old: dict[Id, DecodedObject] = {}
+
+    def get(self, id_: Id) -> DecodedObject | None:
+        """Returns a cached object, or None."""
+        value = self._young.get(id_)
+        if value is None:
+            value = self._old.get(id_)
+            if value is not None:
+                self.put(id_, value)
+        return value
+
+    def put(self, id_: Id, decoded: DecodedObject) -> None:
+        """Caches an object."""
+        # Concurrent threads may drop objects a little too early or too late.
+        self._room -= decoded.weight()
+        if self._room < 0:
+            self._old, self._young = self._young, {}
+            self._room = self._limit
+        self._young[id_] = decoded
+
+    def put_all(self, values: Mapping[Id, DecodedObject]) -> None:
+        """Caches objects that belong together, unless they would replace most others."""
+        weight = sum(map(_weight, values.values()))
+        if weight > self._limit // _LARGE:
+            return
+        self._room -= weight
+        if self._room < 0:
+            self._old, self._young = self._young, {}
+            self._room = self._limit
+        self._young.update(values)
+
+    def clear(self) -> None:
+        """Forgets everything."""
+        self._young, self._old = {}, {}
+        self._room = self._limit
+
+
+class LayeredCache(Cache):
+    """A cache with some decoded objects on top that are not stored yet.
+
+    What is put goes to the cache below.
+    """
+
+    def __init__(self, below: Cache, on_top: Mapping[Id, DecodedObject]) -> None:
+        super().__init__()
+        self._below = below
+        self._on_top = on_top
+
+    def get(self, id_: Id) -> DecodedObject | None:
+        """Returns an object of the upper layer, a cached one, or None."""
+        return self._on_top.get(id_) or self._below.get(id_)
+
+    def put(self, id_: Id, decoded: DecodedObject) -> None:
+        """Caches an object in the cache below."""
+        self._below.put(id_, decoded)
+
+    def put_all(self, values: Mapping[Id, DecodedObject]) -> None:
+        """Caches objects in the cache below."""
+        self._below.put_all(values)
+
+    def clear(self) -> None:
+        """Clears the cache below. The upper layer stays."""
+        self._below.clear()

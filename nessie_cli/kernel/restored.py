@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
-from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Put
 

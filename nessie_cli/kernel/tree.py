@@ -1,6 +1,6 @@
 """The key tree: the state of a commit as a sorted map of content-addressed nodes.
 
-The same map has the same root, whatever the order of edits (see chunker.py). So equal subtrees have
+The same map has the same root, whatever the order of edits (see edit.py). So equal subtrees have
 equal ids, commits share them, and diff and merge skip them. All functions read one level at a time,
 in one round trip. Costs are in nodes, for N keys, k requested or edited keys, d keys that differ.
 """

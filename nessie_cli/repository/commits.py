@@ -7,25 +7,31 @@ from functools import partial
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
+from nessie_cli.kernel.commits import (
+    Stamp,
+    check_client_meta,
+    draft_commit,
+    is_deletion,
+    operations_of,
+    root_of,
+)
 from nessie_cli.kernel.committing import OperationBatch, apply_batch
 from nessie_cli.kernel.conflicts import KeyConflict, describe
-from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
-from nessie_cli.kernel.forms import Id, content_id_of, format_content_id
-from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.model.conflicts import commit_message
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest_of_batch, reference_of
-from nessie_cli.repository.snapshot import (
-    StoreSnapshot,
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.writes import (
+    BranchDrafts,
     branch_at,
     existing_branch,
     expected_commit,
+    repeated_draft,
 )
-from nessie_cli.repository.writes import BranchDrafts, repeated_draft
 from nessie_cli.store.records import StoredReference
 
 REQUIRE_EXPECTED = "require-expected-content"
@@ -39,7 +45,7 @@ class AddedIds(Mapping[ContentKey, str]):
         self._added = added
 
     def __getitem__(self, key: ContentKey) -> str:
-        return format_content_id(self._added["\x00".join(key.elements).encode()])
+        return format_content_id(self._added[encode_key(key)])
 
     def __iter__(self) -> Iterator[ContentKey]:
         return map(decode_key, self._added)

@@ -12,10 +12,16 @@ from typing import NamedTuple
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import fast_paths, history, tree
-from nessie_cli.kernel.commit_index import LARGE_COMMIT, IndexLookup, indexed, term_of
-from nessie_cli.kernel.commits import micros, operations_of, operations_on
-from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, payload_of
-from nessie_cli.kernel.keys import below, encode_key
+from nessie_cli.kernel.commits import (
+    LARGE_COMMIT,
+    IndexLookup,
+    indexed,
+    micros,
+    operations_of,
+    operations_on,
+    term_of,
+)
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, below, encode_key, payload_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ContentKey, LogEntry, Namespace
 from nessie_cli.repository.log_filter import CommitForm, LogFilter, Walk, tests_of

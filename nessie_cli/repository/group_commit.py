@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved, StoreUnavailable
 from nessie_cli.kernel.forms import Id, Node, StoredCommit
-from nessie_cli.kernel.objects import Decoded
+from nessie_cli.kernel.objects import Cache
 from nessie_cli.repository.draft import Draft
 from nessie_cli.store.base import LEASE, Store
 from nessie_cli.store.overlay import Overlay
@@ -57,7 +57,7 @@ class Round:
         self,
         store: Store,
         open_on: OpenOn,
-        cache: Decoded,
+        cache: Cache,
     ) -> None:
         self._store = store
         self._open_on = open_on
@@ -231,7 +231,7 @@ class GroupCommit:
         self,
         plans: Sequence[Plan[Any, A]],
         open_on: OpenOn,
-        cache: Decoded,
+        cache: Cache,
         *,
         fair: bool = True,
         prefetch: Sequence[tuple[str, str]] = (),

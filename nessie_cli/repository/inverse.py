@@ -16,15 +16,12 @@ from msgspec import Struct, structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, describe
-from nessie_cli.kernel.content_changes import ContentChanges
-from nessie_cli.kernel.content_merge import ContentMerge, merge_contents
-from nessie_cli.kernel.content_rules import choice_of
-from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates
+from nessie_cli.kernel.content_changes import ContentChanges, ContentStates
+from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, merge_contents
+from nessie_cli.kernel.content_rules import choice_of, conflicts_of
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import Id
-from nessie_cli.kernel.keys import decode_key, encode_key
-from nessie_cli.kernel.merge_options import conflicts_of
+from nessie_cli.kernel.forms import Id, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,

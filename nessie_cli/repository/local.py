@@ -16,13 +16,10 @@ from nessie_cli.errors import (
     UnsupportedFormat,
 )
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.cache import Layered
-from nessie_cli.kernel.chunker import PARAMETERS
-from nessie_cli.kernel.commit_index import commits_of_key
-from nessie_cli.kernel.commits import from_micros, root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.keys import encode_key
-from nessie_cli.kernel.objects import Decoded
+from nessie_cli.kernel.commits import commits_of_key, from_micros, root_of
+from nessie_cli.kernel.edit import PARAMETERS
+from nessie_cli.kernel.forms import NO_COMMIT, Id, encode_key
+from nessie_cli.kernel.objects import Cache, LayeredCache
 from nessie_cli.model import (
     AheadBehind,
     ChangedKey,
@@ -42,7 +39,7 @@ from nessie_cli.model import (
     RepositoryConfig,
 )
 from nessie_cli.model.progress import with_progress
-from nessie_cli.repository import protection, reading
+from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, describe_settings
 from nessie_cli.repository.changes import (
     AnyRevision,
@@ -56,14 +53,12 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.checks import Check
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.draft import Check, Draft, refuse_protected
 from nessie_cli.repository.group_commit import DecodedObjects, GroupCommit, Lease, Plan, Planned
 from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.requests import ChangeSubmission
-from nessie_cli.repository.revisions import as_reference
-from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.snapshot import StoreSnapshot, as_reference
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.base import Store, View
@@ -121,7 +116,7 @@ class LocalRepository(StoreRepository):
         self._group_commit = GroupCommit(store)
         self._use(
             StoreSnapshot(
-                store, Decoded(), context, self.default_branch, store.put, remote=store.remote
+                store, Cache(), context, self.default_branch, store.put, remote=store.remote
             )
         )
 
@@ -131,7 +126,6 @@ class LocalRepository(StoreRepository):
         self._at = snapshot.context
         self._view = snapshot.view
         self._objects = snapshot.objects
-        self._revisions = snapshot.revisions
         vars(self).pop("_facts", None)
 
     @property
@@ -153,14 +147,14 @@ class LocalRepository(StoreRepository):
 
     def resolve(self, revision: AnyRevision) -> Reference:
         """Returns the reference and hash that a revision names. O(log commits)."""
-        return self._revisions.resolve(revision)
+        return self._snapshot.resolve(revision)
 
     def _commit_id(self, revision: AnyRevision) -> Id:
-        return bytes.fromhex(self._revisions.resolve(revision).hash)
+        return bytes.fromhex(self._snapshot.resolve(revision).hash)
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
         """Returns a branch or tag. Raises `ReferenceNotFound`."""
-        reference = as_reference(self._revisions.reference(name))
+        reference = as_reference(self._snapshot.reference(name))
         return self._with_metadata([reference])[0] if metadata else reference
 
     def _with_metadata(self, references: Sequence[Reference]) -> list[Reference]:
@@ -224,7 +218,7 @@ class LocalRepository(StoreRepository):
     ) -> Iterator[LogEntry]:
         """Yields commits along first parents or all parents, newest first."""
         first = self._commit_id(start)
-        last = self._revisions.commit_id(until) if until else None
+        last = self._snapshot.commit_id(until) if until else None
         walk = (
             history.reachable(self._objects, [first])
             if all_parents
@@ -403,7 +397,7 @@ class LocalRepository(StoreRepository):
         """Returns the same repository with `who` as the committer."""
         return self._copy(self._view, self._snapshot.cache, who)
 
-    def _copy(self, view: View, cache: Decoded, who: str) -> Self:
+    def _copy(self, view: View, cache: Cache, who: str) -> Self:
         before = self._snapshot
         context = structs.replace(before.context, committer=who)
         snapshot = StoreSnapshot(
@@ -425,7 +419,7 @@ class LocalRepository(StoreRepository):
         """
         if overlay is None:
             return self
-        return self._copy(overlay, Layered(self._snapshot.cache, decoded), self._at.who)
+        return self._copy(overlay, LayeredCache(self._snapshot.cache, decoded), self._at.who)
 
     # -- writing ----------------------------------------------------------------------------------
     def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:
@@ -433,7 +427,7 @@ class LocalRepository(StoreRepository):
         draft: Draft[A] = _drafting(change)(
             self._snapshot, change, submission or ChangeSubmission()
         )
-        if (refuse := protection.refusal(draft, self._view, self._descends)) is not None:
+        if (refuse := refuse_protected(draft, self._view, self._descends)) is not None:
             draft = draft.refused_by(refuse)
         draft.open_view = self._as_drafted
         return draft

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.chunker import PARAMETERS
+from nessie_cli.kernel.edit import PARAMETERS
 from nessie_cli.kernel.forms import NO_COMMIT
 from nessie_cli.model import ReferenceType
 from nessie_cli.repository.context import Context

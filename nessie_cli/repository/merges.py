@@ -10,15 +10,13 @@ from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.commits import root_of
+from nessie_cli.kernel.commits import Stamp, check_client_meta, draft_commit, root_of
 from nessie_cli.kernel.conflicts import describe, merge_message
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
-from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.key_merge import KeyRules
-from nessie_cli.kernel.keys import decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,
@@ -34,13 +32,15 @@ from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest
-from nessie_cli.repository.snapshot import (
-    StoreSnapshot,
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.writes import (
+    UNVALIDATED,
+    BranchDrafts,
     existing_branch,
     expected_commit,
     refuse_changed,
+    repeated_draft,
 )
-from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
 
@@ -74,7 +74,7 @@ def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Dra
         return repeated_draft(
             at, change, basis.request, digest(change), partial(_recorded_answer, at, change)
         )
-    source = at.revisions.resolve(change.source)
+    source = at.resolve(change.source)
     branch = existing_branch(name, basis.reference, "merge")
     return _merge(BranchDrafts(at, change, branch, basis.settings), change, submission, source)
 
@@ -82,7 +82,7 @@ def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Dra
 def _recorded_answer(at: StoreSnapshot, change: Merge, done: Recorded) -> MergeResult:
     # The source may have moved since. The commit records what was merged.
     merged = at.objects.commit(after(done)).parents[1]
-    source = at.revisions.resolve(Revision(None, merged.hex()))
+    source = at.resolve(Revision(None, merged.hex()))
     drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
     draft = _merge(drafts, change, ChangeSubmission(), source)
     return as_recorded(draft.answer(), done)

@@ -8,18 +8,27 @@ from typing import TypeVar
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.commit_index import IndexLookup, commits_of_key
-from nessie_cli.kernel.commits import from_micros, is_deletion, meta_of, operations_of, root_of
+from nessie_cli.kernel.commits import (
+    IndexLookup,
+    commits_of_key,
+    from_micros,
+    is_deletion,
+    meta_of,
+    operations_of,
+    root_of,
+)
 from nessie_cli.kernel.forms import (
     NO_COMMIT,
     Id,
     StoredCommit,
+    bounds,
     content_id_of,
+    decode_key,
+    encode_key,
     format_content_id,
     type_name,
     value_id_of,
 )
-from nessie_cli.kernel.keys import bounds, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     NO_ANCESTOR,

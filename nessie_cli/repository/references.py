@@ -23,8 +23,7 @@ from nessie_cli.repository.changes import (
 )
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import ChangeSubmission, digest, reference_of
-from nessie_cli.repository.revisions import as_reference, reference_not_found
-from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.snapshot import StoreSnapshot, as_reference, reference_not_found
 from nessie_cli.repository.writes import WriteMaker, reference_changes, repeated_draft
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Basis, StoredReference, Write
@@ -44,7 +43,7 @@ def create(
     basis = at.view.basis(change.name, submission.request_id)
     if basis.request is not None:
         return repeated_draft(at, change, basis.request, digest(change), reference_of)
-    target = at.revisions.commit_id(change.target)
+    target = at.commit_id(change.target)
     new = StoredReference(change.name, change.type, target)
     return _move(
         at,
@@ -68,7 +67,7 @@ def assign(
         return repeated_draft(at, change, basis.request, digest(change), reference_of)
     current = _existing(name, basis)
     _check_expected(current, change.expected_hash)
-    target = at.revisions.commit_id(change.target)
+    target = at.commit_id(change.target)
     assigned = StoredReference(name, current.kind, target)
     moves = [(assigned, current.target, target)]
     message = _message(at, current)

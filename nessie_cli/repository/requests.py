@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import MsgspecError, Struct, json, msgpack, structs
 
 from nessie_cli.errors import DamagedObject, InvalidInput, NessieError
-from nessie_cli.kernel.keys import encode_key
+from nessie_cli.kernel.forms import encode_key
 from nessie_cli.kernel.objects import Objects, Values
 from nessie_cli.model import (
     NO_ANCESTOR,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.repository import expiry, protection
+from nessie_cli.repository import expiry
 from nessie_cli.repository.changes import PutSettings
-from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.draft import Draft, check_protection
 from nessie_cli.repository.requests import ChangeSubmission, digest
 from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import WriteMaker, repeated_draft
@@ -21,7 +21,7 @@ def put_settings(
     for name, value in change.values.items():
         if not name or name.startswith("."):
             raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
-        protection.check_setting(name, value)
+        check_protection(name, value)
         expiry.check_setting(name, value)
     request = at.view.request(submission.request_id) if submission.given else None
     if request is not None:

@@ -1,22 +1,20 @@
-"""A snapshot: a view of the store on which changes are drafted."""
+"""A snapshot: a view of the store with its objects, its references and its revisions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from functools import cached_property, partial
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import CommitNotFound, InvalidInput, ReferenceMoved
-from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.commits import root_of
+from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, ReferenceNotFound
+from nessie_cli.kernel import history
+from nessie_cli.kernel.commits import micros, root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
-from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.expected import changed_since
 from nessie_cli.repository.reading import last_change
-from nessie_cli.repository.revisions import RevisionResolver, reference_not_found
+from nessie_cli.revisions import Revision, Step, StepKind, parse
 from nessie_cli.store.base import View
 from nessie_cli.store.records import StoredObject, StoredReference
 
@@ -29,11 +27,13 @@ PutEarly = Callable[[list[StoredObject]], None]
 _NEAR = 16
 """The number of commits and nodes that are read together with the head of a branch."""
 
-_BRANCH = ReferenceType.BRANCH  # looking a member up takes longer than a comparison
+_DIGITS = 64
+_SHORTEST = 4
+_CANDIDATES = 10
 
 
 class StoreSnapshot:
-    """A view of a store with its objects and revisions.
+    """A view of a store that reads its objects and resolves revisions.
 
     `put_early` stores the objects of a large load.
     """
@@ -41,7 +41,7 @@ class StoreSnapshot:
     def __init__(
         self,
         view: View,
-        cache: Decoded,
+        cache: Cache,
         context: Context,
         default_branch: str,
         put_early: PutEarly,
@@ -53,7 +53,6 @@ class StoreSnapshot:
         self.context = context
         self.default_branch = default_branch
         self.objects = Objects(view.get, cache, written_before=view.written_before)
-        self.revisions = RevisionResolver(view, self.objects, default_branch)
         self._put_early = put_early
         self._remote = remote
 
@@ -96,6 +95,84 @@ class StoreSnapshot:
         """Returns the newest commit along first parents with an operation on a key."""
         return last_change(objects, self.view.find_indexed, commit, key)
 
+    # -- revisions ---------------------------------------------------------------------------------
+
+    def reference(self, name: str) -> StoredReference:
+        """Returns a stored branch or tag; `-` is the default branch. Raises `ReferenceNotFound`."""
+        name = self.branch_name(name)
+        reference = self.view.reference(name)
+        if reference is None:
+            raise reference_not_found(name)
+        return reference
+
+    def resolve(self, revision: str | Revision) -> Reference:
+        """Returns the reference and hash that a revision names."""
+        spec = parse(revision) if isinstance(revision, str) else revision
+        reference = self._named(spec)
+        commit = self.commit_id(spec.hash) if spec.hash else bytes.fromhex(reference.hash)
+        for step in spec.steps:
+            commit = self._step(commit, step)
+        return Reference(reference.type, reference.name, commit.hex())
+
+    def _named(self, spec: Revision) -> Reference:
+        if spec.name is None:
+            return Reference(ReferenceType.DETACHED, "", spec.hash or "")
+        stored = self.view.reference(self.branch_name(spec.name))
+        if stored is not None:
+            return as_reference(stored)
+        if spec.hash is None and _is_hash(spec.name):
+            return Reference(ReferenceType.DETACHED, "", self.commit_id(spec.name).hex())
+        raise reference_not_found(spec.name)
+
+    def commit_id(self, text: str) -> Id:
+        """Returns the commit with a full or abbreviated hash.
+
+        Raises `CommitNotFound` or `AmbiguousHash`.
+        """
+        text = text.lower()
+        if not _is_hash(text):
+            raise InvalidInput(f"{text!r} is not a commit hash (4 to 64 hexadecimal digits)")
+        if len(text) == _DIGITS:
+            id_ = bytes.fromhex(text)
+            if id_ != NO_COMMIT and self.objects.find_commit(id_) is None:
+                raise CommitNotFound(f"Commit '{text}' not found", text)
+            return id_
+        candidates = self.view.find_ids(Kind.COMMIT, text, _CANDIDATES + 1)
+        if NO_COMMIT.hex().startswith(text):
+            candidates.insert(0, NO_COMMIT)
+        if not candidates:
+            raise CommitNotFound(f"Commit '{text}' not found", text)
+        if len(candidates) > 1:
+            raise self._ambiguous(text, candidates)
+        return candidates[0]
+
+    def _ambiguous(self, text: str, candidates: list[Id]) -> AmbiguousHash:
+        pairs = [
+            (
+                c.hex(),
+                "the empty history"
+                if c == NO_COMMIT
+                else self.objects.commit(c).message.partition("\n")[0],
+            )
+            for c in candidates[:_CANDIDATES]
+        ]
+        names = ", ".join(
+            f"{hash_[: max(8, len(text) + 4)]} ({subject})" for hash_, subject in pairs
+        )
+        more = " and more" if len(candidates) > _CANDIDATES else ""
+        return AmbiguousHash(f"hash '{text}' is ambiguous: {names}{more}", pairs)
+
+    def _step(self, commit: Id, step: Step) -> Id:
+        objects = self.objects
+        if step.kind is StepKind.ANCESTOR:
+            return history.ancestor_at(
+                objects, commit, history.height_of(objects, commit) - step.count
+            )
+        if step.kind is StepKind.PARENT:
+            return history.parent_number(objects, commit, step.count)
+        assert step.time is not None
+        return history.at_time(objects, commit, micros(step.time))
+
 
 def stored_objects(
     pending: dict[Id, tuple[Kind, bytes]], index: Mapping[Id, tuple[bytes, ...]] = {}
@@ -106,63 +183,15 @@ def stored_objects(
     ]
 
 
-def existing_branch(name: str, reference: StoredReference | None, verb: str) -> StoredReference:
-    """Returns a stored branch. Raises an error if there is none, or if it is a tag."""
-    if reference is None:
-        raise reference_not_found(name)
-    if reference.kind != _BRANCH:
-        raise InvalidInput(f"Reference to {verb} into must be a branch.")
-    return reference
+def as_reference(stored: StoredReference) -> Reference:
+    """Returns a stored reference as a value for callers."""
+    return Reference(ReferenceType(stored.kind), stored.name, stored.target.hex())
 
 
-def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None) -> Id:
-    """Returns the id of the expected hash, or HEAD.
-
-    Raises `CommitNotFound` unless it is on the branch.
-    """
-    if hash_ is None:
-        return branch.target
-    id_ = _parse_hash(hash_)
-    if id_ in (branch.target, NO_COMMIT):
-        return id_
-    if objects.find_commit(id_) is None or not history.on_first_parents(
-        objects, id_, branch.target
-    ):
-        raise CommitNotFound(
-            f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_
-        )
-    return id_
+def reference_not_found(name: str) -> ReferenceNotFound:
+    """Returns the error for an unknown branch or tag."""
+    return ReferenceNotFound(f"Named reference '{name}' not found", name)
 
 
-def refuse_changed(
-    objects: Objects, branch: StoredReference, expected: Id, keys: Collection[bytes]
-) -> Callable[[], ReferenceMoved] | None:
-    """Returns the error if any of these keys has changed on a branch since a commit, or None.
-
-    A decision is about the state that its caller has seen: it must not delete what came later.
-    O(keys log N).
-    """
-    if expected == branch.target:
-        return None
-    before, after = (
-        tree.get(objects, root_of(objects, commit), keys) for commit in (expected, branch.target)
-    )
-    changed = [decode_key(key) for key in keys if before.get(key) != after.get(key)]
-    if not changed:
-        return None
-    return partial(changed_since, branch.name, expected.hex(), branch.target.hex(), changed)
-
-
-def _parse_hash(text: str) -> Id:
-    try:
-        id_ = bytes.fromhex(text)
-    except ValueError:
-        id_ = b""
-    if not id_:
-        raise InvalidInput(f"Hash must consist of the hex representation of 4-32 bytes: {text!r}")
-    return id_
-
-
-def branch_at(name: str, head: Id) -> Reference:
-    """Returns a branch at a commit."""
-    return Reference(_BRANCH, name, head.hex())
+def _is_hash(text: str) -> bool:
+    return _SHORTEST <= len(text) <= _DIGITS and not text.strip("0123456789abcdefABCDEF")

@@ -9,9 +9,15 @@ from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commits import meta_of, operations_of, root_of
+from nessie_cli.kernel.commits import (
+    Stamp,
+    check_client_meta,
+    draft_commit,
+    meta_of,
+    operations_of,
+    root_of,
+)
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, Place, ThreeWay
-from nessie_cli.kernel.drafting import Stamp, check_client_meta, draft_commit
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects
@@ -28,12 +34,14 @@ from nessie_cli.repository.merges import (
     was_at,
 )
 from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest
-from nessie_cli.repository.snapshot import (
-    StoreSnapshot,
+from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.writes import (
+    UNVALIDATED,
+    BranchDrafts,
     existing_branch,
     expected_commit,
+    repeated_draft,
 )
-from nessie_cli.repository.writes import UNVALIDATED, BranchDrafts, repeated_draft
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
 
@@ -47,9 +55,7 @@ def transplant(
     """
     options = change.options
     name = at.branch_name(change.branch)
-    commits = [
-        bytes.fromhex(at.revisions.resolve(Revision(None, text)).hash) for text in change.commits
-    ]
+    commits = [bytes.fromhex(at.resolve(Revision(None, text)).hash) for text in change.commits]
     _check_commits(at.objects, commits, any_order=options.any_order)
     if options.meta is not None:
         check_client_meta(options.meta)

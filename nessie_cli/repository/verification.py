@@ -11,8 +11,7 @@ from itertools import chain
 from nessie_cli.errors import DamagedObject, NessieError
 from nessie_cli.kernel.checking import ReflogNumber, Scanned, check
 from nessie_cli.kernel.duplicates import Duplicate, duplicates, replaceable_key
-from nessie_cli.kernel.forms import Id, Kind, decode_commit, format_content_id
-from nessie_cli.kernel.keys import decode_key
+from nessie_cli.kernel.forms import Id, Kind, decode_commit, decode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.reachable import Reachable
 from nessie_cli.model import Problem, ProblemKind, ReferenceType, ReflogType

@@ -1,18 +1,26 @@
-"""Creates the drafts of a change and their `Write`: objects, moves, settings, requirements."""
+"""Creates the drafts of a change and their `Write`: objects, moves, settings, requirements.
+
+Drafts of a branch begin with its commit and the one that the caller expects.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from msgspec import json
 
-from nessie_cli.errors import NessieError
-from nessie_cli.kernel.forms import Id
-from nessie_cli.model import SETTING_PREFIX, ReferenceType, ReflogType
+from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError, ReferenceMoved
+from nessie_cli.kernel import history, tree
+from nessie_cli.kernel.commits import root_of
+from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
+from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import SETTING_PREFIX, Reference, ReferenceType, ReflogType
 from nessie_cli.repository.changes import Change
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import Draft, DraftEffect, ReferenceChange
+from nessie_cli.repository.expected import changed_since
 from nessie_cli.repository.requests import (
     ChangeSubmission,
     Recorded,
@@ -21,10 +29,13 @@ from nessie_cli.repository.requests import (
     recorded,
     reused,
 )
-from nessie_cli.repository.snapshot import StoreSnapshot, stored_objects
+from nessie_cli.repository.snapshot import StoreSnapshot, reference_not_found, stored_objects
 from nessie_cli.store.records import Move, Request, Settings, StoredReference, Write
 
 A = TypeVar("A")
+
+
+_BRANCH = ReferenceType.BRANCH  # looking a member up takes longer than a comparison
 
 
 class WriteMaker:
@@ -183,3 +194,68 @@ def unmoved(reference: StoredReference) -> ReferenceChange:
     """Returns a reference that a draft reads and does not move."""
     target = reference.target.hex()
     return ReferenceChange(ReferenceType(reference.kind), reference.name, target, target)
+
+
+# -- branches --------------------------------------------------------------------------------------
+
+
+def existing_branch(name: str, reference: StoredReference | None, verb: str) -> StoredReference:
+    """Returns a stored branch. Raises an error if there is none, or if it is a tag."""
+    if reference is None:
+        raise reference_not_found(name)
+    if reference.kind != _BRANCH:
+        raise InvalidInput(f"Reference to {verb} into must be a branch.")
+    return reference
+
+
+def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None) -> Id:
+    """Returns the id of the expected hash, or HEAD.
+
+    Raises `CommitNotFound` unless it is on the branch.
+    """
+    if hash_ is None:
+        return branch.target
+    id_ = _parse_hash(hash_)
+    if id_ in (branch.target, NO_COMMIT):
+        return id_
+    if objects.find_commit(id_) is None or not history.on_first_parents(
+        objects, id_, branch.target
+    ):
+        raise CommitNotFound(
+            f"Could not find commit '{hash_}' in reference '{branch.name}'.", hash_
+        )
+    return id_
+
+
+def refuse_changed(
+    objects: Objects, branch: StoredReference, expected: Id, keys: Collection[bytes]
+) -> Callable[[], ReferenceMoved] | None:
+    """Returns the error if any of these keys has changed on a branch since a commit, or None.
+
+    A decision is about the state that its caller has seen: it must not delete what came later.
+    O(keys log N).
+    """
+    if expected == branch.target:
+        return None
+    before, after = (
+        tree.get(objects, root_of(objects, commit), keys) for commit in (expected, branch.target)
+    )
+    changed = [decode_key(key) for key in keys if before.get(key) != after.get(key)]
+    if not changed:
+        return None
+    return partial(changed_since, branch.name, expected.hex(), branch.target.hex(), changed)
+
+
+def _parse_hash(text: str) -> Id:
+    try:
+        id_ = bytes.fromhex(text)
+    except ValueError:
+        id_ = b""
+    if not id_:
+        raise InvalidInput(f"Hash must consist of the hex representation of 4-32 bytes: {text!r}")
+    return id_
+
+
+def branch_at(name: str, head: Id) -> Reference:
+    """Returns a branch at a commit."""
+    return Reference(_BRANCH, name, head.hex())

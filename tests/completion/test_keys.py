@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, InvalidInput, Namespace, Put
 from nessie_cli.cli.completion import keys
 from nessie_cli.cli.completion.revisions import Revisions
-from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.repository.opening import create
 from nessie_cli.revisions import Revision
 
@@ -116,7 +116,7 @@ def test_the_next_elements_come_from_the_tree(large, above, begun):
 
 def test_skipping_the_keys_below_an_element_reads_few_nodes(large):
     repository, _ = large
-    objects = repository._objects = Objects(repository._store.get, Decoded())
+    objects = repository._objects = Objects(repository._store.get, Cache())
     assert found_in(repository, "n") == [("n.", "namespace"), ('"n x"', "iceberg-table")][:1]
     # Two descents of the tree read a few leaves ahead each; the keys below `n` are in more than a
     # hundred leaves.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.kernel import chunker, commit_index, drafting, forms
+from nessie_cli.kernel import commits, edit, forms
 from nessie_cli.model import NO_ANCESTOR
 from nessie_cli.store import STORE_FORMAT, rows
 from nessie_cli.store.sqlite import schema as sqlite_schema
@@ -96,9 +96,9 @@ def test_every_library_has_its_reason() -> None:
         NO_ANCESTOR,
         f"id of the value 32 | {forms.RECORD_SIZE} |",
         f"last key of the child | {forms.CHILD_SIZE} |",
-        f"{chunker.LEAF_TARGET} for level 0 and {chunker.INNER_TARGET} above",
-        f"up to {drafting.INLINE_OPERATIONS} as the bytes",
-        f"more than {commit_index.INDEXED_OPERATIONS} operations",
+        f"{edit.LEAF_TARGET} for level 0 and {edit.INNER_TARGET} above",
+        f"up to {commits.INLINE_OPERATIONS} as the bytes",
+        f"more than {commits.INDEXED_OPERATIONS} operations",
         f"Objects below {rows.SMALL} bytes are raw",
         f"0x{sqlite_schema.APPLICATION_ID:X} (`ness`)",
         "1 Iceberg table, 2 Delta table, 3 Iceberg view, 4 namespace, 5 UDF",

@@ -14,11 +14,11 @@ from nessie_cli.kernel.forms import (
     Node,
     StoredCommit,
     encode_commit,
+    encode_key,
     encode_node,
     encode_value,
     object_id,
 )
-from nessie_cli.kernel.keys import encode_key
 from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import Content, Delete, Operation, Put
 from nessie_cli.repository.base import Repository

@@ -10,10 +10,10 @@ import random
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from nessie_cli.kernel import merge_options
+from nessie_cli.kernel import content_rules
 from nessie_cli.kernel.conflicts import KeyConflict
-from nessie_cli.kernel.content_merge import ContentMerge, OtherContents, merge_contents
-from nessie_cli.kernel.content_verdicts import ContentChoice, ContentStates, Position
+from nessie_cli.kernel.content_changes import ContentStates, OtherContents, Position
+from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, merge_contents
 from nessie_cli.kernel.forms import content_id_of, record_of
 from nessie_cli.model import IcebergTable, MergeBehavior, Namespace
 
@@ -107,7 +107,7 @@ def conflicts_with_options(
     there = positions(sides[2])
     ours = sides[1]
     others = OtherContents(lambda key: ours[key].record() if key in ours else None, there.get)
-    return merge_options.conflicts_of(
+    return content_rules.conflicts_of(
         merge(*sides, choices=choices),
         lambda states, again: merge_contents(states, others, again),
     )

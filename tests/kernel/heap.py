@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterable, Mapping, Sequence
 
 from nessie_cli.kernel.forms import RECORD_SIZE
-from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.kernel.objects import Cache, Objects
 
 State = dict[bytes, bytes]
 
@@ -36,10 +36,10 @@ class Heap:
         self.trips += 1
         return {id_: self.data[id_] for id_ in ids if id_ in self.data}
 
-    def objects(self, cache: Decoded | None = None) -> Objects:
+    def objects(self, cache: Cache | None = None) -> Objects:
         """Returns a reader with an empty cache, and resets the counts."""
         self.reads = self.trips = self.writes = 0
-        return Objects(self._fetch, cache or Decoded())
+        return Objects(self._fetch, cache or Cache())
 
     def keep(self, objects: Objects) -> None:
         """Stores the objects of a draft.

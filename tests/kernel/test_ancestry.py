@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
 from nessie_cli.kernel.ancestry import AncestryIndex
-from nessie_cli.kernel.commit_index import MERGE_COMMIT
+from nessie_cli.kernel.commits import MERGE_COMMIT
 from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.kernel.objects import Cache, Objects
 from tests.kernel.test_history import PICKS, Graph, laws
 
 
@@ -116,7 +116,7 @@ def test_only_damage_that_matters_prevents_an_answer(
             raise DamagedObject("damaged", id_.hex())
         return {id_: graph.heap.data[id_] for id_ in ids if id_ in graph.heap.data}
 
-    ancestry = AncestryIndex(Objects(fetch, Decoded()), graph.heap.find_indexed, near)
+    ancestry = AncestryIndex(Objects(fetch, Cache()), graph.heap.find_indexed, near)
     for commit in commits:
         asked = random.sample(commits, random.randint(0, len(commits)))
         matters = damaged & ({commit, *asked} | graph.ancestors(commit))

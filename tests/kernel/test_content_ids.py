@@ -11,11 +11,10 @@ from msgspec import structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
+from nessie_cli.kernel.commits import Stamp, draft_commit
 from nessie_cli.kernel.committing import OperationBatch, apply_batch, parse_content_id
-from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, format_content_id
-from nessie_cli.kernel.keys import encode_key
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.drafting import Stamp, draft_commit
+from nessie_cli.kernel.commits import Stamp, draft_commit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta

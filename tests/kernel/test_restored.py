@@ -8,12 +8,11 @@ from collections.abc import Mapping
 import pytest
 
 from nessie_cli.kernel import tree
+from nessie_cli.kernel.commits import Stamp, draft_commit
 from nessie_cli.kernel.committing import OperationBatch, apply_batch
-from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, format_content_id
-from nessie_cli.kernel.keys import decode_key
-from nessie_cli.kernel.objects import Decoded
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, decode_key, format_content_id
+from nessie_cli.kernel.objects import Cache
 from nessie_cli.kernel.restored import MOST_COMPARED
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, RestoredFrom
 from tests.kernel.heap import Heap, key_set
@@ -82,7 +81,7 @@ class Story:
 
         The reader has no cache, so an object counts each time.
         """
-        objects = self.heap.objects(Decoded(0))
+        objects = self.heap.objects(Cache(0))
         batch = OperationBatch(objects, puts)
         applied = apply_batch(
             objects, batch, self.head, self.head, lambda key: key, validate_namespaces=False

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.chunker import LEAF_TARGET, Chunker
-from nessie_cli.kernel.edit import build, edit
+from nessie_cli.kernel.edit import LEAF_TARGET, Chunker, build, edit
 from nessie_cli.kernel.forms import RECORD_SIZE, Id, Kind, Node, decode_node, encode_node, object_id
 from tests.kernel.heap import KINDS, Heap, State, key_set, record, state
 

@@ -11,12 +11,10 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, MergeConflict
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.commits import deletion, root_of
-from nessie_cli.kernel.drafting import Stamp, draft_commit
+from nessie_cli.kernel.commits import Stamp, deletion, draft_commit, root_of
 from nessie_cli.kernel.duplicates import Duplicate, duplicates
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
-from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.kernel.ancestry import AncestryIndex
-from nessie_cli.kernel.objects import Decoded, Objects
+from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import CommitMeta, LogEntry, MergeBehavior
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
@@ -45,7 +45,7 @@ class History:
             self._step(number)
         catalog.tag("v1", "dev~1")
         store = made._store
-        objects = Objects(store.get, Decoded())
+        objects = Objects(store.get, Cache())
         ancestry = AncestryIndex(objects, store.find_indexed, 1)
         self._source = LogSource(objects, store.find_indexed, ancestry.is_ancestor, short=0, rare=1)
 
@@ -230,7 +230,7 @@ def test_a_rare_key_is_found_without_reading_other_commits() -> None:
         catalog.write("main", {"rare": 1})
         for number in range(300):
             catalog.write("main", {"often": number})
-        objects = repository._objects = Objects(repository._store.get, Decoded())
+        objects = repository._objects = Objects(repository._store.get, Cache())
         entries = [
             entry
             for entry in repository.filtered_log(Walk("main"), LogFilter(keys=(key("rare"),)))

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 from nessie_cli import create
-from nessie_cli.kernel.cache import Cache
+from nessie_cli.kernel.objects import Cache
 from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
 

@@ -12,12 +12,11 @@ from typing import NamedTuple
 from msgspec import structs
 
 from nessie_cli.errors import ReferenceConflict
+from nessie_cli.kernel.commits import Stamp, draft_commit
 from nessie_cli.kernel.committing import AppliedBatch, OperationBatch, apply_batch, parse_content_id
 from nessie_cli.kernel.conflicts import describe
-from nessie_cli.kernel.drafting import Stamp, draft_commit
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import NO_COMMIT, Id
-from nessie_cli.kernel.keys import decode_key, encode_key
+from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key, encode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.restored import MOST_COMPARED
 from nessie_cli.model import (

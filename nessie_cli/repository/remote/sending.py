@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.drafting import check_client_meta
+from nessie_cli.kernel.commits import check_client_meta
 from nessie_cli.model import CommitResult, MergeResult, Reference
 from nessie_cli.repository.changes import (
     AssignReference,
