@@ -331,16 +331,23 @@ class AuthorizedRepository(ReadableRepository):
 
         Raises `NotAllowed` for a key that may not be read, even if it is absent.
         """
+        return dict(self.each_content(at, keys))
+
+    def each_content(
+        self, at: AnyRevision, keys: Iterable[ContentKey]
+    ) -> Iterator[tuple[ContentKey, Content]]:
+        """See `Repository`, and `contents`. Types are judged before contents are read."""
         hash_, through = self._at(at)
-        wanted = list(keys)
-        found = self._inner.contents(f"@{hash_}", wanted)
-        for key in wanted:
-            content = found.get(key)
-            if content is not None:
-                self.rights.require(rules.READ_ENTITY_VALUE, through, key, content.type_name)
+        requested = list(keys)
+        listed = self._inner.entries(f"@{hash_}", KeyRange(keys=tuple(requested)))
+        types = {entry.key: entry.type for entry in listed}
+        for key in requested:
+            type_ = types.get(key)
+            if type_ is not None:
+                self.rights.require(rules.READ_ENTITY_VALUE, through, key, type_)
             elif not self.rights.may_somehow(rules.READ_ENTITY_VALUE, through, key):
                 raise self.rights.refusal(rules.READ_ENTITY_VALUE, through, key)
-        return found
+        return self._inner.each_content(f"@{hash_}", requested)
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """See `Repository`, and `contents`."""
