@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from nessie_cli.errors import Resolution, WaysOut
-from nessie_cli.model import CommitMeta, Conflict, ConflictType, Content, Rename
-from nessie_cli.render.fields import TYPE, Difference, differences
+from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
+from nessie_cli.inspection.fields import TYPE, Difference
+from nessie_cli.model import Conflict, ConflictType
+from nessie_cli.render.commits import commit_lines
 from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import (
     cells,
     fit_alike,
-    name_of,
     pad,
     short_hash,
     shorten_end,
@@ -29,7 +30,6 @@ _INDENT = "  "
 _LABELS = 19
 _GAP = 2
 _LEAST = 10
-_LEAST_SUBJECT = 8
 _STYLES = ("before", "updated", "after")
 _LOCATION = "metadata-location"
 _TOLD_BY_THE_MESSAGE = (
@@ -158,14 +158,7 @@ def _sentence(conflict: Conflict, sides: ConflictSides) -> str:
     if conflict.other_key is not None:
         names = (visible(str(key)) for key in (conflict.key, conflict.other_key))
         return "{} would be a second key of the content {}".format(*names)
-    base, ours, theirs = conflict.expected, conflict.actual, conflict.proposed
-    done = [
-        (_done(base, state, rename), place)
-        for state, rename, place in (
-            (ours, conflict.target_rename, sides.places[0]),
-            (theirs, conflict.source_rename, sides.places[1]),
-        )
-    ]
+    done = list(zip(map(_done, side_changes(conflict)), sides.places, strict=True))
     (first, here), (second, there) = done
     if conflict.theirs_key not in (None, conflict.key) and conflict.source_rename is None:
         second = f"{second} as {visible(str(conflict.theirs_key))}"
@@ -175,15 +168,10 @@ def _sentence(conflict: Conflict, sides: ConflictSides) -> str:
     return next((f"{key} was {verb} {place}" for verb, place in done if verb), "")
 
 
-def _done(base: Content | None, state: Content | None, rename: Rename | None) -> str:
+def _done(change: SideChange) -> str:
     """Returns what one side did to a content."""
-    if state is None:
-        return "" if base is None else "deleted"
-    if base is None:
-        return f"renamed from {visible(str(rename.old))}" if rename else "created"
-    parts = ["renamed"] if rename else []
-    parts += ["changed"] if base != state else []
-    return " and ".join(parts)
+    verbs = " and ".join(change.verbs)
+    return f"{verbs} from {visible(str(change.old_key))}" if change.old_key else verbs
 
 
 def _renames(conflict: Conflict, sides: ConflictSides) -> Iterator[Line]:
@@ -207,22 +195,18 @@ def _comparison(conflict: Conflict, report: ConflictReport, terminal: Terminal) 
 
     They are a table if every value fits, otherwise one value per line.
     """
-    states = (conflict.expected, conflict.actual, conflict.proposed)
-    if not any(states):
+    if not any((conflict.expected, conflict.actual, conflict.proposed)):
         return
     fields = [
         (visible(difference.label), _spelled(difference))
-        for difference in sorted(
-            differences(states, report.figures(conflict)),
-            key=lambda difference: difference.label == _LOCATION,
-        )
+        for difference in differing_fields(conflict, report.figures(conflict))
     ]
     titles = report.sides.titles
     labels = max([_LABELS, *(cells(label) + _GAP for label, _ in fields)])
     rows = [titles, *(texts for label, texts in fields if label != _LOCATION)]
-    widths = [max(cells(row[i]) for row in rows) for i in range(len(states))]
-    spare = terminal.width - len(_INDENT) - labels - sum(widths) - _GAP * (len(states) - 1)
-    room = min(widths) + spare // len(states)
+    widths = [max(cells(row[i]) for row in rows) for i in range(len(titles))]
+    spare = terminal.width - len(_INDENT) - labels - sum(widths) - _GAP * (len(titles) - 1)
+    room = min(widths) + spare // len(titles)
     if spare >= 0 and room >= _LEAST:
         yield from _table(fields, titles, labels, room)
     else:
@@ -274,40 +258,6 @@ def _short(titles: Sequence[str]) -> Sequence[str]:
 def _spelled(difference: Difference) -> list[str]:
     missing = NOTHING if difference.label == TYPE else ""
     return [missing if text is None else visible(text) for text in difference.texts]
-
-
-# -- a commit in one line --------------------------------------------------------------------------
-
-
-def commit_spans(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[Span]:
-    """Returns hash, subject, author and time of a commit.
-
-    The subject is shortened to fit into `room` columns.
-    """
-    hash_ = Span(short_hash(meta.hash or ""), "hash")
-    tail = Span(
-        ", ".join(
-            filter(
-                None,
-                [
-                    visible(name_of(meta.author or meta.committer or "")),
-                    terminal.time(meta.commit_time),
-                ],
-            )
-        ),
-        "author",
-    )
-    left = room - cells(hash_.text) - cells(tail.text) - len(' "" ')
-    subject = shorten_end(visible(meta.subject), max(left, _LEAST_SUBJECT))
-    return [hash_, Span(f' "{subject}" '), tail]
-
-
-def commit_lines(meta: CommitMeta, terminal: Terminal, *, room: int) -> list[list[Span]]:
-    """Returns the same on one line, or on two lines on a narrow terminal."""
-    hash_, subject, tail = commit_spans(meta, terminal, room=room)
-    if cells(hash_.text + subject.text + tail.text) <= room:
-        return [[hash_, subject, tail]]
-    return [commit_spans(meta, terminal, room=room + cells(tail.text))[:2], [tail]]
 
 
 # -- the way out -----------------------------------------------------------------------------------

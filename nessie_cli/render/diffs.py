@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-from nessie_cli.model import Content, type_label
-from nessie_cli.render.changes import NOTHING_INSIDE, ChangeKind, ContentChange, Inside, moved
-from nessie_cli.render.fields import TYPE, Difference, differences, fields
-from nessie_cli.render.spans import Column, Line, Span
+from nessie_cli.inspection.changes import ChangeKind, ContentChange
+from nessie_cli.inspection.fields import (
+    Difference,
+    changed_fields,
+    changed_labels,
+    metadata_fields,
+)
+from nessie_cli.model import type_label
+from nessie_cli.render.spans import Column, Line, Span, Table
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, fit_alike, pad, shorten_middle, visible
 
 _INDENT = 2
 _ARROW = " -> "
 _LEAST = 10
-_WORDS = {
-    ChangeKind.CREATED: "created",
-    ChangeKind.UPDATED: "updated",
-    ChangeKind.DELETED: "deleted",
-    ChangeKind.RENAMED: "renamed",
-}
 _SUMMARY = (Column("CHANGE"), Column("KEY", "key", "fold"), Column("FIELDS", room="cut"))
 
 
@@ -43,36 +42,38 @@ def print_names(changes: Iterable[ContentChange], terminal: Terminal) -> None:
 
 def _name_status(change: ContentChange) -> Line:
     return [
-        Span(change.kind.value, change.kind.style),
+        Span(change.kind.value, change.kind.word),
         *(Span(str(key), "key") for key in (change.old_key, change.key) if key),
     ]
 
 
 def print_summary(changes: Iterable[ContentChange], terminal: Terminal) -> None:
     """Prints each content with the names of its changed fields, then the number of changes."""
-    counted: Counter[ChangeKind] = Counter()
+    counts: Counter[ChangeKind] = Counter()
 
-    def row(change: ContentChange) -> Sequence[Span | str]:
-        counted[change.kind] += 1
-        return Span(change.kind.value, change.kind.style), moved(change), changed_labels(change)
+    def counted() -> Iterator[ContentChange]:
+        for change in changes:
+            counts[change.kind] += 1
+            yield change
 
-    terminal.print_table(_SUMMARY, map(row, changes), paged=True)
-    if counted:
+    terminal.print_table(*changes_table(counted()), paged=True)
+    if counts:
         terminal.print_line(
-            ", ".join(f"{counted[kind]} {word}" for kind, word in _WORDS.items() if counted[kind])
+            ", ".join(f"{counts[kind]} {kind.word}" for kind in ChangeKind if counts[kind])
         )
 
 
-def changed_labels(change: ContentChange) -> str:
-    """Returns the names of changed fields, or the type of a created or deleted content."""
-    if change.before and change.after:
-        key = ["key"] if change.old_key else []
-        return ",".join(
-            [*key, *(difference.label for difference in differences((change.before, change.after)))]
+def changes_table(changes: Iterable[ContentChange]) -> Table:
+    """Returns a row for each content: its change, its keys, the names of its changed fields."""
+    rows = (
+        (
+            Span(change.kind.value, change.kind.word),
+            change.keys,
+            ",".join(changed_labels(change)),
         )
-    return "".join(
-        type_label(content.type_name) for content in (change.before, change.after) if content
+        for change in changes
     )
+    return Table(_SUMMARY, rows)
 
 
 def change_lines(change: ContentChange, terminal: Terminal, *, used: int = 0) -> Iterator[Line]:
@@ -83,21 +84,16 @@ def change_lines(change: ContentChange, terminal: Terminal, *, used: int = 0) ->
     width = terminal.width - used
     content = change.after or change.before
     yield [
-        Span(f"{_WORDS[change.kind]} ", change.kind.style),
-        Span(moved(change), "key"),
+        Span(f"{change.kind.word} ", change.kind.word),
+        Span(change.keys, "key"),
         Span(f"  {type_label(content.type_name) if content else ''}", "label"),
     ]
     if change.before and change.after:
-        yield from _field_changes(differences((change.before, change.after)), width)
-    elif content:
-        yield from _field_values(content, change.kind.style, width)
-    yield from _inside_lines(change.inside or NOTHING_INSIDE, width)
-
-
-def _inside_lines(inside: Inside, width: int) -> Iterator[Line]:
-    differing = [Difference(fact.label, (fact.before, fact.after)) for fact in inside.facts]
-    yield from _field_changes(differing, width)
-    for problem in inside.problems:
+        yield from _field_changes(changed_fields(change), width)
+    else:
+        yield from _field_values(changed_fields(change), change.kind.word, width)
+    yield from _field_changes(metadata_fields(change), width)
+    for problem in change.metadata.problems if change.metadata else ():
         yield [Span(" " * _INDENT), Span("metadata  ", "label"), Span(visible(problem), "conflict")]
 
 
@@ -118,13 +114,13 @@ def _field_changes(differing: Sequence[Difference], width: int) -> Iterator[Line
         ]
 
 
-def _field_values(content: Content, style: str, width: int) -> Iterator[Line]:
-    # The line above has the type.
-    values = {label: text for label, text in fields(content).items() if label != TYPE}
-    labels = max(map(cells, values), default=0)
+def _field_values(rows: Sequence[Difference], style: str, width: int) -> Iterator[Line]:
+    """Returns the fields of a content that exists on one side only."""
+    labels = max((cells(row.label) for row in rows), default=0)
     room = max(width - _INDENT - labels - 2, _LEAST)
-    for label, text in values.items():
-        yield [*_label(label, labels), Span(shorten_middle(visible(text), room), style)]
+    for label, texts in rows:
+        text = shorten_middle(visible(next(filter(None, texts), "")), room)
+        yield [*_label(label, labels), Span(text, style)]
 
 
 def _label(label: str, width: int) -> list[Span]:

@@ -1,19 +1,23 @@
 """The log in its forms, and single commits."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from nessie_cli.inspection.changes import ChangeKind, ContentChange
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
-from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.spans import Drawn, Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, short_hash, shorten_end, visible, wrap
 
-if TYPE_CHECKING:
-    from nessie_cli.render.graph import Graph
-
 _MESSAGE_INDENT = "    "
 _LEAST = 16
+_SIGNS = {
+    ChangeKind.CREATED: "+",
+    ChangeKind.UPDATED: "~",
+    ChangeKind.DELETED: "-",
+    ChangeKind.RENAMED: ">",
+}
 _NO_GRAPH = Drawn([], [], [], [])
 
 
@@ -76,37 +80,42 @@ def print_log(
     if form.text is None:
         terminal.print_lines(_log_lines(commits, form, terminal, names), paged=True)
     elif form.graph:
-        terminal.print_texts(_beside_graph(commits, form.text, _graph(terminal), terminal))
+        terminal.print_texts(_beside_graph(commits, form.text, terminal))
     else:
         terminal.print_texts(form.text(commit.entry) for commit in commits)
 
 
-def _count_line(changes: Sequence[ContentChange]) -> Line:
-    from nessie_cli.render.changes import count_line
+def _count_line(changes: Iterable[ContentChange]) -> Line:
+    """Returns `+2 ~1 -1 >1` for created, updated, deleted, renamed; zeros are left out."""
+    counts = Counter(change.kind for change in changes)
+    signs = (
+        Span(f"{sign}{counts[kind]} ", kind.word) for kind, sign in _SIGNS.items() if counts[kind]
+    )
+    return list(signs) or [Span("no change", "label")]
 
-    return count_line(changes)
 
+def _with_graph(
+    commits: Iterable[LoggedCommit], terminal: Terminal
+) -> Iterator[tuple[LoggedCommit, Drawn]]:
+    """Yields the commits that are shown, each with its graph."""
+    from nessie_cli.inspection.graph import Graph
+    from nessie_cli.render.graph import ASCII, UNICODE, drawn
 
-def _graph(terminal: Terminal) -> "Graph":
-    from nessie_cli.render.graph import ASCII, UNICODE, Graph
-
-    return Graph(NO_ANCESTOR, UNICODE if terminal.unicode else ASCII)
+    graph, marks = Graph(NO_ANCESTOR), UNICODE if terminal.unicode else ASCII
+    for commit in commits:
+        entry = commit.entry
+        if commit.shown:
+            yield commit, drawn(graph.add(entry.hash, entry.meta.parents), marks)
+        else:
+            graph.skip(entry.hash, entry.meta.parents)
 
 
 def _beside_graph(
-    commits: Iterable[LoggedCommit],
-    text: Callable[[LogEntry], str],
-    graph: "Graph",
-    terminal: Terminal,
+    commits: Iterable[LoggedCommit], text: Callable[[LogEntry], str], terminal: Terminal
 ) -> Iterator[str]:
     """Yields the text of each commit to the right of its graph."""
-    for commit in commits:
-        entry = commit.entry
-        if not commit.shown:
-            graph.skip(entry.hash, entry.meta.parents)
-            continue
-        drawn = graph.add(entry.hash, entry.meta.parents)
-        first, *others = text(entry).split("\n")
+    for commit, drawn in _with_graph(commits, terminal):
+        first, *others = text(commit.entry).split("\n")
         yield from map(terminal.painted, map(trimmed, drawn.above))
         yield terminal.painted(drawn.own) + first
         yield from map(terminal.painted, map(trimmed, drawn.below))
@@ -119,14 +128,12 @@ def _beside_graph(
 def _log_lines(
     commits: Iterable[LoggedCommit], form: LogForm, terminal: Terminal, names: Names
 ) -> Iterator[Line]:
-    graph = _graph(terminal) if form.graph else None
+    if form.graph:
+        shown = _with_graph(commits, terminal)
+    else:
+        shown = ((commit, _NO_GRAPH) for commit in commits if commit.shown)
     first = True
-    for commit in commits:
-        if not commit.shown:
-            if graph:
-                graph.skip(commit.entry.hash, commit.entry.meta.parents)
-            continue
-        drawn = graph.add(commit.entry.hash, commit.entry.meta.parents) if graph else _NO_GRAPH
+    for commit, drawn in shown:
         yield from map(trimmed, drawn.above)
         if form.oneline:
             yield trimmed(
@@ -148,7 +155,7 @@ def _log_lines(
                 for line in _changes(commit, form, terminal, used=prefix)
             )
             continue
-        if not first and not graph:
+        if not first and not form.graph:
             yield []
         first = False
         yield from _next_to_graph(
@@ -156,7 +163,7 @@ def _log_lines(
             _full(
                 commit, form, terminal, names, used=sum(cells(span.text) for span in drawn.further)
             ),
-            last=bool(graph),
+            last=form.graph,
         )
 
 
@@ -207,10 +214,8 @@ def _changes(commit: LoggedCommit, form: LogForm, terminal: Terminal, used: int)
 
 
 def _by_letter(changes: Iterable[ContentChange]) -> Iterator[Line]:
-    from nessie_cli.render.changes import moved
-
     for change in changes:
-        yield [Span(f"{change.kind.value} ", change.kind.style), Span(moved(change), "key")]
+        yield [Span(f"{change.kind.value} ", change.kind.word), Span(change.keys, "key")]
 
 
 def _patch(changes: Iterable[ContentChange], terminal: Terminal, used: int = 0) -> Iterator[Line]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from nessie_cli.inspection.merges import displaced_contents, is_combined
 from nessie_cli.model import (
     Content,
     IcebergTable,
@@ -11,11 +12,10 @@ from nessie_cli.model import (
     MergeBehavior,
     MergeDetail,
     MergeResult,
-    Namespace,
     type_label,
 )
-from nessie_cli.render.spans import Column, Line, Span
-from nessie_cli.render.terminal import Terminal
+from nessie_cli.render.entries import summary
+from nessie_cli.render.spans import Column, Line, Span, Table
 from nessie_cli.render.text import short_hash
 
 _AFTER, _CONFLICT = "AFTER", "CONFLICT"
@@ -36,29 +36,20 @@ _RESULTS = {
 _NOTHING = "-"
 
 
-def print_merge(result: MergeResult, terminal: Terminal) -> None:
-    """Prints each key: its result, both sides before the merge, its type.
+def merge_table(result: MergeResult) -> Table:
+    """Returns a row for each key: its result, both sides before the merge, its type.
 
     The column AFTER appears only if the merge combined both sides of a content, and the column
     CONFLICT only if a key has one.
     """
     details = result.details
     shown = {column.heading: True for column in _COLUMNS} | {
-        _AFTER: any(map(_is_combined, details)),
+        _AFTER: any(map(is_combined, details)),
         _CONFLICT: any(detail.conflict for detail in details),
     }
     indexes = [i for i, column in enumerate(_COLUMNS) if shown[column.heading]]
-    terminal.print_table(
-        [_COLUMNS[i] for i in indexes],
-        ([row[i] for i in indexes] for row in map(_row, details)),
-        paged=True,
-    )
-
-
-def _is_combined(detail: MergeDetail) -> bool:
-    """Returns whether the result is the content of neither side of the row."""
-    sides = (detail.source, detail.target)
-    return detail.result is not None and not detail.conflict and detail.result not in sides
+    rows = ([row[i] for i in indexes] for row in map(_row, details))
+    return Table([_COLUMNS[i] for i in indexes], rows)
 
 
 def replaced_contents(result: MergeResult) -> Iterator[str]:
@@ -66,15 +57,11 @@ def replaced_contents(result: MergeResult) -> Iterator[str]:
 
     The row of the key shows two numbers, as if they were versions of one content.
     """
-    after = {detail.result.id for detail in result.details if detail.result}
-    for detail in result.details:
-        ours, theirs = detail.target, detail.source
-        if detail.conflict or detail.result is None or isinstance(detail.result, Namespace):
-            continue
-        if ours is not None and ours.id not in after:
-            yield f"{detail.key}: the {summary(ours)} of {result.target_branch} is deleted"
-        if theirs is not None and theirs.id not in after:
-            yield f"{detail.key}: the {summary(theirs)} of theirs is left out"
+    for key, content, is_ours in displaced_contents(result):
+        if is_ours:
+            yield f"{key}: the {summary(content)} of {result.target_branch} is deleted"
+        else:
+            yield f"{key}: the {summary(content)} of theirs is left out"
 
 
 def merge_headline(
@@ -145,13 +132,3 @@ def _version(content: Content | None) -> str:
     if isinstance(content, IcebergTable):
         return str(content.snapshot_id)
     return str(content.version_id) if isinstance(content, IcebergView) else summary(content)
-
-
-def summary(content: Content | None) -> str:
-    """Summarizes a content: its type, and the number that identifies its version."""
-    if content is None:
-        return _NOTHING
-    label = type_label(content.type_name)
-    if isinstance(content, IcebergTable):
-        return f"{label} snapshot {content.snapshot_id}"
-    return f"{label} version {content.version_id}" if isinstance(content, IcebergView) else label

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.model import LogEntry
-from nessie_cli.render.changes import ContentChange
-from nessie_cli.render.conflicts import commit_spans
+from nessie_cli.render.commits import commit_spans
 from nessie_cli.render.diffs import change_lines
 from nessie_cli.render.spans import Line
 from nessie_cli.render.terminal import Terminal

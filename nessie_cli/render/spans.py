@@ -1,7 +1,8 @@
 """The output of this package's modules: lines of spans, rows of cells, columns of tables."""
 
 # No postponed annotations: those of a NamedTuple's fields would be compiled at each start.
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 from nessie_cli.render.text import visible
@@ -45,8 +46,23 @@ class Span(NamedTuple):
 
 Line = Sequence[Span]
 Spans = list[Span]
-Row = Sequence[Span | str]
-"""The cells of a table; a text takes the style of its column."""
+
+
+class Hash(NamedTuple):
+    """A whole hash in a cell; a terminal shows its first digits."""
+
+    digits: str
+
+
+class Person(NamedTuple):
+    """A person in a cell, as `Eva <eva@example.org>`; a terminal shows the name."""
+
+    text: str
+
+
+Cell = Span | str | int | Hash | Person | datetime | None
+"""A value in a table; all but a span take the style of their column."""
+Row = Sequence[Cell]
 
 
 Room = Literal["keep", "cut", "fold", "spare"]
@@ -63,6 +79,13 @@ class Column(NamedTuple):
     style: str = ""
     room: Room = "keep"
     right: bool = False
+
+
+class Table(NamedTuple):
+    """The columns of a table, and its rows, which may be read while they are consumed."""
+
+    columns: Sequence[Column]
+    rows: Iterable[Row]
 
 
 class Drawn(NamedTuple):

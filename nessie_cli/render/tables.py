@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 
-from nessie_cli.render.spans import Column, Line, Row, Span, trimmed
-from nessie_cli.render.text import cells, shorten_end, visible, wrap
+from nessie_cli.render.spans import Cell, Column, Hash, Line, Person, Row, Span, trimmed
+from nessie_cli.render.text import cells, name_of, short_hash, shorten_end, visible, wrap
 
 GAP = 2
 _LEAST = {"cut": 12, "fold": 16}
@@ -15,11 +16,17 @@ _NARROW = {"cut": 4, "fold": 8}
 
 
 def table_lines(
-    columns: Sequence[Column], rows: Sequence[Row], *, width: int, has_heading: bool
+    columns: Sequence[Column],
+    rows: Sequence[Row],
+    *,
+    width: int,
+    has_heading: bool,
+    time: Callable[[datetime], str],
 ) -> Iterator[Line]:
-    """Returns the lines of a table of at most `width` columns."""
+    """Returns the lines of a table of at most `width` columns. `time` spells a time."""
     table = [
-        [_span(cell, column) for cell, column in zip(row, columns, strict=True)] for row in rows
+        [_span(cell, column, time) for cell, column in zip(row, columns, strict=True)]
+        for row in rows
     ]
     natural = [
         max(cells(column.heading), *(cells(row[number].text) for row in table))
@@ -32,9 +39,25 @@ def table_lines(
         yield from _row_lines(columns, row, widths)
 
 
-def _span(cell: Span | str, column: Column) -> Span:
-    span = Span(cell, column.style) if isinstance(cell, str) else cell
-    return span._replace(text=visible(span.text))
+def _span(cell: Cell, column: Column, time: Callable[[datetime], str]) -> Span:
+    if isinstance(cell, Span):
+        return cell._replace(text=visible(cell.text))
+    text = cell if isinstance(cell, str) else _text(cell, time)
+    return Span(visible(text), column.style)
+
+
+def _text(value: int | Hash | Person | datetime | None, time: Callable[[datetime], str]) -> str:
+    """Returns the short text of a value for people; None is an empty cell."""
+    match value:
+        case None:
+            return ""
+        case Hash(digits):
+            return short_hash(digits)
+        case Person(text):
+            return name_of(text)
+        case datetime():
+            return time(value)
+    return str(value)
 
 
 def _row_lines(

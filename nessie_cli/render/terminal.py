@@ -214,7 +214,9 @@ class Terminal:
         from nessie_cli.render.tables import table_lines
 
         while batch := list(islice(rows, _ROWS_AT_ONCE)):
-            yield from table_lines(columns, batch, width=self.width, has_heading=has_heading)
+            yield from table_lines(
+                columns, batch, width=self.width, has_heading=has_heading, time=self.time
+            )
             has_heading = False
 
     def _write(self, lines: Iterator[str], *, paged: bool) -> None:

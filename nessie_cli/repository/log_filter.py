@@ -8,12 +8,12 @@ from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
 from re import Pattern
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 from msgspec import Struct
 
 from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry
-from nessie_cli.revisions import Revision
+from nessie_cli.revisions import Revision, RevisionRange
 
 T = TypeVar("T")
 
@@ -69,6 +69,16 @@ class Walk(Struct, frozen=True):
     exclude: str | Revision | None = None
     symmetric: bool = False
     first_parent: bool = False
+
+    @classmethod
+    def of(cls, meant: Revision | RevisionRange | None, *, first_parent: bool = False) -> Self:
+        """Returns the walk over a range or the history of a revision.
+
+        None means all branches and tags.
+        """
+        if isinstance(meant, RevisionRange):
+            return cls(meant.end, meant.start, meant.symmetric, first_parent)
+        return cls(meant, first_parent=first_parent)
 
 
 def tests_of(commit_filter: LogFilter, form: CommitForm[T]) -> Iterator[Callable[[T], bool]]:

@@ -3,7 +3,7 @@
 import apsw
 import pytest
 
-from nessie_cli.model import Delete, IcebergView, Put
+from nessie_cli.model import Delete, IcebergView, Namespace, Put
 
 from .conftest import key, table
 
@@ -121,6 +121,18 @@ def test_the_document_holds_commits_and_both_states(nessie, catalog) -> None:
         ["iceberg-table"],
     )
     assert len(nessie("content", "history", "db.sales", "--jsonl").lines) == 2
+
+
+def test_a_field_whose_name_has_a_comma_is_one_field(nessie, catalog) -> None:
+    first = Namespace(elements=("ns",), properties={"a,b": "1"})
+    catalog.commit("main", "create", Put(key("ns"), first))
+    present = catalog.repository.content("main", key("ns"))
+    second = Namespace(elements=("ns",), properties={"a,b": "2"}, id=present.id)
+    catalog.commit("main", "update", Put(key("ns"), second, present))
+
+    updated, _ = nessie("content", "history", "ns", "--json").json["history"]
+
+    assert updated["fields"] == ["properties.a,b"]
 
 
 @pytest.mark.parametrize(("limit", "more"), [(0, True), (2, True), (3, False), (4, False)])

@@ -2,8 +2,8 @@ import pytest
 from msgspec import to_builtins
 
 from nessie_cli.cli.log.diff_entries import diff_entries
+from nessie_cli.inspection.changes import ChangeKind, changes_of
 from nessie_cli.model import ContentKey, DiffEntry, Namespace
-from nessie_cli.render.changes import ChangeKind, changes_of
 from nessie_cli.render.diffs import print_diff, print_name_status, print_summary
 from nessie_cli.render.text import cells
 
@@ -109,7 +109,7 @@ def test_json_has_the_shape_of_a_rest_diff_and_renames(changes) -> None:
 
 
 def test_every_known_attribute_has_a_label_of_an_option(table) -> None:
-    from nessie_cli.render.fields import fields
+    from nessie_cli.inspection.fields import fields
 
     assert list(fields(table("a", 1))) == [
         "type",

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nessie_cli.render.graph import ASCII, UNICODE, Graph, Marks
+from nessie_cli.inspection.graph import Graph
+from nessie_cli.render.graph import ASCII, UNICODE, Marks, drawn
 from nessie_cli.render.spans import plain
 
 Commits = Sequence[tuple[str, Sequence[str]]]
@@ -12,13 +13,13 @@ ROOT = "0"
 
 
 def draw(commits: Commits, marks: Marks = UNICODE) -> list[str]:
-    graph = Graph(ROOT, marks)
+    graph = Graph(ROOT)
     lines = []
     for name, parents in commits:
-        drawn = graph.add(name, parents)
-        lines += [plain(line).rstrip() for line in drawn.above]
-        lines.append(plain(drawn.own) + name)
-        lines += [plain(line).rstrip() for line in drawn.below]
+        commit = drawn(graph.add(name, parents), marks)
+        lines += [plain(line).rstrip() for line in commit.above]
+        lines.append(plain(commit.own) + name)
+        lines += [plain(line).rstrip() for line in commit.below]
     return lines
 
 
@@ -131,5 +132,5 @@ def test_a_commit_left_out_leads_to_its_parent() -> None:
     graph = Graph(ROOT)
     graph.add("c", ["b"])
     graph.skip("b", ["a"])
-    assert plain(graph.add("a", [ROOT]).own) == "● "
+    assert plain(drawn(graph.add("a", [ROOT])).own) == "● "
     graph.skip("never seen", ["x"])

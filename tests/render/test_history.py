@@ -1,7 +1,7 @@
 import pytest
 
+from nessie_cli.inspection.changes import ChangeKind, ContentChange
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference, ReferenceType
-from nessie_cli.render.changes import ChangeKind, ContentChange
 from nessie_cli.render.history import LogForm, LoggedCommit, Names, print_log, show_lines
 from nessie_cli.render.text import cells
 

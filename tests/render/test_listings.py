@@ -20,9 +20,9 @@ from nessie_cli.model import (
     ReferenceType,
     ReflogEntry,
 )
-from nessie_cli.render.merges import merge_headline, print_merge
+from nessie_cli.render.merges import merge_headline, merge_table
 from nessie_cli.render.problems import print_problems
-from nessie_cli.render.references import print_references, print_reflog
+from nessie_cli.render.references import references_table, reflog_table
 from nessie_cli.render.spans import plain
 from nessie_cli.render.text import cells
 
@@ -41,7 +41,7 @@ def references(meta):
 def test_a_star_marks_the_current_reference(screen, pipe, references) -> None:
     shown = screen()
     for where in (shown, pipe):
-        print_references(references, where.terminal, current="main")
+        where.terminal.print_table(*references_table(references, current="main"))
     assert pipe.lines == shown.lines
     assert [line.split() for line in shown.lines] == [
         ["NAME", "HASH"],
@@ -52,7 +52,7 @@ def test_a_star_marks_the_current_reference(screen, pipe, references) -> None:
 
 
 def test_the_long_list_counts_and_shows_the_last_commit(pipe, references) -> None:
-    print_references(references, pipe.terminal, verbose=True)
+    pipe.terminal.print_table(*references_table(references, verbose=True))
     assert pipe.lines == [
         "  NAME     HASH          AHEAD  BEHIND  WHEN           AUTHOR           LAST COMMIT",
         "  feature  8f31c0de8f31      2       3  4 minutes ago  etl@example.org  nightly load",
@@ -64,8 +64,8 @@ def test_the_long_list_counts_and_shows_the_last_commit(pipe, references) -> Non
 @pytest.mark.parametrize("width", [60, 80, 200])
 def test_lists_fit_the_terminal(screen, references, width) -> None:
     shown = screen(width)
-    print_references(references, shown.terminal, current="main", verbose=True)
-    print_reflog([move(1, None, H), move(2, H, None, "w" * 90)], shown.terminal)
+    shown.terminal.print_table(*references_table(references, current="main", verbose=True))
+    shown.terminal.print_table(*reflog_table([move(1, None, H), move(2, H, None, "w" * 90)]))
     assert all(cells(line) <= width for line in shown.lines)
 
 
@@ -88,7 +88,7 @@ def move(number: int, before: str | None, after: str | None, message: str = "why
 def test_a_reflog_shows_the_hash_after_each_move(screen, pipe) -> None:
     shown = screen()
     for where in (shown, pipe):
-        print_reflog([move(7, H, None), move(3, None, H)], where.terminal)
+        where.terminal.print_table(*reflog_table([move(7, H, None), move(3, None, H)]))
     assert pipe.lines == shown.lines
     assert [line.split() for line in shown.lines] == [
         ["NO", "REFERENCE", "AFTER", "WHEN", "WHO", "VERB", "WHY"],
@@ -132,7 +132,7 @@ def result(
 
 
 def test_a_merge_lists_each_key_with_its_result_and_both_sides(pipe, table, key) -> None:
-    print_merge(result(table, key), pipe.terminal)
+    pipe.terminal.print_table(*merge_table(result(table, key)))
     assert pipe.lines == [
         "KEY    RESULT  OURS  THEIRS     TYPE",
         "a      merged  8     7          iceberg-table",
@@ -141,7 +141,7 @@ def test_a_merge_lists_each_key_with_its_result_and_both_sides(pipe, table, key)
 
 
 def test_a_conflict_adds_a_column_to_the_list_of_a_merge(pipe, table, key) -> None:
-    print_merge(result(table, key, successful=False), pipe.terminal)
+    pipe.terminal.print_table(*merge_table(result(table, key, successful=False)))
     assert pipe.lines == [
         "KEY    RESULT  OURS  THEIRS     TYPE           CONFLICT",
         "a      merged  8     7          iceberg-table  VALUE_DIFFERS",
@@ -156,7 +156,7 @@ def test_a_narrow_terminal_shows_whole_snapshot_ids_and_no_types(screen, table, 
             key("a"), MergeBehavior.FORCE, None, table("a", 2**63 - 1), table("b", 2**62 + 1)
         ),
     )
-    print_merge(replace(result(table, key), details=details), shown.terminal)
+    shown.terminal.print_table(*merge_table(replace(result(table, key), details=details)))
     assert shown.lines == [
         "KEY  RESULT  OURS                 THEIRS",
         f"a    theirs  {2**62 + 1}  {2**63 - 1}",
@@ -166,7 +166,7 @@ def test_a_narrow_terminal_shows_whole_snapshot_ids_and_no_types(screen, table, 
 def test_a_merge_names_both_types_of_a_key_if_they_differ(pipe, table, key) -> None:
     view = IcebergView(id="v", metadata_location="s3://lake/v.json", version_id=3, schema_id=1)
     details = (MergeDetail(key("a"), MergeBehavior.NORMAL, None, view, table("b", 8)),)
-    print_merge(replace(result(table, key), details=details), pipe.terminal)
+    pipe.terminal.print_table(*merge_table(replace(result(table, key), details=details)))
     assert pipe.lines[1:] == ["a    merged  8     3       iceberg-table -> iceberg-view"]
 
 

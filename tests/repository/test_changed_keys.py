@@ -7,8 +7,8 @@ from contextlib import suppress
 from random import Random
 
 from nessie_cli.errors import ReferenceConflict
+from nessie_cli.inspection.changes import ContentChange, changes_of, outlined
 from nessie_cli.model import LogEntry, MergeBehavior, Operation
-from nessie_cli.render.changes import ContentChange, changes_of, outlined
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create

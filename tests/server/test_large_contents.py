@@ -8,8 +8,8 @@ import pytest
 
 from nessie_cli import connect, create
 from nessie_cli.model import UDF, CommitMeta, ContentKey, Put
-from nessie_cli.server.http.streams import PIECE, Listing
-from nessie_cli.server.nessie.listings import LARGEST_PAGE, Filter, FilteredPage, Page
+from nessie_cli.server.http.streams import CHUNK, ListingBody
+from nessie_cli.server.nessie.listings import LARGEST_PAGE, Filter, FilteredPage, ListingPage
 from tests.server.client import EMPTY, Client
 from tests.server.processes import started
 from tests.server.serving import serving
@@ -126,7 +126,7 @@ def test_several_large_contents_are_one_answer(client, path, number):
     answer = client.send("POST", path, body)
     assert [item["key"]["elements"][0] for item in answer.body["contents"]] == KEYS[:number]
     assert {len(item["content"]["sqlText"]) for item in answer.body["contents"]} == {SIZE}
-    assert ("transfer-encoding" in answer.headers) == (number * SIZE > PIECE)
+    assert ("transfer-encoding" in answer.headers) == (number * SIZE > CHUNK)
     if "v2" in path:
         assert answer.body["effectiveReference"]["hash"] == client.head()
         query = "&".join(f"key={key}" for key in keys)
@@ -158,7 +158,7 @@ def test_a_page_has_at_least_one_item_and_names_the_next(sizes, first):
         return item[1]
 
     for page in (
-        Page(items, None, name, size),
+        ListingPage(items, None, name, size),
         FilteredPage(lambda: iter(items), None, name, Filter(lambda _: True, 60), size),
     ):
         list(page.search())
@@ -168,8 +168,8 @@ def test_a_page_has_at_least_one_item_and_names_the_next(sizes, first):
 
 def test_a_piece_ends_by_size_and_is_read_when_it_is_sent():
     read = []
-    items = (read.append(number) or {"text": "x" * (PIECE // 3)} for number in range(10))
-    pieces = Listing("items", items, dict).opened()
+    items = (read.append(number) or {"text": "x" * (CHUNK // 3)} for number in range(10))
+    pieces = ListingBody("items", items, dict).opened()
     assert len(read) == 3
     text = next(pieces)
     assert len(read) == 3

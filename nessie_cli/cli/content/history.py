@@ -2,21 +2,24 @@
 
 from collections.abc import Iterator
 from itertools import chain, islice, starmap
-from typing import Annotated
+from typing import Annotated, Self
 
 import typer
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType, field, structs
 
 from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
-from nessie_cli.cli.content.key_history import Moment, history_of
 from nessie_cli.cli.content.keys import KeyArgument
 from nessie_cli.errors import ContentNotFound, InvalidInput
+from nessie_cli.inspection.changes import ContentChange
+from nessie_cli.inspection.fields import changed_labels
+from nessie_cli.inspection.key_history import history_of_key
 from nessie_cli.model import ContentKey, LogEntry
-from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.moments import print_moments
+from nessie_cli.wire import commits
+from nessie_cli.wire.contents import AnyContent, Key, optional_content
 
 EXAMPLES = (
     "nessie content history db.orders",
@@ -47,6 +50,35 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
 
 
+KindOfChange = Annotated[
+    str, Meta(extra_json_schema={"enum": ["CREATED", "UPDATED", "DELETED", "RENAMED"]})
+]
+
+
+class Moment(commits.LogEntry, kw_only=True):
+    """A commit that changed a content: the key after it, the kind of change, the changed fields."""
+
+    key: Key
+    change: KindOfChange
+    fields: list[str]
+    before: AnyContent | None = field(name="from")
+    after: AnyContent | None = field(name="to")
+    renamed_from: Key | UnsetType = UNSET
+
+    @classmethod
+    def of_change(cls, entry: LogEntry, change: ContentChange) -> Self:
+        """Returns the struct of a commit with its change of the content."""
+        return cls(
+            **structs.asdict(commits.LogEntry.of(entry)),
+            key=Key.of(change.key),
+            change=change.kind.name,
+            fields=changed_labels(change),
+            before=optional_content(change.before),
+            after=optional_content(change.after),
+            renamed_from=Key.of(change.old_key) if change.old_key else UNSET,
+        )
+
+
 class History(Page, frozen=True, kw_only=True):
     """The commits that changed one content, newest first."""
 
@@ -69,7 +101,7 @@ def run(options: Options, app: Invocation) -> HistoryResult:
     key = ContentKey.parse(options.key)
     repository = app.repository()
     start = repository.resolve(app.revision(options.at or options.revision))
-    found, has_more = limited(app, options.limit, history_of(repository, start.hash, key))
+    found, has_more = limited(app, options.limit, history_of_key(repository, start.hash, key))
     first = list(islice(found, 1))
     if not first and options.limit != 0:
         where = start.name or start.hash

@@ -1,6 +1,6 @@
 """`nessie content list`."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Annotated
 
 import typer
@@ -12,9 +12,8 @@ from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.content.fields import type_of
-from nessie_cli.model import ContentKey, Entry, KeyRange, type_label
-from nessie_cli.render.merges import summary
-from nessie_cli.render.spans import Column, Line, Span
+from nessie_cli.model import ContentKey, Entry, KeyRange
+from nessie_cli.render.entries import entries_table, tree_lines
 from nessie_cli.wire import entries
 from nessie_cli.wire.references import AnyReference, reference_struct
 
@@ -25,8 +24,6 @@ EXAMPLES = (
     "nessie content list --at main~10 --jsonl",
     "nessie content list --filter \"entry.name.startsWith('orders')\"",
 )
-_COLUMNS = (Column("KEY", "key", "fold"), Column("TYPE"), Column("CONTENT ID", "hash", "spare"))
-_CONTENT = Column("CONTENT", "", "cut")
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -118,39 +115,9 @@ def run(options: Options, app: Invocation) -> EntriesResult:
 def show(result: EntriesResult, output: Output) -> None:
     """Prints a table with a row for each key, or a tree."""
     if result.is_tree:
-        output.out.print_lines(_tree(result.entries), paged=True)
-    elif output.options.verbose:
-        long_rows = ([*_row(entry), _summary(entry)] for entry in result.entries)
-        output.out.print_table([*_COLUMNS, _CONTENT], long_rows, paged=True)
-    else:
-        rows = map(_row, result.entries)
-        # As with `git ls-tree`: scripts count these lines, and cut them.
-        output.out.print_table(_COLUMNS, rows, paged=True, has_heading=False)
-
-
-def _row(entry: Entry) -> list[str]:
-    return [str(entry.key), type_label(entry.type), entry.content_id]
-
-
-def _summary(entry: Entry) -> str:
-    """Summarizes a content without its type, which has its own column."""
-    return summary(entry.content).removeprefix(type_label(entry.type)).lstrip()
-
-
-def _tree(entries: Iterable[Entry]) -> Iterator[Line]:
-    """Yields a line for each key, with its last element indented below its namespace.
-
-    Namespaces that have no content have a line as well.
-    """
-    above: tuple[str, ...] = ()
-    for entry in entries:
-        elements = entry.key.elements
-        pairs = enumerate(zip(above, elements, strict=False))
-        shared = next((n for n, (a, b) in pairs if a != b), min(len(above), len(elements)))
-        for depth in range(shared, len(elements) - 1):
-            name = str(ContentKey(elements[depth : depth + 1]))
-            yield [Span("  " * depth), Span(name, "label")]
-        name = str(ContentKey(elements[-1:]))
-        indent = Span("  " * (len(elements) - 1))
-        yield [indent, Span(name, "key"), Span(f"  {type_label(entry.type)}")]
-        above = elements
+        output.out.print_lines(tree_lines(result.entries), paged=True)
+        return
+    verbose = output.options.verbose
+    table = entries_table(result.entries, verbose=verbose)
+    # As with `git ls-tree`: scripts count these lines, and cut them.
+    output.out.print_table(*table, paged=True, has_heading=verbose)

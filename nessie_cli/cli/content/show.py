@@ -10,8 +10,9 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.content.keys import KeyArgument
-from nessie_cli.cli.content.shown import ShownContentResult, entry_at, print_content, shown_content
+from nessie_cli.cli.content.shown import ShownContentResult, print_content, shown_content
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.contents import entry_at
 from nessie_cli.model import ContentKey
 from nessie_cli.wire.contents import AnyContent, content_struct
 

@@ -3,12 +3,11 @@
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
-from nessie_cli.errors import ContentNotFound, NotAllowed
-from nessie_cli.model import CommitMeta, Content, ContentKey, Entry, KeyRange, Reference
-from nessie_cli.render.conflicts import commit_lines
-from nessie_cli.render.fields import fields
+from nessie_cli.inspection.contents import entry_at
+from nessie_cli.inspection.fields import fields
+from nessie_cli.model import CommitMeta, Content, ContentKey
+from nessie_cli.render.commits import commit_lines
 from nessie_cli.render.spans import Span
-from nessie_cli.repository.base import Repository
 from nessie_cli.wire import commits
 from nessie_cli.wire.contents import AnyContent, content_struct
 from nessie_cli.wire.references import AnyReference, reference_struct
@@ -48,37 +47,6 @@ def shown_content(app: Invocation, key: ContentKey, revision: str | None) -> Sho
         commits.optional_meta(change),
     )
     return ShownContentResult(document, key, content, change)
-
-
-def entry_at(repository: Repository, at: Reference, key: ContentKey) -> tuple[Entry, Content]:
-    """Returns the entry of a key and its content.
-
-    Raises `ContentNotFound` if there is none, and `NotAllowed` if the caller may not read it.
-    """
-    wanted = KeyRange(keys=(key,))
-    entry = next(iter(repository.entries(at.hash, wanted, content=True)), None)
-    if entry is None or entry.content is None:
-        raise _missing(repository, at, key)
-    return entry, entry.content
-
-
-def _missing(
-    repository: Repository, at: Reference, key: ContentKey
-) -> NotAllowed | ContentNotFound:
-    """Returns the error for a key that is missing in a listing.
-
-    A listing omits contents that the caller may not read, so this requests the content itself.
-    """
-    try:
-        repository.content(at.hash, key)
-    except NotAllowed as refusal:
-        return refusal
-    except ContentNotFound:
-        where = at.name or at.hash
-        return ContentNotFound(
-            f"Could not find content for key '{key}' in reference '{where}'.", key
-        )
-    return NotAllowed(f"listing key '{key}' is not allowed")
 
 
 def print_content(result: ShownContentResult, output: Output) -> None:

@@ -11,22 +11,14 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
-from nessie_cli.cli.log.last_changes import last_changes
 from nessie_cli.errors import ContentNotFound
+from nessie_cli.inspection.last_changes import last_changes
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
-from nessie_cli.render.spans import Column
-from nessie_cli.render.text import name_of, short_hash
+from nessie_cli.render.entries import last_changes_table
 from nessie_cli.wire import commits, entries
 from nessie_cli.wire.references import AnyReference, reference_struct
 
 EXAMPLES = ("nessie blame", "nessie blame db.sales", "nessie blame db.sales --at v1 --json")
-_COLUMNS = (
-    Column("KEY", "key", "fold"),
-    Column("COMMIT", "hash"),
-    Column("WHEN", "time", "spare"),
-    Column("AUTHOR", "author", "spare"),
-    Column("SUBJECT", room="cut"),
-)
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -94,15 +86,4 @@ def run(options: Options, app: Invocation) -> BlameResult:
 
 def show(result: BlameResult, output: Output) -> None:
     """Prints a table with a row for each key."""
-    out = output.out
-    rows = (
-        (
-            str(entry.key),
-            short_hash(meta.hash or ""),
-            out.time(meta.commit_time),
-            name_of(meta.author or meta.committer or ""),
-            meta.subject,
-        )
-        for entry, meta in result.changes
-    )
-    out.print_table(_COLUMNS, rows, paged=True)
+    output.out.print_table(*last_changes_table(result.changes), paged=True)

@@ -13,14 +13,12 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption, NameStatusOption
-from nessie_cli.cli.log.renames import changes_between
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey, KeyRange, Reference
-from nessie_cli.model import DiffEntry as Difference
-from nessie_cli.render.changes import ContentChange, changes_of
+from nessie_cli.inspection.changes import ContentChange, changes_of
+from nessie_cli.inspection.comparison import changes_between, ends_of
+from nessie_cli.model import ContentKey, Reference
 from nessie_cli.render.diffs import print_diff, print_name_status, print_names, print_summary
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.revisions import Revision
 from nessie_cli.wire.references import AnyReference, reference_struct
 
@@ -124,7 +122,7 @@ def run(options: Options, app: Invocation) -> DiffResult:
         before, after, changes = _staged(words, prefixes, app)
     else:
         before, after = (app.repository().resolve(side) for side in _sides(words, app))
-        changes = _between(before.hash, after.hash, prefixes, app)
+        changes = changes_between(app.repository(), before.hash, after.hash, prefixes)
     if options.deep:
         from nessie_cli.cli.log.deep import deepen
 
@@ -179,26 +177,7 @@ def _sides(words: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:
     meant = app.revision_range(words[0])
     if isinstance(meant, Revision):
         return meant, app.revision(None)
-    if meant.symmetric:
-        return Revision(None, app.repository().merge_base(meant.start, meant.end)), meant.end
-    return meant.start, meant.end
-
-
-def _between(
-    before: str, after: str, prefixes: Sequence[ContentKey], app: Invocation
-) -> Iterator[ContentChange]:
-    """Returns the changes between two commits at or below some keys."""
-    repository = app.repository()
-    start, end = Revision(None, before), Revision(None, after)
-    ranges = [KeyRange(prefix=prefix) for prefix in _outermost(prefixes)] or [ALL_KEYS]
-
-    def read() -> Iterator[Difference]:
-        return (entry for keys in ranges for entry in repository.diff(start, end, keys))
-
-    def content_before(key: ContentKey) -> Content | None:
-        return repository.contents(start, [key]).get(key)
-
-    return changes_between(read, content_before)
+    return ends_of(app.repository(), meant)
 
 
 def _staged(
@@ -218,12 +197,3 @@ def _staged(
         if not prefixes or any(entry.key.starts_with(prefix) for prefix in prefixes)
     )
     return branch, branch, iter(changes_of(found))
-
-
-def _outermost(prefixes: Iterable[ContentKey]) -> list[ContentKey]:
-    """Returns the prefixes in order, without those below another one."""
-    found: list[ContentKey] = []
-    for prefix in sorted(set(prefixes)):
-        if not any(prefix.starts_with(outer) for outer in found):
-            found.append(prefix)
-    return found

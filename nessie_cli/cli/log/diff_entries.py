@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from msgspec import UNSET, Struct, UnsetType, field
 
-from nessie_cli.render.changes import ContentChange, Fact
+from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.wire.contents import AnyContent, Key, optional_content
+
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.comparison import MetadataDifference
 
 
 class MetadataFact(Struct):
@@ -20,7 +23,7 @@ class MetadataFact(Struct):
     after: str | None = field(name="to")
 
     @classmethod
-    def of(cls, fact: Fact) -> Self:
+    def of(cls, fact: MetadataDifference) -> Self:
         """Returns the struct of a difference."""
         return cls(fact.what, fact.name or None, fact.before, fact.after)
 
@@ -49,7 +52,7 @@ def diff_entries(changes: Iterable[ContentChange]) -> Iterator[DiffEntry]:
         if old_key is not None:
             yield DiffEntry(Key.of(old_key), before, None, renamed_to=key)
             entry.before, entry.renamed_from = None, Key.of(old_key)
-        if change.inside:
-            entry.metadata = list(map(MetadataFact.of, change.inside.facts))
-            entry.metadata_problems = list(change.inside.problems)
+        if change.metadata:
+            entry.metadata = list(map(MetadataFact.of, change.metadata.facts))
+            entry.metadata_problems = list(change.metadata.problems)
         yield entry

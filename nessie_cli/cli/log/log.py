@@ -10,13 +10,17 @@ from msgspec import UNSET, Struct, UnsetType
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
-from nessie_cli.cli.log.changes import changed_keys_in, changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption
 from nessie_cli.cli.log.selection import SelectionOptions, select
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.changes import (
+    ContentChange,
+    changes_of_commit,
+    outline_of_commit,
+    tally,
+)
 from nessie_cli.model import ContentKey, LogEntry
-from nessie_cli.render.changes import ContentChange, tally
 from nessie_cli.render.history import NO_NAMES, LogForm, LoggedCommit, Names, print_log
 from nessie_cli.render.templates import Template
 from nessie_cli.wire import commits
@@ -207,16 +211,16 @@ def _with_changes(
     repository = app.repository()
     read = None
     if options.deep:
-        from nessie_cli.cli.log.deep import deepen, metadata_reader
+        from nessie_cli.cli.log.deep import deepen, user_files_reader
 
-        read = metadata_reader()
+        read = user_files_reader()
     needs_contents = options.compares or (options.name_status and app.output.is_json)
     for entry, selected in entries:
         changes: list[ContentChange] | None = None
         if selected and needs_contents:
-            changes = changes_in(repository, entry)
+            changes = changes_of_commit(repository, entry)
         elif selected and (options.stat or options.name_status):
-            changes = changed_keys_in(repository, entry)
+            changes = outline_of_commit(repository, entry)
         if changes and keys:
             changes = [change for change in changes if change.touches(keys)]
         if changes and options.deep:

@@ -12,7 +12,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, LogEntry
 from nessie_cli.repository.log_filter import ALL_COMMITS, ENTRIES, LogFilter, Walk, tests_of
-from nessie_cli.revisions import Revision, RevisionRange, parse_time
+from nessie_cli.revisions import parse_time
 
 USAGE = "nessie log [REV|RANGE] [-- KEY...]"
 Test = Callable[[LogEntry], bool]
@@ -169,19 +169,9 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
     else:
         operations = operations or (bool(keys) and app.output.is_json)
     meant = None if options.all_ else app.revision_range(revisions[0] if revisions else None)
-    walk = walk_of(meant, first_parent=options.first_parent)
+    walk = Walk.of(meant, first_parent=options.first_parent)
     found = app.repository().filtered_log(walk, wanted, operations=operations)
     return Selection(_selected(found, tests, options.limit, skip), found, keys)
-
-
-def walk_of(meant: RevisionRange | Revision | None, *, first_parent: bool = False) -> Walk:
-    """Returns the walk over a range or the history of a revision.
-
-    None means all branches and tags.
-    """
-    if isinstance(meant, RevisionRange):
-        return Walk(meant.end, meant.start, symmetric=meant.symmetric, first_parent=first_parent)
-    return Walk(meant, first_parent=first_parent)
 
 
 def _log_filter(

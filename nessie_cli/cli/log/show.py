@@ -11,12 +11,11 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.content.shown import ShownContentResult, print_content, shown_content
-from nessie_cli.cli.log.changes import changes_in
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.cli.log.options import DeepOption, NameStatusOption
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.changes import ContentChange, changes_of_commit
 from nessie_cli.model import LogEntry
-from nessie_cli.render.changes import ContentChange
 from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines
 from nessie_cli.wire import commits
 from nessie_cli.wire.scalars import empty_list
@@ -78,7 +77,7 @@ def run(options: Options, app: Invocation) -> ShownCommitResult | ShownContentRe
         raise InvalidInput("--deep compares field by field; omit --name-status")
     repository = app.repository()
     entry = repository.commit_at(app.revision(before[0] if before else None))
-    changes = [change for change in changes_in(repository, entry) if change.touches(keys)]
+    changes = [change for change in changes_of_commit(repository, entry) if change.touches(keys)]
     if options.deep:
         from nessie_cli.cli.log.deep import deepen
 

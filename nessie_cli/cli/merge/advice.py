@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.merge.effects import effect_of, options_of
+from nessie_cli.cli.merge.effects import effect_of
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
+from nessie_cli.inspection.decisions import options_of
 from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, Namespace
 from nessie_cli.render.text import short_hash, visible
 from nessie_cli.repository.draft import MERGE_ONLY, protecting

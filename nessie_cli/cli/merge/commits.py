@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nessie_cli.cli.log.selection import walk_of
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference
 from nessie_cli.render.text import short_hash
-from nessie_cli.repository.log_filter import ALL_COMMITS
+from nessie_cli.repository.log_filter import ALL_COMMITS, Walk
 from nessie_cli.revisions import Revision, RevisionRange
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
             continue
         if meant.symmetric:
             raise InvalidInput(f"{word}: a transplant takes ranges A..B, not A...B")
-        found = repository.filtered_log(walk_of(meant, first_parent=True), ALL_COMMITS)
+        found = repository.filtered_log(Walk.of(meant, first_parent=True), ALL_COMMITS)
         hashes += reversed([entry.hash for entry in found if entry is not None])
     if not hashes:
         raise InvalidInput("nothing to transplant: the range is empty")

@@ -1,21 +1,19 @@
 """The result of merge and transplant."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from nessie_cli import model
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
-from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.changes import ContentChange
+from nessie_cli.inspection.merges import differences_of
 from nessie_cli.model import MergeResult
-from nessie_cli.render.changes import ContentChange
-from nessie_cli.render.diffs import print_diff
-from nessie_cli.render.merges import merge_headline, print_merge, replaced_contents
+from nessie_cli.render.merges import merge_headline, merge_table, replaced_contents
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
 from nessie_cli.wire.documents import DetailedMerge
@@ -62,14 +60,9 @@ def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
 
 def with_differences(merge: Merged, app: Invocation) -> Merged:
     """Adds the comparison of metadata files to the result of a dry run."""
-    return replace(merge, changes=list(deep_changes(_differences(merge.outcome), app)))
+    from nessie_cli.cli.log.deep import deep_changes
 
-
-def _differences(outcome: MergeResult) -> Iterator[model.DiffEntry]:
-    """Yields the changes of the target."""
-    for detail in outcome.details:
-        if detail.result != detail.target:
-            yield model.DiffEntry(detail.key, detail.target, detail.result)
+    return replace(merge, changes=list(deep_changes(differences_of(merge.outcome), app)))
 
 
 def print_outcome(merge: Merged, output: Output) -> None:
@@ -90,6 +83,8 @@ def print_outcome(merge: Merged, output: Output) -> None:
     for line in replaced_contents(outcome):
         output.err.print_text(line)
     if merge.changes is None:
-        print_merge(merge.outcome, output.out)
-    else:
-        print_diff(merge.changes, output.out)
+        output.out.print_table(*merge_table(merge.outcome), paged=True)
+        return
+    from nessie_cli.render.diffs import print_diff
+
+    print_diff(merge.changes, output.out)

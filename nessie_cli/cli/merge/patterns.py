@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.key_patterns import KeyPattern
-from nessie_cli.cli.merge.effects import options_of
 from nessie_cli.cli.merge.options import Behavior
 from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.inspection.decisions import options_of
 from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior
 from nessie_cli.repository.changes import MergeOptions
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.questions import confirm
 from nessie_cli.cli.errors.messages import message_for_people
-from nessie_cli.cli.references.lookup import GLOB, existing
+from nessie_cli.cli.references.lookup import GLOB, existing, expected_hash
 from nessie_cli.cli.references.preview import preview
-from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
 from nessie_cli.cli.references.results import (
     DELETED,
     DeletedReferencesResult,
@@ -40,6 +39,8 @@ def delete(
 
     If some of them cannot be deleted, the others still are.
     """
+    from nessie_cli.inspection.references import is_only_way_to
+
     if not options.words or (options.expected_hash and len(options.words) > 1):
         raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
     _refuse_patterns(options, type_)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.references.lookup import GLOB, existing
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.references.options import ReferenceOptions
 
-SORTS = ("name", "time", "ahead", "behind")
 _SORTS_OF_GIT = {
     "refname": "name",
     "v:refname": "name",
@@ -24,8 +22,6 @@ _SORTS_OF_GIT = {
     "committerdate": "time",
     "creatordate": "time",
 }
-_PAGE = 64
-_BY_METADATA = ("time", "ahead", "behind")
 
 
 def list_references(
@@ -54,21 +50,19 @@ def _selected(
     verbose: bool,
 ) -> Iterable[Reference]:
     key, descending = _order(options.sort)
-    metadata = verbose or key in _BY_METADATA or options.filter_ is not None
+    metadata = verbose or key != "name" or options.filter_ is not None
     found: Iterable[Reference] = app.repository().references(type_, metadata=metadata)
     if options.words:
         found = _named(options.words, app, type_, found)
-    for revision, wanted in ((options.merged, True), (options.no_merged, False)):
-        if revision is not None:
-            found = _merged(app, list(found), revision, wanted=wanted)
-    for revision, wanted in ((options.contains, True), (options.no_contains, False)):
-        if revision is not None:
-            found = _containing(app, found, revision, wanted=wanted)
+    if any((options.merged, options.no_merged, options.contains, options.no_contains)):
+        found = _by_commits(options, app, found)
     for test in _tests(options, app):
         found = filter(test, found)
     if key == "name" and not descending:
         return found
-    return sorted(found, key=_KEYS[key], reverse=descending)
+    from nessie_cli.inspection.references import sort_references
+
+    return sort_references(found, key, descending=descending)
 
 
 def _named(
@@ -87,43 +81,32 @@ def _named(
     return (one for one in found if any(fnmatchcase(one.name, word) for word in words))
 
 
-def _merged(
-    app: Invocation,
-    found: list[Reference],
-    revision: str,
-    *,
-    wanted: bool,
-) -> Iterator[Reference]:
+def _by_commits(
+    options: ReferenceOptions, app: Invocation, references: Iterable[Reference]
+) -> Iterable[Reference]:
+    """Returns the references that contain some commits, or that these contain, or all others."""
+    from nessie_cli.inspection.references import containing, merged
+
     repository = app.repository()
-    commit = repository.resolve(app.revision(revision)).hash
-    merged = repository.ancestors_among({reference.hash for reference in found}, commit)
-    return (reference for reference in found if (reference.hash in merged) == wanted)
 
+    def commit(revision: str) -> str:
+        return repository.resolve(app.revision(revision)).hash
 
-def _containing(
-    app: Invocation,
-    found: Iterable[Reference],
-    revision: str,
-    *,
-    wanted: bool,
-) -> Iterator[Reference]:
-    repository = app.repository()
-    commit = repository.resolve(app.revision(revision)).hash
-
-    def chosen(batch: Sequence[Reference]) -> list[Reference]:
-        hashes = {reference.hash for reference in batch}
-        containing = repository.descendants_among(hashes, commit)
-        return [reference for reference in batch if (reference.hash in containing) == wanted]
-
-    rest = iter(found)
-    # A small first page makes the output start early. The rest is looked up in one request.
-    return chain.from_iterable(chosen(list(some)) for some in (islice(rest, _PAGE), rest))
+    for revision, are_merged in ((options.merged, True), (options.no_merged, False)):
+        if revision is not None:
+            references = merged(repository, references, commit(revision), are_merged=are_merged)
+    for revision, do_contain in ((options.contains, True), (options.no_contains, False)):
+        if revision is not None:
+            references = containing(repository, references, commit(revision), do_contain=do_contain)
+    return references
 
 
 def _order(sort: str | None) -> tuple[str, bool]:
     """Returns the key of `--sort` and whether it is descending. Raises `InvalidInput`."""
     if sort is None:
         return "name", False
+    from nessie_cli.inspection.references import SORTS
+
     key = sort.removeprefix("-")
     key = _SORTS_OF_GIT.get(key, key)
     if key not in SORTS:
@@ -135,20 +118,6 @@ def _order(sort: str | None) -> tuple[str, bool]:
             f"--sort {sort}: the keys are {known}; a - before the key sorts descending{near}",
         )
     return key, sort.startswith("-")
-
-
-def _time(reference: Reference) -> float:
-    """Returns the time of the last commit. References without a commit sort first."""
-    head = reference.metadata.head if reference.metadata else None
-    return head.commit_time.timestamp() if head and head.commit_time else 0.0
-
-
-_KEYS: dict[str, Callable[[Reference], str | float]] = {
-    "name": lambda reference: reference.name,
-    "time": _time,
-    "ahead": lambda reference: (reference.metadata and reference.metadata.ahead) or 0,
-    "behind": lambda reference: (reference.metadata and reference.metadata.behind) or 0,
-}
 
 
 def _tests(options: ReferenceOptions, app: Invocation) -> Iterator[Callable[[Reference], bool]]:

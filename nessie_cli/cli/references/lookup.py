@@ -1,8 +1,15 @@
-"""Looking up a reference of one type."""
+"""Looking up a reference of one type, and the hash that it must have."""
 
-from nessie_cli.cli.app.invocation import Invocation
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.app.invocation import Invocation
+    from nessie_cli.cli.references.options import ReferenceOptions
 
 GLOB = frozenset("*?[")
 """Characters that reference names do not contain. A word with one of them is a glob pattern."""
@@ -24,3 +31,10 @@ def existing(
         other = reference.type.lower()
         raise InvalidInput(f"'{name}' is a {other}, not a {type_.lower()}; use `nessie {other}`")
     return reference
+
+
+def expected_hash(options: ReferenceOptions, app: Invocation, reference: Reference) -> str:
+    """Returns the hash of `--expected-hash`, or the current hash of the reference."""
+    if options.expected_hash is None:
+        return reference.hash
+    return app.repository().resolve(app.revision(options.expected_hash)).hash

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.questions import confirm
-from nessie_cli.cli.references.lookup import existing
+from nessie_cli.cli.references.lookup import existing, expected_hash
 from nessie_cli.cli.references.preview import preview
-from nessie_cli.cli.references.reachability import expected_hash, is_only_way_to
 from nessie_cli.cli.references.results import ReferencesResult, SingleReferenceResult
 from nessie_cli.errors import InvalidInput, NotFound
 from nessie_cli.model import Reference, ReferenceType
@@ -69,6 +68,8 @@ def assign(
     type_: ReferenceType,
 ) -> SingleReferenceResult | ReferencesResult:
     """Moves NAME to TARGET."""
+    from nessie_cli.inspection.references import is_only_way_to
+
     name, to = options.between(2, 2, "-f NAME TARGET")
     repository = app.repository()
     try:

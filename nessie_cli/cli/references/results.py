@@ -10,7 +10,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Page, Records, Result
 from nessie_cli.errors import NessieError
 from nessie_cli.model import Reference
-from nessie_cli.render.references import print_references
+from nessie_cli.render.references import references_table
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
 from nessie_cli.wire import references
@@ -123,26 +123,28 @@ class DeletedReferencesResult(Result, frozen=True):
 def show(result: Result, output: Output) -> None:
     """Prints a list, or a line for each reference that was changed."""
     if isinstance(result, ReferencesResult):
-        print_references(
-            result.references,
-            output.out,
-            current=result.current,
-            verbose=result.verbose,
-            tags=isinstance(result, TagsResult),
-        )
+        _print_references(result.references, result, output)
     elif isinstance(result, DeletedReferencesResult):
         for deletion in result.deletions:
             _show_action(deletion, output)
     elif isinstance(result, SingleReferenceResult) and result.action is None:
-        print_references(
-            [result.reference],
-            output.out,
-            current=result.current,
-            verbose=result.verbose,
-            tags=isinstance(result, SingleTagResult),
-        )
+        _print_references([result.reference], result, output)
     elif isinstance(result, SingleReferenceResult):
         _show_action(result, output)
+
+
+def _print_references(
+    references: Iterable[Reference],
+    result: ReferencesResult | SingleReferenceResult,
+    output: Output,
+) -> None:
+    table = references_table(
+        references,
+        current=result.current,
+        verbose=result.verbose,
+        tags=isinstance(result, TagsResult | SingleTagResult),
+    )
+    output.out.print_table(*table, paged=True)
 
 
 def _show_action(result: SingleReferenceResult, output: Output) -> None:

@@ -1,6 +1,6 @@
 """`nessie status`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
@@ -8,12 +8,10 @@ from msgspec import Struct
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
-from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.staging.batch import Batch, BatchResult, changes_of, list_changes, print_short
 from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, read_batch, submit
 from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
-from nessie_cli.render.conflicts import ConflictReport, conflict_lines
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
 from nessie_cli.wire import documents
@@ -21,6 +19,9 @@ from nessie_cli.wire.references import AnyReference, reference_struct
 from nessie_cli.wire.scalars import Count
 from nessie_cli.workspace import batch as workspace
 from nessie_cli.workspace.batch import BatchFile
+
+if TYPE_CHECKING:
+    from nessie_cli.render.conflicts import ConflictReport
 
 EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --json")
 
@@ -67,7 +68,7 @@ class StatusResult(Result, frozen=True):
     document: Status
     reference: Reference
     batch: BatchResult
-    report: ConflictReport | None
+    report: "ConflictReport | None"
     options: Options
     elsewhere: str
     """A remark about a batch for another store or branch."""
@@ -140,6 +141,8 @@ def show(result: StatusResult, output: Output) -> None:
     if result.elsewhere:
         output.note(result.elsewhere)
     if result.report:
+        from nessie_cli.render.conflicts import conflict_lines
+
         output.out.print_lines(conflict_lines(result.report, output.out))
 
 
@@ -186,7 +189,7 @@ def _batch(app: Invocation) -> workspace.StagedBatch | None:
 
 def _conflicts(
     app: Invocation, reference: Reference, batch: workspace.StagedBatch
-) -> ConflictReport | None:
+) -> "ConflictReport | None":
     """Returns the conflicts of a dry run.
 
     It has no request id, because that belongs to a submission.
@@ -196,6 +199,8 @@ def _conflicts(
     try:
         submit(app, trial, submission)
     except ReferenceConflict as error:
+        from nessie_cli.cli.errors.conflicts import conflict_report
+
         return conflict_report(error)
     except NotAllowed as error:
         # Such as a protected branch. The batch is shown nevertheless.

@@ -14,7 +14,7 @@ from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.undo.steps import check_exists
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReflogEntry
-from nessie_cli.render.references import print_reflog
+from nessie_cli.render.references import reflog_table
 from nessie_cli.wire import references
 
 EXAMPLES = ("nessie reflog", "nessie reflog main -n 5", "nessie reflog --all --json")
@@ -76,4 +76,4 @@ def run(options: Options, app: Invocation) -> ReflogResult:
 
 def show(result: ReflogResult, output: Output) -> None:
     """Prints a table with a row for each operation."""
-    print_reflog(result.entries, output.out)
+    output.out.print_table(*reflog_table(result.entries), paged=True)

@@ -8,6 +8,7 @@ have the original server's names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -49,6 +50,7 @@ from nessie_cli.server.auth.rights import Checks, Rights
 if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
 
+_HASH = r"[0-9a-fA-F]{64}"
 _MOST_WAYS = 16
 """How many references are tried through which the caller may read a renamed reference."""
 
@@ -85,6 +87,8 @@ class Policy:
             self._require_settings(change)
         checks.done()
         self._source_of(change)
+        if isinstance(change, Commit):
+            self._check_origins(change)
 
     def on(self, draft: Draft[Any]) -> None:
         """Raises `NotAllowed` if the caller may not make a draft, or see a repeated commit."""
@@ -117,12 +121,12 @@ class Policy:
         """Returns an answer with those keys of a merge that the caller may know on a side."""
         if not isinstance(change, Merge | Transplant) or not isinstance(answer, MergeResult):
             return answer
-        known = [
+        details = [
             self._shown_detail(change, detail)
             for detail in answer.details
             if self._may_know(change, detail.key)
         ]
-        return structs.replace(answer, details=tuple(known))
+        return structs.replace(answer, details=tuple(details))
 
     def _may_know(self, change: Commit | Merge | Transplant, key: ContentKey) -> bool:
         """Returns whether the caller may know a key on the branch, or on the source of a merge."""
@@ -225,6 +229,24 @@ class Policy:
             return
         needed = rules.DELETE_ENTITY if isinstance(operation, Delete) else rules.READ_CONTENT_KEY
         checks.note(needed, branch, key, allowed=self._rights.may_somehow(needed, branch, key))
+
+    def _check_origins(self, change: Commit) -> None:
+        """Checks that the caller may read each restored content where it was.
+
+        Otherwise the answer would show whether it was there, and its id would open its folder.
+        """
+        through: dict[str, str] = {}
+        for put in change.operations:
+            if not isinstance(put, Put) or (origin := put.restored_from) is None:
+                continue
+            if not re.fullmatch(_HASH, origin.hash):
+                # The commit refuses it without looking anything up.
+                continue
+            if origin.hash not in through:
+                through[origin.hash] = self._reading.seen(f"@{origin.hash}")
+            type_ = put.content.type_name
+            for needed in (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE):
+                self._rights.require(needed, through[origin.hash], origin.key, type_)
 
     def _require_settings(self, change: PutSettings) -> None:
         for name in change.values:
@@ -356,22 +378,24 @@ def check_locations(draft: Draft[Any], locations: RecordedLocations, policy: Pol
     changes = list(draft.key_changes())
     recorded = {
         before.id: before
-        for one in changes
-        if one.type_before in _TYPES
-        and isinstance(before := one.before, IcebergTable | IcebergView)
+        for key_change in changes
+        if key_change.type_before in _TYPES
+        and isinstance(before := key_change.before, IcebergTable | IcebergView)
     }
-    for one in changes:
-        after = one.after if one.type_after in _TYPES else None
+    for key_change in changes:
+        after = key_change.after if key_change.type_after in _TYPES else None
         if not isinstance(after, IcebergTable | IcebergView) or locations.accept(
             after, recorded.get(after.id)
         ):
             continue
-        if policy is None or not policy.may_choose_location(change.branch, one.key, after.type):
+        if policy is None or not policy.may_choose_location(
+            change.branch, key_change.key, after.type
+        ):
             raise NotAllowed(
                 (
-                    f"'CHOOSE_LOCATION' is not allowed on content '{one.key.plain}': its metadata"
-                    f" file {after.metadata_location} is not in the folder that the catalog records"
-                    " for it"
+                    f"'CHOOSE_LOCATION' is not allowed on content '{key_change.key.plain}': its"
+                    f" metadata file {after.metadata_location} is not in the folder that the"
+                    " catalog records for it"
                 ),
                 hint="create tables through the Iceberg REST catalog",
             )

@@ -18,13 +18,13 @@ from nessie_cli.wire.rest import BarePage
 from nessie_cli.wire.scalars import Json
 
 AT_ONCE = 2000
-"""Items in memory before an answer is sent in pieces, and the number of items per piece."""
-PIECE = 1 << 20
-"""Bytes of JSON text from which a piece ends."""
+"""Items in memory before an answer is sent in chunks, and the number of items per chunk."""
+CHUNK = 1 << 20
+"""Bytes of JSON text from which a chunk ends."""
 _encode = json.Encoder().encode
 
 
-class Listing(NamedTuple):
+class ListingBody(NamedTuple):
     """The body of a listing: the attribute with the items, read on demand, and the others.
 
     Each item is encoded by itself, when it is read. `others` is called when all items have been
@@ -37,27 +37,27 @@ class Listing(NamedTuple):
     search: Iterable[None] = ()
 
     def opened(self) -> Json | Iterator[bytes]:
-        """Returns the whole body if it is small, otherwise its JSON text in pieces."""
+        """Returns the whole body if it is small, otherwise its JSON text in chunks."""
         first, is_full = self._next()
         if not is_full:
             return self.others() | {self.name: list(map(Raw, first))}
-        return self._pieces(first)
+        return self._chunks(first)
 
     def _next(self) -> tuple[list[bytes], bool]:
-        """Returns the texts of the next items, and whether they fill a piece."""
+        """Returns the texts of the next items, and whether they fill a chunk."""
         texts, size = [], 0
         for item in self.items:
             texts.append(text := encoded(item))
             size += len(text)
-            if len(texts) == AT_ONCE or size >= PIECE:
+            if len(texts) == AT_ONCE or size >= CHUNK:
                 return texts, True
         return texts, False
 
-    def _pieces(self, texts: list[bytes]) -> Iterator[bytes]:
+    def _chunks(self, texts: list[bytes]) -> Iterator[bytes]:
         yield b"{" + _encode(self.name) + b":[" + b",".join(texts)
         is_full = True
         while is_full:
-            # Drops the last piece before the next one is read.
+            # Drops the last chunk before the next one is read.
             texts = []
             texts, is_full = self._next()
             if texts:
@@ -72,7 +72,7 @@ def listing(
     token: Callable[[], str | None],
     *references: Reference,
     search: Iterable[None] = (),
-) -> Listing:
+) -> ListingBody:
     """Returns a page of a listing. `page` is its struct, a `wire.rest.BarePage`.
 
     The fields of the struct are `has_more`, `token`, the items, and the references that the page is
@@ -87,7 +87,7 @@ def listing(
         del body[name]
         return body
 
-    return Listing(name, iter(items), others, search)
+    return ListingBody(name, iter(items), others, search)
 
 
 MOST = 4096
@@ -96,7 +96,7 @@ _LARGEST = 4096
 """The largest entry in bytes that is cached."""
 
 
-class Pieces:
+class LogEntryCache:
     """Log entries by commit. Threads may share it."""
 
     def __init__(self) -> None:
@@ -117,7 +117,7 @@ class Pieces:
                 self._keep(entry.hash, text)
         return text
 
-    def _keep(self, hash_: str, piece: Raw) -> None:
+    def _keep(self, hash_: str, text: Raw) -> None:
         if len(self._young) >= MOST:
             self._old, self._young = self._young, {}
-        self._young[hash_] = piece
+        self._young[hash_] = text

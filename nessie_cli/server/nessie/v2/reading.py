@@ -9,7 +9,7 @@ from itertools import islice, starmap
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.repository.reader import ReadableRepository
-from nessie_cli.server.http.streams import Listing, listing
+from nessie_cli.server.http.streams import ListingBody, listing
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.extensions import is_ours, log_of_key, log_page
 from nessie_cli.server.nessie.v2.references import plain_name
@@ -42,15 +42,15 @@ def get_history(call: Call) -> Answer:
     page_token = call.text("page-token")
     if page_token:
         start = listings.token_start(call, page_token)
-    found = listings.log(call, start, limit, call.number("max-records"))
+    page = listings.log(call, start, limit, call.number("max-records"))
     return Answer(
-        log_page(found)
+        log_page(page)
         if is_ours(call)
         else listing(
             rest.LogResponse,
-            map(call.pieces.log_entry, found),
-            found.token,
-            search=found.search(),
+            map(call.log_entry_cache.log_entry, page),
+            page.token,
+            search=page.search(),
         )
     )
 
@@ -68,12 +68,12 @@ def _oldest(call: Call, start: Target, oldest: Target) -> str:
 
 def get_entries(call: Call) -> Answer:
     """Returns a page of keys."""
-    wanted = listings.key_range(call)
+    range_ = listings.key_range(call)
     at = _at(call)
-    found = listings.entries(
+    page = listings.entries(
         call,
         at,
-        wanted,
+        range_,
         records=call.number("max-records"),
         page_token=call.text("page-token"),
         content=call.flag("content"),
@@ -81,34 +81,34 @@ def get_entries(call: Call) -> Answer:
     return Answer(
         listing(
             rest.EntriesResponse,
-            map(BareEntry.of, found),
-            found.token,
+            map(BareEntry.of, page),
+            page.token,
             at,
-            search=found.search(),
+            search=page.search(),
         )
     )
 
 
 def get_diff(call: Call) -> Answer:
     """Returns a page of a diff."""
-    wanted = listings.key_range(call)
+    range_ = listings.key_range(call)
     before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
-    found = listings.differences(
+    page = listings.differences(
         call,
         before,
         after,
-        wanted,
+        range_,
         records=call.number("max-records"),
         page_token=call.text("page-token"),
     )
     return Answer(
         listing(
             rest.DiffResponse,
-            map(BareDiffEntry.of, found),
-            found.token,
+            map(BareDiffEntry.of, page),
+            page.token,
             before,
             after,
-            search=found.search(),
+            search=page.search(),
         )
     )
 
@@ -119,10 +119,10 @@ def get_content(call: Call) -> Answer:
     if not key.elements:
         raise InvalidInput("getContent.key.elements: size must be between 1 and 2147483647")
     at = _at(call)
-    found = call.repository.contents(f"@{at.hash}", [key]).get(key)
-    if found is None:
+    content = call.repository.contents(f"@{at.hash}", [key]).get(key)
+    if content is None:
         raise content_not_found(key, at.name or f"DETACHED@{at.hash}")
-    return Answer(rest.ContentResponse(content_struct(found), reference_struct(at)))
+    return Answer(rest.ContentResponse(content_struct(content), reference_struct(at)))
 
 
 def content_not_found(key: ContentKey, where: str) -> ContentNotFound:
@@ -142,19 +142,21 @@ def post_contents(call: Call) -> Answer:
     return _contents(call, decode_requested_keys(call.needed_json("getMultipleContents.request")))
 
 
-def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
+def _contents(call: Call, requested: list[ContentKey]) -> Answer:
     at = _at(call)
-    return Answer(contents_listing(call, at, wanted, {"effectiveReference": reference_struct(at)}))
+    return Answer(
+        contents_listing(call, at, requested, {"effectiveReference": reference_struct(at)})
+    )
 
 
 def contents_listing(
     call: Call, at: Reference, requested: Iterable[ContentKey], others: Json
-) -> Listing:
+) -> ListingBody:
     """Returns the contents of those keys that exist, with other attributes of the answer."""
     contents = call.repository.each_content(
         f"@{at.hash}", [key for key in requested if key.elements]
     )
-    return Listing("contents", starmap(rest.ContentOfKey.of, contents), lambda: others)
+    return ListingBody("contents", starmap(rest.ContentOfKey.of, contents), lambda: others)
 
 
 # -- recent changes ------------------------------------------------------------------------------

@@ -1,49 +1,15 @@
 """The history of a key: the commits that changed its content, across renames."""
 
 from collections.abc import Iterator
-from typing import Annotated, Self
 
-from msgspec import UNSET, Meta, UnsetType, field, structs
-
+from nessie_cli.inspection.changes import ChangeKind, ContentChange
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, KeyRange, LogEntry
-from nessie_cli.render.changes import ChangeKind, ContentChange
-from nessie_cli.render.diffs import changed_labels
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
-from nessie_cli.wire import commits
-from nessie_cli.wire.contents import AnyContent, Key, optional_content
-
-KindOfChange = Annotated[
-    str, Meta(extra_json_schema={"enum": ["CREATED", "UPDATED", "DELETED", "RENAMED"]})
-]
 
 
-class Moment(commits.LogEntry, kw_only=True):
-    """A commit that changed a content: the key after it, the kind of change, the changed fields."""
-
-    key: Key
-    change: KindOfChange
-    fields: list[str]
-    before: AnyContent | None = field(name="from")
-    after: AnyContent | None = field(name="to")
-    renamed_from: Key | UnsetType = UNSET
-
-    @classmethod
-    def of_change(cls, entry: LogEntry, change: ContentChange) -> Self:
-        """Returns the struct of a commit with its change of the content."""
-        return cls(
-            **structs.asdict(commits.LogEntry.of(entry)),
-            key=Key.of(change.key),
-            change=change.kind.name,
-            fields=[label for label in changed_labels(change).split(",") if label],
-            before=optional_content(change.before),
-            after=optional_content(change.after),
-            renamed_from=Key.of(change.old_key) if change.old_key else UNSET,
-        )
-
-
-def history_of(
-    repository: Repository, at: str, key: ContentKey
+def history_of_key(
+    repository: ReadableRepository, at: str, key: ContentKey
 ) -> Iterator[tuple[LogEntry, ContentChange]]:
     """Yields the commits that changed a content, newest first, from `at` along first parents.
 
@@ -65,7 +31,9 @@ def history_of(
                 break
 
 
-def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> ContentChange | None:
+def _change(
+    repository: ReadableRepository, entry: LogEntry, key: ContentKey
+) -> ContentChange | None:
     """Returns the change of a key in a commit, or None if the commit did not change it."""
     # As a text, a hash would be looked up among the names of references first.
     before_it, after_it = Revision(None, entry.parent), Revision(None, entry.hash)
@@ -87,7 +55,12 @@ def _change(repository: Repository, entry: LogEntry, key: ContentKey) -> Content
 
 
 def _partner(
-    repository: Repository, entry: LogEntry, key: ContentKey, content: Content | None, *, came: bool
+    repository: ReadableRepository,
+    entry: LogEntry,
+    key: ContentKey,
+    content: Content | None,
+    *,
+    came: bool,
 ) -> ContentKey | None:
     """Returns the other key of a rename in this commit: the old key if `came`, else the new one."""
     # The first commit may load many contents, and it cannot contain a rename.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from nessie_cli.model import CommitMeta, ContentKey, Entry, KeyRange
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 
 FEW = 16
@@ -21,11 +21,11 @@ MANY = 50_000
 
 
 def last_changes(
-    repository: Repository, at: str, keys: KeyRange
+    repository: ReadableRepository, at: str, keys: KeyRange
 ) -> Iterator[tuple[Entry, CommitMeta]]:
     """Yields entries, ascending, with the newest first-parent commit that changed each key.
 
-    The first page is looked up. For the others the history is walked until all but a few are found.
+    The first page is looked up. For the others the history is walked until all but a few are known.
     Costs O(log commits) for each lookup, and O(keys + commits walked) for each `MANY` keys.
     """
     entries = iter(repository.entries(at, keys))
@@ -35,24 +35,24 @@ def last_changes(
     for entry in islice(entries, 0 if repository.is_remote else PAGE):
         if (meta := repository.last_change(commit, entry.key)) is not None:
             yield entry, meta
-    while some := list(islice(entries, MANY)):
-        yield from _walked(repository, at, some)
+    while batch := list(islice(entries, MANY)):
+        yield from _walked(repository, at, batch)
 
 
 def _walked(
-    repository: Repository, at: str, entries: Sequence[Entry]
+    repository: ReadableRepository, at: str, entries: Sequence[Entry]
 ) -> Iterator[tuple[Entry, CommitMeta]]:
     waiting = {entry.key for entry in entries}
-    found: dict[ContentKey, CommitMeta] = {}
+    last: dict[ContentKey, CommitMeta] = {}
     where = at
     for entry in repository.log(at, operations=True) if len(waiting) > FEW else ():
         touched = waiting.intersection(operation.key for operation in entry.operations or ())
-        found.update(dict.fromkeys(touched, entry.meta))
+        last.update(dict.fromkeys(touched, entry.meta))
         waiting -= touched
         where = entry.parent
         if len(waiting) <= FEW:
             break
     for key in waiting:
         if (meta := repository.last_change(where, key)) is not None:
-            found[key] = meta
-    return ((entry, found[entry.key]) for entry in entries if entry.key in found)
+            last[key] = meta
+    return ((entry, last[entry.key]) for entry in entries if entry.key in last)

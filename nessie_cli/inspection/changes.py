@@ -1,15 +1,20 @@
-"""Changes of keys between two states: created, updated, deleted or renamed.
+"""Changes of contents: those of a commit, and those between two states.
 
 A rename is one content id that left one key for another.
 """
 
+# No postponed annotations: those of a NamedTuple's fields would be compiled at each start.
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.model import ChangedKey, Content, ContentKey, DiffEntry
-from nessie_cli.render.spans import Line, Span
+from nessie_cli.model import ChangedKey, Content, ContentKey, DiffEntry, LogEntry
+from nessie_cli.revisions import Revision
+
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.comparison import Comparison
+    from nessie_cli.repository.reader import ReadableRepository
 
 
 class ChangeKind(StrEnum):
@@ -21,52 +26,28 @@ class ChangeKind(StrEnum):
     RENAMED = "R"
 
     @property
-    def style(self) -> str:
-        """The style of its spans."""
+    def word(self) -> str:
+        """The kind as a word: `created`."""
         return self.name.lower()
 
 
-_SIGNS = {
-    ChangeKind.CREATED: "+",
-    ChangeKind.UPDATED: "~",
-    ChangeKind.DELETED: "-",
-    ChangeKind.RENAMED: ">",
-}
-
-
-class Fact(NamedTuple):
-    """A difference inside a content: its kind, its name if there are several, both texts."""
-
-    what: str
-    name: str
-    before: str | None
-    after: str | None
-
-    @property
-    def label(self) -> str:
-        """The label for the name of a field."""
-        return f"{self.what} {self.name}".rstrip()
-
-
-class Inside(NamedTuple):
-    """The differences of a content's metadata files, or why one cannot be read."""
-
-    facts: Sequence[Fact] = ()
-    problems: Sequence[str] = ()
-
-
-NOTHING_INSIDE = Inside()
-
-
 class ContentChange(NamedTuple):
-    """A changed content. `old_key` is set for a rename; `before` or `after` is None if absent."""
+    """A changed content. `old_key` is set for a rename; `before` or `after` is None if absent.
+
+    `metadata` compares the metadata files of both contents, if they were read.
+    """
 
     kind: ChangeKind
     key: ContentKey
     before: Content | None
     after: Content | None
     old_key: ContentKey | None = None
-    inside: Inside | None = None
+    metadata: "Comparison | None" = None
+
+    @property
+    def keys(self) -> str:
+        """The key, or both keys of a rename: `old -> new`."""
+        return f"{self.old_key} -> {self.key}" if self.old_key else str(self.key)
 
     def touches(self, keys: Collection[ContentKey]) -> bool:
         """Returns whether one of its keys is at or below one of these keys.
@@ -79,6 +60,17 @@ class ContentChange(NamedTuple):
             for touched in (self.key, self.old_key)
             if touched
         )
+
+
+def changes_of_commit(repository: "ReadableRepository", entry: LogEntry) -> list[ContentChange]:
+    """Returns the changes of a commit since its first parent. Costs O(changes · log keys)."""
+    # As a text, a hash would be looked up among the names of references first.
+    return changes_of(repository.diff(Revision(None, entry.parent), Revision(None, entry.hash)))
+
+
+def outline_of_commit(repository: "ReadableRepository", entry: LogEntry) -> list[ContentChange]:
+    """Returns the changes of a commit without contents: their kinds and keys."""
+    return outlined(repository.changed_keys(entry))
 
 
 def changes_of(entries: Iterable[DiffEntry]) -> list[ContentChange]:
@@ -145,23 +137,7 @@ def _change(entry: DiffEntry, old: DiffEntry | None) -> ContentChange:
     return ContentChange(kind, entry.key, entry.before, entry.after)
 
 
-def moved(change: ContentChange) -> str:
-    """Returns the key, or both keys of a rename."""
-    return f"{change.old_key} -> {change.key}" if change.old_key else str(change.key)
-
-
 def tally(changes: Iterable[ContentChange]) -> dict[str, int]:
     """Returns the number of contents created, updated, deleted and renamed, by these words."""
     counted = Counter(change.kind for change in changes)
-    return {kind.name.lower(): counted[kind] for kind in ChangeKind}
-
-
-def count_line(changes: Iterable[ContentChange]) -> Line:
-    """Returns `+2 ~1 -1 >1` for created, updated, deleted, renamed; zeros are left out."""
-    counted = Counter(change.kind for change in changes)
-    signed = [
-        Span(f"{sign}{counted[kind]} ", kind.style)
-        for kind, sign in _SIGNS.items()
-        if counted[kind]
-    ]
-    return signed or [Span("no change", "label")]
+    return {kind.word: counted[kind] for kind in ChangeKind}

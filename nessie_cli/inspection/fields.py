@@ -1,13 +1,16 @@
-"""The labelled fields of a content, for showing and comparing contents."""
+"""The labelled fields of contents and of their changes, as texts."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.model import Content, ContentKey, type_label
+
+if TYPE_CHECKING:
+    from nessie_cli.inspection.changes import ContentChange
 
 TYPE = "type"
 _CAPITAL = r"(?<=[a-z0-9])([A-Z])"
@@ -89,3 +92,35 @@ def _differing(
         present = {text for text, side in zip(texts, sides, strict=True) if side}
         if len(present) > 1 or (label == TYPE and None in sides):
             yield Difference(label, texts)
+
+
+def changed_fields(change: ContentChange) -> list[Difference]:
+    """Returns the fields that a change sets, changes or removes, with the texts of both sides.
+
+    A created or deleted content has all its fields but the type, with None on the other side.
+    """
+    if change.before and change.after:
+        return differences((change.before, change.after))
+    sides = [fields(side) if side else {} for side in (change.before, change.after)]
+    return [
+        Difference(label, tuple(side.get(label) for side in sides))
+        for side in sides
+        for label in side
+        if label != TYPE
+    ]
+
+
+def metadata_fields(change: ContentChange) -> list[Difference]:
+    """Returns the differences of the metadata files, labelled as fields: `column total`."""
+    facts = change.metadata.facts if change.metadata else ()
+    return [
+        Difference(f"{fact.what} {fact.name}".rstrip(), (fact.before, fact.after)) for fact in facts
+    ]
+
+
+def changed_labels(change: ContentChange) -> list[str]:
+    """Returns the labels of changed fields, or the type of a created or deleted content."""
+    if change.before and change.after:
+        labels = [difference.label for difference in differences((change.before, change.after))]
+        return ["key", *labels] if change.old_key else labels
+    return [type_label(side.type_name) for side in (change.before, change.after) if side]

@@ -1,13 +1,15 @@
-"""Changes between two states with renames, in memory that does not grow with all contents."""
+"""The changes between two commits, in memory that does not grow with all contents."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from nessie_cli.model import Content, ContentKey, DiffEntry
-from nessie_cli.render.changes import ChangeKind, ContentChange, changes_of
+from nessie_cli.inspection.changes import ChangeKind, ContentChange, changes_of
+from nessie_cli.model import Content, ContentKey, DiffEntry, KeyRange
+from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
+from nessie_cli.revisions import Revision, RevisionRange
 
 FEW = 10_000
 """Up to this number of differences are kept in memory, and read only once."""
@@ -16,7 +18,43 @@ Read = Callable[[], Iterator[DiffEntry]]
 """A function that reads all differences from the beginning."""
 
 
+def ends_of(repository: ReadableRepository, compared: RevisionRange) -> tuple[Revision, Revision]:
+    """Returns the revisions that a range compares: `A...B` begins at the merge base."""
+    if compared.symmetric:
+        base = repository.merge_base(compared.start, compared.end)
+        return Revision(None, base), compared.end
+    return compared.start, compared.end
+
+
 def changes_between(
+    repository: ReadableRepository, before: str, after: str, prefixes: Iterable[ContentKey] = ()
+) -> Iterator[ContentChange]:
+    """Yields the changes between the commits with two hashes, at or below the prefixes.
+
+    They are read while they are consumed.
+    """
+    start, end = Revision(None, before), Revision(None, after)
+    ranges = [KeyRange(prefix=prefix) for prefix in _outermost(prefixes)] or [ALL_KEYS]
+
+    def read() -> Iterator[DiffEntry]:
+        return (entry for keys in ranges for entry in repository.diff(start, end, keys))
+
+    def content_before(key: ContentKey) -> Content | None:
+        return repository.contents(start, [key]).get(key)
+
+    return _with_renames(read, content_before)
+
+
+def _outermost(prefixes: Iterable[ContentKey]) -> list[ContentKey]:
+    """Returns the prefixes in order, without those below another one."""
+    outermost: list[ContentKey] = []
+    for prefix in sorted(set(prefixes)):
+        if not any(prefix.starts_with(outer) for outer in outermost):
+            outermost.append(prefix)
+    return outermost
+
+
+def _with_renames(
     read: Read, content_before: Callable[[ContentKey], Content | None]
 ) -> Iterator[ContentChange]:
     """Yields the same changes as `changes_of`, while the differences are read.

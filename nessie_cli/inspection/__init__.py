@@ -1,0 +1,1 @@
+"""Reads that every front end needs: changes, histories and conflicts, as values."""

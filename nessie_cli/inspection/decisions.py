@@ -1,0 +1,52 @@
+"""The decisions that are possible about a conflict, and what each does to other contents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, MergeOption
+
+
+class EffectKind(Enum):
+    """What a decision does to another content of the target or of theirs."""
+
+    RENAME = auto()
+    DELETE = auto()
+    LEAVE_OUT = auto()
+
+
+class Effect(NamedTuple):
+    """What a decision does to another content.
+
+    `new_key` is set for a rename. With `gives_up_key`, another content has the key afterwards.
+    """
+
+    kind: EffectKind
+    key: ContentKey
+    new_key: ContentKey | None = None
+    gives_up_key: bool = False
+
+
+def options_of(conflict: Conflict) -> Sequence[MergeOption]:
+    """Returns the decisions that are possible about a conflict.
+
+    A namespace that is still needed can always be kept; a revert finds such a conflict only when it
+    checks its operations.
+    """
+    if not conflict.options and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+        return (MergeOption(MergeBehavior.DROP),)
+    return conflict.options
+
+
+def effects_of(option: MergeOption, conflict: Conflict) -> list[Effect]:
+    """Returns what a decision renames, deletes and leaves out besides the contents in conflict."""
+    taken = {new for _, new in option.renames}
+    if option.behavior is MergeBehavior.FORCE and conflict.proposed and conflict.key:
+        taken.add(conflict.theirs_key or conflict.key)
+    return [
+        *(Effect(EffectKind.RENAME, old, new, old in taken) for old, new in option.renames),
+        *(Effect(EffectKind.DELETE, key, None, key in taken) for key in option.deletes),
+        *(Effect(EffectKind.LEAVE_OUT, key) for key in option.leaves_out),
+    ]

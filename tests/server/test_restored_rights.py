@@ -1,0 +1,78 @@
+"""A content comes back under its id only for callers who may read it where it was."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, ContentKey, Delete, Put, ReferenceType
+from tests.repository.vocabulary import table
+from tests.server.client import Answer, put
+from tests.server.guarding import Guarded, guarded
+
+META = CommitMeta(message="change")
+READS_MAIN = "'eve' in roles && ref == 'main' && !path.startsWith('secret')"
+OWNS_HERS = "'eve' in roles && ref.startsWith('eve')"
+
+
+@pytest.fixture
+def server(tmp_path) -> Iterator[Guarded]:
+    """`eve` may not read `secret` on `main`, nor the branch `hidden`, and owns `eve`."""
+    with guarded(tmp_path, READS_MAIN, OWNS_HERS) as guard:
+        for name in ("eve", "hidden"):
+            guard.repository.create_reference(ReferenceType.BRANCH, name, NO_ANCESTOR)
+        yield guard
+
+
+def created(server: Guarded, branch: str, name: str) -> tuple[str, str]:
+    """Commits a table; returns the hash and the content id."""
+    key = ContentKey((name,))
+    server.repository.commit(branch, [Put(key, table(1))], META)
+    content_id = server.repository.content(branch, key).id
+    assert content_id is not None
+    return server.repository.reference(branch).hash, content_id
+
+
+def restored(server: Guarded, content_id: str, hash_: str, name: str) -> Answer:
+    """The answer to a commit of `eve` that brings a content back under another key."""
+    operation = put("mine")
+    operation["content"]["id"] = content_id
+    operation["restoredFrom"] = {"hash": hash_, "key": {"elements": [name]}}
+    eve = server.as_("eve", "eve")
+    return eve.commit("eve", server.repository.reference("eve").hash, operation)
+
+
+@pytest.mark.parametrize(("branch", "name"), [("hidden", "pub"), ("main", "secret")])
+def test_a_hidden_content_does_not_come_back_elsewhere(
+    server: Guarded, branch: str, name: str
+) -> None:
+    hash_, content_id = created(server, branch, name)
+    answer = restored(server, content_id, hash_, name)
+    assert answer.status == 403, answer.body
+    assert list(server.repository.entries("eve")) == []
+
+
+@pytest.mark.parametrize("branch", ["hidden", "main"])
+def test_the_refusal_does_not_show_what_was_there(server: Guarded, branch: str) -> None:
+    hash_, content_id = created(server, branch, "secret")
+    other = "12345678-1234-4234-8234-123456789abc"
+    answers = [restored(server, id_, hash_, "secret") for id_ in (content_id, other)]
+    assert [answer.status for answer in answers] == [403, 403]
+    assert answers[0].body == answers[1].body
+    absent = restored(server, content_id, hash_, "secret.absent")
+    assert absent.status == 403
+
+
+@pytest.mark.parametrize("hash_", ["ab" * 32, "abcd", "HEAD", "main"])
+def test_without_such_a_commit_the_commit_is_refused(server: Guarded, hash_: str) -> None:
+    _, content_id = created(server, "main", "pub")
+    answer = restored(server, content_id, hash_, "pub")
+    assert answer.status in (400, 404), answer.body
+
+
+def test_a_content_that_the_caller_may_read_comes_back(server: Guarded) -> None:
+    hash_, content_id = created(server, "main", "pub")
+    server.repository.commit("main", [Delete(ContentKey(("pub",)))], META)
+    assert restored(server, content_id, hash_, "pub").status == 200
+    assert server.repository.content("eve", ContentKey(("mine",))).id == content_id
