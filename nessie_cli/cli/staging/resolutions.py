@@ -168,7 +168,9 @@ class BatchResolutions(WaysOut):
             return self._again(conflict, ["put"], options=options)
         options += self._expected_hash()
         if actual is None or actual.id == after.id or _is_one(actual, after):
-            return [self._staging(["put"], [key], options)]
+            line = self._staging(["put"], [key], options)
+            is_back = actual is not None and actual.id == after.id and actual != after
+            return [line._replace(effect=_overwritten(key) if is_back else "")]
         line = self._staging(["replace"], [key], options)
         return [line._replace(effect=_deleted(conflict, key))]
 
@@ -303,6 +305,11 @@ def _deleted(conflict: Conflict, key: ContentKey) -> str:
     )
 
 
+def _overwritten(key: ContentKey) -> str:
+    """Returns the effect of a line that gives a restored content its staged value again."""
+    return f"overwrites the value of {_text(key)}"
+
+
 def _effects(conflict: Conflict, restaged: Restaged) -> Iterator[tuple[Sequence[ContentKey], str]]:
     """Yields what a decision about a conflict does to contents, each with the keys in question."""
     for key in restaged.replaced:
@@ -313,7 +320,7 @@ def _effects(conflict: Conflict, restaged: Restaged) -> Iterator[tuple[Sequence[
         yield [key, place], f"the restored {_text(key)} is {_text(place)} now"
     for place in restaged.overwritten:
         keys = [key for key, other in restaged.came_back.items() if other == place]
-        yield [*keys, place], f"overwrites the value of {_text(place)}"
+        yield [*keys, place], _overwritten(place)
 
 
 def _effect_of_replacement(conflict: Conflict) -> str:
