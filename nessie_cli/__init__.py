@@ -66,7 +66,7 @@ def __getattr__(name: str) -> Any:
         model, errors = import_module("nessie_cli.model"), import_module("nessie_cli.errors")
         if name in model.__all__:
             return getattr(model, name)
-        found = getattr(errors, name, None)
-        if isinstance(found, type) and issubclass(found, errors.NessieError):
-            return found
+        error_type = getattr(errors, name, None)
+        if isinstance(error_type, type) and issubclass(error_type, errors.NessieError):
+            return error_type
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -48,7 +48,7 @@ class StepKind(StrEnum):
     TIME = "*"
 
 
-class Step(Struct, frozen=True):
+class RevisionStep(Struct, frozen=True):
     """One step back; `count` for `~` and `^`, `time` for `*`."""
 
     kind: StepKind
@@ -69,7 +69,7 @@ class Revision(Struct, frozen=True):
 
     name: str | None
     hash: str | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[RevisionStep, ...] = ()
 
     def __str__(self) -> str:
         """The text form; `parse` gives the value back."""
@@ -97,7 +97,7 @@ def parse(text: str, now: datetime | None = None) -> Revision:
     Raises `InvalidInput` that names the invalid part.
 
     >>> parse("main@2e1cfa82~2").steps
-    (Step(kind=<StepKind.ANCESTOR: '~'>, count=2, time=None),)
+    (RevisionStep(kind=<StepKind.ANCESTOR: '~'>, count=2, time=None),)
     """
     check_revision_size(text)
     first = re.search(r"[~^*]", text)
@@ -126,33 +126,33 @@ def parse(text: str, now: datetime | None = None) -> Revision:
     return Revision(name or None, hash_.lower() or None, _steps(text, rest, now))
 
 
-def _steps(text: str, rest: str, now: datetime | None) -> tuple[Step, ...]:
-    steps: list[Step] = []
+def _steps(text: str, rest: str, now: datetime | None) -> tuple[RevisionStep, ...]:
+    steps: list[RevisionStep] = []
     position = 0
     while position < len(rest):
-        found = re.compile(_STEP).match(rest, position)
-        if not found:
+        match = re.compile(_STEP).match(rest, position)
+        if not match:
             raise InvalidInput(
                 f"revision {text!r}: {rest[position:]!r} is not a valid step; write ~N, ^N or *TIME"
             )
-        position = found.end()
-        if found[3]:
-            steps.append(Step(StepKind.TIME, time=parse_time(found[3], now)))
+        position = match.end()
+        if match[3]:
+            steps.append(RevisionStep(StepKind.TIME, time=parse_time(match[3], now)))
             continue
-        count = int(found[2] or 1) if len(found[2]) <= _MOST_DIGITS else 0
+        count = int(match[2] or 1) if len(match[2]) <= _MOST_DIGITS else 0
         if not 0 < count < 2**31:
             raise InvalidInput(
-                f"revision {text!r}: the number in {found[0]!r} must be between 1 and {2**31 - 1}"
+                f"revision {text!r}: the number in {match[0]!r} must be between 1 and {2**31 - 1}"
             )
-        steps.append(Step(StepKind(found[1]), count))
+        steps.append(RevisionStep(StepKind(match[1]), count))
     return tuple(steps)
 
 
 def parse_range(text: str, now: datetime | None = None) -> RevisionRange | Revision:
     """Returns the range `A..B` or `A...B`, or a single revision."""
     for dots in ("...", ".."):
-        start, found, end = text.partition(dots)
-        if found:
+        start, separator, end = text.partition(dots)
+        if separator:
             return RevisionRange(
                 parse(start or HEAD, now), parse(end or HEAD, now), symmetric=dots == "..."
             )
@@ -171,8 +171,8 @@ def parse_time(text: str, now: datetime | None = None) -> datetime:
         midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
         return {"now": now, "today": midnight, "yesterday": now - timedelta(days=1)}[text]
     try:
-        if (found := re.fullmatch(_AGO, text.replace(".", " "))) and len(found[1]) <= _MOST_DIGITS:
-            return now - int(found[1]) * _UNIT[found[2]]
+        if (match := re.fullmatch(_AGO, text.replace(".", " "))) and len(match[1]) <= _MOST_DIGITS:
+            return now - int(match[1]) * _UNIT[match[2]]
         if text.isascii() and text.isdigit() and len(text) > _YEAR_DIGITS:
             return datetime.fromtimestamp(int(text) / 1000, UTC)
         # An instant may carry nanoseconds; commit times have microseconds.

@@ -13,8 +13,8 @@ def main() -> None:
     """Runs the command line on Spark."""
     # Python searches the folder of a program first: it contains packages of ours, not modules of
     # those names.
-    beside = str(Path(__file__).parent)
-    sys.path[:] = [place for place in sys.path if place != beside]
+    folder = str(Path(__file__).parent)
+    sys.path[:] = [place for place in sys.path if place != folder]
     from nessie_cli.cli.main import main as nessie
     from nessie_cli.workspace.environment import spark_by_default
 

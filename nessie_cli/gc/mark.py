@@ -15,7 +15,7 @@ from nessie_cli.gc.roots import moves_since
 from nessie_cli.gc.run import MarkDatasets, PinnedReference, RunSettings
 from nessie_cli.gc.schemas import CONTENTS
 from nessie_cli.gc.table_files import STATES_PER_PIECE, Rows, follow
-from nessie_cli.iceberg.reachable import Snapshots
+from nessie_cli.iceberg.reachable import SnapshotScope
 from nessie_cli.repository.base import Repository
 
 _HISTORY_RESULT = "_found.json"
@@ -53,7 +53,7 @@ def mark(
     files = follow(
         marks,
         properties,
-        Snapshots(settings.snapshots),
+        SnapshotScope(settings.snapshots),
         lambda count: progress("live files", count, None),
         states_per_piece,
     )

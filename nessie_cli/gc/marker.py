@@ -14,7 +14,7 @@ from nessie_cli.gc.parts import GcFinding, Notes
 from nessie_cli.gc.roots import Roots, moves_since
 from nessie_cli.gc.run import MarkDatasets, RunSettings
 from nessie_cli.gc.table_files import BROKEN, FileFinder
-from nessie_cli.iceberg.reachable import FileKind, Snapshots
+from nessie_cli.iceberg.reachable import FileKind, SnapshotScope
 from nessie_cli.repository.base import Repository
 
 Engine: TypeAlias = Callable[
@@ -91,7 +91,7 @@ class RepositoryMarker:
     def _finder(self) -> FileFinder:
         """Returns a walk that skips the manifests of the mark, whose files are live already."""
         assert self._marks is not None
-        finder = FileFinder(self._properties, Snapshots(self._settings.snapshots))
+        finder = FileFinder(self._properties, SnapshotScope(self._settings.snapshots))
         broken = [
             GcFinding(**row) for row in self._marks.findings.records() if row["kind"] == BROKEN
         ]

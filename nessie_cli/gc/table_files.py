@@ -30,7 +30,7 @@ from nessie_cli.iceberg.reachable import (
     Fault,
     FileKind,
     ReferencedFile,
-    Snapshots,
+    SnapshotScope,
     TableFiles,
     Walker,
     needed,
@@ -225,7 +225,7 @@ def dead_places(files: Files, states: Sequence[TableState]) -> tuple[list[str], 
 class FileFinder:
     """Finds the files of states, part by part."""
 
-    def __init__(self, properties: Mapping[str, str], snapshots: Snapshots) -> None:
+    def __init__(self, properties: Mapping[str, str], snapshots: SnapshotScope) -> None:
         """Takes the properties of the file systems, and which snapshots of a table count."""
         self._files = Files(properties)
         self._walker = Walker(self._files, snapshots)
@@ -324,7 +324,7 @@ def write_places(
 def follow(
     marks: MarkDatasets,
     properties: Mapping[str, str],
-    snapshots: Snapshots,
+    snapshots: SnapshotScope,
     progress: Callable[[int], None],
     states_per_piece: int,
 ) -> dict[str, int]:

@@ -132,7 +132,7 @@ class NessieCatalog(MetastoreCatalog):
         sort_order: SortOrder = UNSORTED_SORT_ORDER,
         properties: Properties = EMPTY_DICT,
     ) -> Table:
-        """See PyIceberg. Raises `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
+        """Commits a new table. Raises `TableAlreadyExistsError`, `NoSuchNamespaceError`."""
         key = key_of(identifier)
         document, file = self._new_table(
             key, schema, location, partition_spec, sort_order, properties
@@ -150,7 +150,10 @@ class NessieCatalog(MetastoreCatalog):
     def register_table(
         self, identifier: str | Identifier, metadata_location: str, overwrite: bool = False
     ) -> Table:
-        """See PyIceberg. `overwrite` keeps the content id if the table UUID is the same."""
+        """Adds the table of a metadata file.
+
+        `overwrite` replaces an existing table. The content id stays if the table UUID is the same.
+        """
         key, content = key_of(identifier), self._read(metadata_location, IcebergTable)
         # Raises an error before the commit if PyIceberg cannot read the table.
         self._load(key, content)
@@ -172,20 +175,20 @@ class NessieCatalog(MetastoreCatalog):
         return self.load_table(key.elements)
 
     def load_table(self, identifier: str | Identifier) -> Table:
-        """See PyIceberg. Cost: two reads of the repository and one of the metadata file."""
+        """Returns a table. Cost: two reads of the repository and one of the metadata file."""
         key = key_of(identifier, NoSuchTableError)
         return self._load(key, self._need_table(self._reference.state(), key))
 
     def table_exists(self, identifier: str | Identifier) -> bool:
-        """See PyIceberg. Reads no metadata file."""
+        """Whether there is a table of this name. Reads no metadata file."""
         return isinstance(self._reference.state().content(key_of(identifier)), IcebergTable)
 
     def list_tables(self, namespace: str | Identifier) -> list[Identifier]:
-        """See PyIceberg. The empty tuple stands for the root."""
+        """Returns the tables of a namespace. The empty tuple stands for the root."""
         return self._inside(namespace, IcebergTable)
 
     def drop_table(self, identifier: str | Identifier) -> None:
-        """See PyIceberg. Keeps the files, which other references and older commits need."""
+        """Deletes a table, but not its files, which other references and older commits need."""
         self._drop("table", key_of(identifier, NoSuchTableError), self._need_table)
 
     def purge_table(self, identifier: str | Identifier) -> None:
@@ -199,7 +202,7 @@ class NessieCatalog(MetastoreCatalog):
     def rename_table(
         self, from_identifier: str | Identifier, to_identifier: str | Identifier
     ) -> Table:
-        """See PyIceberg. The table keeps its content id, so that merges follow the rename."""
+        """Moves a table. It keeps its content id, so that merges follow the rename."""
         old, new = key_of(from_identifier, NoSuchTableError), key_of(to_identifier)
 
         def make(state: PyIcebergState) -> CatalogChange[None]:
@@ -220,10 +223,10 @@ class NessieCatalog(MetastoreCatalog):
         requirements: tuple[TableRequirement, ...],
         updates: tuple[TableUpdate, ...],
     ) -> CommitTableResponse:
-        """See PyIceberg. Applies the updates to newer metadata if the requirements hold for it."""
+        """Applies updates to the table's newest metadata if the requirements hold for it."""
         key = key_of(table.name(), NoSuchTableError)
         required, changes = (
-            [tables.as_json(one) for one in given] for given in (requirements, updates)
+            [tables.as_json(model) for model in given] for given in (requirements, updates)
         )
 
         def make(state: PyIcebergState) -> CatalogChange[CommitTableResponse]:
@@ -273,7 +276,7 @@ class NessieCatalog(MetastoreCatalog):
         location: str | None = None,
         properties: Properties = EMPTY_DICT,
     ) -> View:
-        """See PyIceberg.
+        """Commits a new view.
 
         Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`.
         """
@@ -294,7 +297,7 @@ class NessieCatalog(MetastoreCatalog):
         return view
 
     def register_view(self, identifier: str | Identifier, metadata_location: str) -> View:
-        """See PyIceberg.
+        """Adds the view of a metadata file.
 
         Raises `ViewAlreadyExistsError`, `TableAlreadyExistsError`, `NoSuchNamespaceError`.
         """
@@ -309,20 +312,20 @@ class NessieCatalog(MetastoreCatalog):
         return view
 
     def load_view(self, identifier: str | Identifier) -> View:
-        """See PyIceberg."""
+        """Returns a view. Raises `NoSuchViewError`."""
         key = key_of(identifier, NoSuchViewError)
         return views.load(key, self._need_view(self._reference.state(), key), self.properties)
 
     def view_exists(self, identifier: str | Identifier) -> bool:
-        """See PyIceberg. Reads no metadata file."""
+        """Whether there is a view of this name. Reads no metadata file."""
         return isinstance(self._reference.state().content(key_of(identifier)), IcebergView)
 
     def list_views(self, namespace: str | Identifier) -> list[Identifier]:
-        """See PyIceberg. The empty tuple stands for the root."""
+        """Returns the views of a namespace. The empty tuple stands for the root."""
         return self._inside(namespace, IcebergView)
 
     def drop_view(self, identifier: str | Identifier) -> None:
-        """See PyIceberg."""
+        """Deletes a view, but not its metadata files."""
         self._drop("view", key_of(identifier, NoSuchViewError), self._need_view)
 
     # -- namespaces -------------------------------------------------------------------------------
@@ -330,21 +333,21 @@ class NessieCatalog(MetastoreCatalog):
     def create_namespace(
         self, namespace: str | Identifier, properties: Properties = EMPTY_DICT
     ) -> None:
-        """See PyIceberg. Creates missing parent namespaces in the same commit."""
+        """Creates a namespace, with missing parent namespaces in the same commit."""
         key = key_of(namespace, NoSuchNamespaceError)
         self._reference.change(lambda state: namespaces.create(state, key, properties))
 
     def drop_namespace(self, namespace: str | Identifier) -> None:
-        """See PyIceberg. Contents of any type make a namespace non-empty."""
+        """Deletes an empty namespace. Contents of any type make it non-empty."""
         key = key_of(namespace, NoSuchNamespaceError)
         self._reference.change(lambda state: namespaces.drop(state, key))
 
     def list_namespaces(self, namespace: str | Identifier = ()) -> list[Identifier]:
-        """See PyIceberg."""
+        """Returns the child namespaces of a namespace. The empty tuple stands for the root."""
         return self._inside(namespace, Namespace)
 
     def load_namespace_properties(self, namespace: str | Identifier) -> Properties:
-        """See PyIceberg."""
+        """Returns the properties of a namespace. Raises `NoSuchNamespaceError`."""
         return dict(
             namespaces.get(
                 self._reference.state(), key_of(namespace, NoSuchNamespaceError)
@@ -357,7 +360,7 @@ class NessieCatalog(MetastoreCatalog):
         removals: set[str] | None = None,
         updates: Properties = EMPTY_DICT,
     ) -> PropertiesUpdateSummary:
-        """See PyIceberg."""
+        """Removes and sets properties of a namespace, and reports which ones changed."""
         key = key_of(namespace, NoSuchNamespaceError)
 
         def make(state: PyIcebergState) -> CatalogChange[PropertiesUpdateSummary]:

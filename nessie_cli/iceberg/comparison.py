@@ -157,13 +157,13 @@ def _columns(side: _Side) -> dict[Any, tuple[str, str]]:
 
 def _schema(side: _Side) -> Document:
     schemas = {schema.get("schema-id", 0): schema for schema in side.document.get("schemas", ())}
-    found = (
+    schema = (
         schemas.get(side.content.schema_id)
         or schemas.get(side.document.get("current-schema-id"))
         or side.document.get("schema")
         or {}
     )
-    return dict(found)
+    return dict(schema)
 
 
 def _fields(struct: Document, above: str) -> Iterator[tuple[Any, str, str]]:
@@ -208,8 +208,8 @@ def _partition(side: _Side) -> dict[Any, tuple[str, str]]:
         spec.get("spec-id"): spec.get("fields", ())
         for spec in side.document.get("partition-specs", ())
     }
-    wanted = side.content.spec_id if isinstance(side.content, IcebergTable) else None
-    fields: Sequence[Document] = specs.get(wanted) or side.document.get("partition-spec") or ()
+    spec_id = side.content.spec_id if isinstance(side.content, IcebergTable) else None
+    fields: Sequence[Document] = specs.get(spec_id) or side.document.get("partition-spec") or ()
     return _one(_transforms(fields, _names(side)))
 
 
@@ -218,8 +218,8 @@ def _order(side: _Side) -> dict[Any, tuple[str, str]]:
         order.get("order-id"): order.get("fields", ())
         for order in side.document.get("sort-orders", ())
     }
-    wanted = side.content.sort_order_id if isinstance(side.content, IcebergTable) else None
-    fields = orders.get(wanted, ())
+    order_id = side.content.sort_order_id if isinstance(side.content, IcebergTable) else None
+    fields = orders.get(order_id, ())
     names = _names(side)
     return _one(
         [
@@ -327,10 +327,10 @@ def _operations(before: _Side | None, after: _Side | None) -> list[str]:
         before.content.snapshot_id if before and isinstance(before.content, IcebergTable) else -1
     )
     snapshots, where = _snapshot_of(after), after.content.snapshot_id
-    found: list[str] = []
-    while where != start and where in snapshots and len(found) < MOST_SNAPSHOTS:
+    operations: list[str] = []
+    while where != start and where in snapshots and len(operations) < MOST_SNAPSHOTS:
         snapshot = snapshots[where]
-        found.append(str((snapshot.get("summary") or {}).get("operation", "unknown")))
+        operations.append(str((snapshot.get("summary") or {}).get("operation", "unknown")))
         where = snapshot.get("parent-snapshot-id", -1)
     descends = where == start or (start < 0 and where not in snapshots)
-    return found[::-1] if descends else found[:1]
+    return operations[::-1] if descends else operations[:1]

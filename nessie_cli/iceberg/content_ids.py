@@ -45,7 +45,7 @@ def check_ids(key: ContentKey, content: Content) -> None:
 
 def _ids(document: Mapping[str, Any], items: str, item_id: str) -> list[int]:
     return [
-        one[item_id]
-        for one in document.get(items) or ()
-        if isinstance(one, Mapping) and item_id in one
+        item[item_id]
+        for item in document.get(items) or ()
+        if isinstance(item, Mapping) and item_id in item
     ]

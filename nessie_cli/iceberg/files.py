@@ -40,8 +40,8 @@ _AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//[^/]*)?")
 
 def scheme_of(uri: str) -> str:
     """Returns the scheme of a URI in lower case, an empty string for a plain path."""
-    found = _SCHEME.match(uri)
-    return found[1].lower() if found else ""
+    match = _SCHEME.match(uri)
+    return match[1].lower() if match else ""
 
 
 def authority_of(uri: str) -> str:
@@ -50,8 +50,8 @@ def authority_of(uri: str) -> str:
     >>> authority_of("s3://lake/db/t/1.json")
     's3://lake'
     """
-    found = _AUTHORITY.match(uri)
-    return found[0].lower() if found else ""
+    match = _AUTHORITY.match(uri)
+    return match[0].lower() if match else ""
 
 
 def shown(uri: str) -> str:
@@ -126,7 +126,7 @@ class Files:
         if self._silent[authority_of(uri)] >= TRIES:
             raise NoAnswer(f"{shown(uri)} cannot be read: {authority_of(uri)} does not answer")
         try:
-            found = self._asked_there(uri, scheme, asked)
+            answer = self._asked_there(uri, scheme, asked)
         except NoAnswer:
             if not self.has_answered(uri):
                 self._silent[authority_of(uri)] += 1
@@ -135,7 +135,7 @@ class Files:
             self._answered.add(authority_of(uri))
             raise
         self._answered.add(authority_of(uri))
-        return found
+        return answer
 
     def _asked_there(self, uri: str, scheme: str, asked: Callable[[Any], T]) -> T:
         from pyiceberg.io import load_file_io
@@ -219,9 +219,9 @@ def _size_of(path: Path) -> int:
 
 def _suggestion(folder: Path) -> str:
     """Returns the newest metadata file of a table's folder, as the end of a message."""
-    found = [p for place in (folder, folder / "metadata") for p in place.glob("*.metadata.json*")]
+    files = [p for place in (folder, folder / "metadata") for p in place.glob("*.metadata.json*")]
     return (
-        f", for example {max(found, key=lambda p: (p.stat().st_mtime_ns, p.name))}" if found else ""
+        f", for example {max(files, key=lambda p: (p.stat().st_mtime_ns, p.name))}" if files else ""
     )
 
 

@@ -33,14 +33,14 @@ def properties_of(catalog: str | None) -> dict[str, str]:
             hint="`pip install 'nessie-cli[iceberg]'`",
         ) from None
     try:
-        found = Config().get_catalog_config(catalog)
+        properties = Config().get_catalog_config(catalog)
     except (ValueError, OSError) as error:
         raise InvalidInput(
             f"PyIceberg's configuration cannot be read: {str(error).partition(chr(10))[0]}"
         ) from None
-    if found is None:
+    if properties is None:
         raise InvalidInput(f"PyIceberg's configuration has no catalog '{catalog}'")
-    return {str(name): str(value) for name, value in found.items() if value is not None}
+    return {str(name): str(value) for name, value in properties.items() if value is not None}
 
 
 def filesystem(location: str, properties: Mapping[str, str]) -> tuple[Any, str]:
@@ -81,10 +81,10 @@ def upload_small_files_at_once(file_io: Any) -> None:
         return
 
     def made(scheme: str, host: str | None) -> Any:
-        found = make(scheme, host)
-        if not isinstance(found, S3FileSystem):
-            return found
-        again, (options,) = found.__reduce__()
+        system = make(scheme, host)
+        if not isinstance(system, S3FileSystem):
+            return system
+        again, (options,) = system.__reduce__()
         # Older versions of pyarrow do not have the option.
         changed = {"allow_delayed_open": True} if "allow_delayed_open" in options else {}
         return again({**options, **changed})

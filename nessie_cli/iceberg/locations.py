@@ -46,9 +46,9 @@ def _local(location: str) -> str:
     folder, _, name = path.rstrip("/").rpartition("/")
     if name in ("", ".", ".."):
         return _real_folder(path)
-    found = f"{_real_folder(folder or '/').rstrip('/')}/{name}"
+    resolved = f"{_real_folder(folder or '/').rstrip('/')}/{name}"
     # For each file of a lake; pathlib takes five times as long.
-    return os.path.realpath(found) if os.path.islink(found) else found  # noqa: PTH114
+    return os.path.realpath(resolved) if os.path.islink(resolved) else resolved  # noqa: PTH114
 
 
 @lru_cache(maxsize=65_536)

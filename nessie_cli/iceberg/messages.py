@@ -51,7 +51,7 @@ def changed(key: ContentKey, updates: Sequence[Document]) -> str:
     operations = {_summary(snapshot).get("operation") for snapshot in snapshots}
     operation = operations.pop() if len(operations) == 1 else _OVERWRITE
     verb = _VERBS.get(str(operation), _VERBS[_OVERWRITE])
-    branches = [one["ref-name"] for one in _of(updates, "set-snapshot-ref")]
+    branches = [update["ref-name"] for update in _of(updates, "set-snapshot-ref")]
     other = next((name for name in branches if name != "main"), None)
     where = f" (branch {other} of the table)" if other else ""
     return f"{verb} {key}{where}: {_rows(snapshots)}{f'; {rest}' if rest else ''}"
@@ -66,8 +66,8 @@ def _snapshots(updates: Iterable[Document]) -> list[Document]:
 
 
 def _summary(snapshot: Document) -> dict[str, Any]:
-    found = snapshot.get("summary")
-    return found if isinstance(found, dict) else {}
+    summary = snapshot.get("summary")
+    return summary if isinstance(summary, dict) else {}
 
 
 def _rows(snapshots: Sequence[Document]) -> str:

@@ -72,8 +72,8 @@ def parse_document(data: bytes, uri: str) -> Document:
         content_of(document, uri)
     except InvalidInput as error:
         raise InvalidInput(f"{shown(uri)}: {error.message}") from None
-    found: Document = document
-    return found
+    parsed: Document = document
+    return parsed
 
 
 def content_of(document: Any, location: str) -> IcebergTable | IcebergView:
@@ -99,9 +99,9 @@ def in_state(document: Document, content: IcebergTable) -> Document:
     )
     changed: dict[str, Any] = {
         member: id_
-        for member, id_, known, id_member in members
+        for member, id_, items, id_member in members
         if id_ != document.get(member)
-        and any(one.get(id_member) == id_ for one in document.get(known) or ())
+        and any(item.get(id_member) == id_ for item in document.get(items) or ())
     }
     if "current-snapshot-id" in changed:
         main = {"snapshot-id": content.snapshot_id, "type": "branch"}
@@ -270,12 +270,12 @@ def _format(document: Document, what: str, newest: int) -> int:
     return version
 
 
-def _need(document: Document, attribute: str, kind: type, words: str) -> Any:
+def _need(document: Document, attribute: str, kind: type, description: str) -> Any:
     value = document.get(attribute)
     if value is None:
         raise InvalidInput(f"not an Iceberg metadata file: {attribute!r} is missing")
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise InvalidInput(f"not an Iceberg metadata file: {attribute!r} is not {words}")
+        raise InvalidInput(f"not an Iceberg metadata file: {attribute!r} is not {description}")
     return value
 
 
@@ -283,13 +283,13 @@ def _whole_number(document: Document, attribute: str) -> int:
     return int(_need(document, attribute, int, "an integer"))
 
 
-def _find(document: Document, attribute: str, wanted: int, items: str, item_id: str) -> Document:
-    """Returns the item with the wanted id. Raises `InvalidInput`."""
+def _find(document: Document, attribute: str, id_: int, items: str, item_id: str) -> Document:
+    """Returns the item with this id. Raises `InvalidInput`."""
     for item in _need(document, items, list, "a list"):
-        if isinstance(item, dict) and _id_of(item, item_id) == wanted:
+        if isinstance(item, dict) and _id_of(item, item_id) == id_:
             return item
     raise InvalidInput(
-        f"not valid Iceberg metadata: {attribute!r} is {wanted}, which is not among its {items!r}"
+        f"not valid Iceberg metadata: {attribute!r} is {id_}, which is not among its {items!r}"
     )
 
 

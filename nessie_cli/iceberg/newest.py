@@ -33,21 +33,20 @@ def newest_metadata(folder: str, properties: Mapping[str, str]) -> str:
     """
     for place in (f"{folder.rstrip('/')}/metadata", folder.rstrip("/")):
         names = _names(place, properties)
-        versions = [(int(found[1]), name) for name in names if (found := _METADATA.fullmatch(name))]
+        versions = [(int(match[1]), name) for name in names if (match := _METADATA.fullmatch(name))]
         if not versions:
             continue
         hint = _hinted(place, properties) if _HINT in names else None
-        wanted = max(versions)[0] if hint is None else _last_without_gap(hint, versions)
-        found_names = [name for version, name in versions if version == wanted]
-        if len(found_names) == 1:
-            return f"{place}/{found_names[0]}"
-        if not found_names:
+        newest = max(versions)[0] if hint is None else _last_without_gap(hint, versions)
+        files = [name for version, name in versions if version == newest]
+        if len(files) == 1:
+            return f"{place}/{files[0]}"
+        if not files:
             raise InvalidInput(
-                f"{shown(place)}: {_HINT} names version {wanted}, which does not exist"
+                f"{shown(place)}: {_HINT} names version {newest}, which does not exist"
             )
         raise InvalidInput(
-            f"{shown(place)}: several files have version {wanted}: "
-            f"{', '.join(sorted(found_names))}",
+            f"{shown(place)}: several files have version {newest}: {', '.join(sorted(files))}",
             hint="name one of them",
         )
     raise InvalidInput(f"{shown(folder)} has no metadata file of an Iceberg table or view")
@@ -56,17 +55,17 @@ def newest_metadata(folder: str, properties: Mapping[str, str]) -> str:
 def _names(folder: str, properties: Mapping[str, str]) -> list[str]:
     if scheme_of(folder) in ("", "file"):
         local = local_path(folder)
-        return [one.name for one in local.iterdir()] if local.is_dir() else []
+        return [file.name for file in local.iterdir()] if local.is_dir() else []
     from pyarrow.fs import FileSelector
 
     from nessie_cli.iceberg.filesystems import filesystem
 
     system, path = filesystem(folder, properties)
     try:
-        found = system.get_file_info(FileSelector(path, allow_not_found=True))
+        files = system.get_file_info(FileSelector(path, allow_not_found=True))
     except OSError as error:
         raise StoreUnavailable(f"{shown(folder)} cannot be listed: {first_line(error)}") from None
-    return [one.base_name for one in found]
+    return [file.base_name for file in files]
 
 
 def _hinted(folder: str, properties: Mapping[str, str]) -> int | None:

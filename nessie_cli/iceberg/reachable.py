@@ -7,7 +7,8 @@ delete files, statistics. Two decisions:
   Each metadata file that can be read is in a commit of the catalog, which makes it live.
 * By default, every snapshot in a metadata file counts, not only the catalog's snapshot. Engines
   use that list for time travel, so a table with a listed snapshot without files is damaged.
-  `Snapshots.REFERENCED` counts the catalog's snapshot and those of the table's tags and branches.
+  `SnapshotScope.REFERENCED` counts the catalog's snapshot and those of the table's tags and
+  branches.
 
 https://iceberg.apache.org/spec/#manifests and https://iceberg.apache.org/view-spec/
 """
@@ -54,7 +55,7 @@ class Fault(StrEnum):
     """The metadata file is valid, but does not list the catalog's snapshot."""
 
 
-class Snapshots(StrEnum):
+class SnapshotScope(StrEnum):
     """Which snapshots of a metadata file count."""
 
     LISTED = "listed"
@@ -109,22 +110,24 @@ class TableFiles(Struct, frozen=True):
     statistics: tuple[tuple[int, ReferencedFile], ...] = ()
     """Pairs of a snapshot id and a statistics file."""
 
-    def chosen(self, snapshot_id: int | None, wanted: Snapshots) -> list[Snapshot]:
+    def chosen(self, snapshot_id: int | None, scope: SnapshotScope) -> list[Snapshot]:
         """Returns the snapshots that count. `snapshot_id` is the catalog's.
 
         None or a negative number stands for the current snapshot.
         """
-        if wanted is Snapshots.LISTED:
+        if scope is SnapshotScope.LISTED:
             return list(self.snapshots)
         id_ = self.current if snapshot_id is None or snapshot_id < 0 else snapshot_id
         return [snapshot for snapshot in self.snapshots if snapshot.named or snapshot.id == id_]
 
     def statistics_of(
-        self, snapshots: Sequence[Snapshot], wanted: Snapshots
+        self, snapshots: Sequence[Snapshot], scope: SnapshotScope
     ) -> list[ReferencedFile]:
         """Returns the statistics files of snapshots."""
         ids = {snapshot.id for snapshot in snapshots}
-        return [file for id_, file in self.statistics if id_ in ids or wanted is Snapshots.LISTED]
+        return [
+            file for id_, file in self.statistics if id_ in ids or scope is SnapshotScope.LISTED
+        ]
 
     def missing(self, snapshot_id: int | None, location: str) -> BrokenFile | None:
         """Returns the fault of a metadata file that does not list the catalog's snapshot."""
@@ -303,7 +306,9 @@ def read_manifest(files: Files, manifest: Manifest) -> list[ReferencedFile]:
         )
 
     return [
-        found for found in _rows(data, location, "manifest", _OF_ENTRY, file) if found is not None
+        referenced
+        for referenced in _rows(data, location, "manifest", _OF_ENTRY, file)
+        if referenced is not None
     ]
 
 
@@ -317,12 +322,12 @@ def _kind(file: Row) -> FileKind:
 
 
 def _rows(
-    data: bytes, location: str, what: str, wanted: Mapping[str, Any], make: Callable[[Row], T]
+    data: bytes, location: str, what: str, projection: Mapping[str, Any], make: Callable[[Row], T]
 ) -> list[T]:
-    """Returns the rows of an Avro file. Decoding only the wanted fields halves the time."""
+    """Returns the projected rows of an Avro file. Decoding fewer fields halves the time."""
     try:
         written: Any = fastavro.reader(io.BytesIO(data)).writer_schema
-        rows: Any = fastavro.reader(io.BytesIO(data), _projected(written, wanted))
+        rows: Any = fastavro.reader(io.BytesIO(data), _projected(written, projection))
         return [make(row) for row in rows]
     except BrokenFile:
         raise
@@ -334,12 +339,12 @@ def _rows(
         ) from None
 
 
-def _projected(schema: Any, wanted: Mapping[str, Any]) -> Any:
-    """Returns a record schema with those wanted fields that it has. Records keep their names."""
+def _projected(schema: Any, projection: Mapping[str, Any]) -> Any:
+    """Returns a record schema with the fields of `projection` only. Records keep their names."""
     fields = []
     for field in schema["fields"]:
-        if field["name"] in wanted:
-            inner = wanted[field["name"]]
+        if field["name"] in projection:
+            inner = projection[field["name"]]
             fields.append(
                 {
                     "name": field["name"],
@@ -347,7 +352,7 @@ def _projected(schema: Any, wanted: Mapping[str, Any]) -> Any:
                 }
             )
     if not fields:
-        raise ValueError(f"the records have none of the fields {', '.join(wanted)}")
+        raise ValueError(f"the records have none of the fields {', '.join(projection)}")
     return {"type": "record", "name": schema["name"], "fields": fields}
 
 
@@ -357,10 +362,10 @@ def _projected(schema: Any, wanted: Mapping[str, Any]) -> Any:
 class Walker:
     """Walks from metadata files down to data files. Reads and yields shared files once."""
 
-    def __init__(self, files: Files, snapshots: Snapshots = Snapshots.LISTED) -> None:
+    def __init__(self, files: Files, snapshots: SnapshotScope = SnapshotScope.LISTED) -> None:
         """Takes the reader of the files."""
         self._files = files
-        self._wanted = snapshots
+        self._scope = snapshots
         self._done: dict[str, tuple[BrokenFile, ...]] = {}
         """Visited manifest lists and manifests by path, with the broken files below them."""
 
@@ -389,16 +394,16 @@ class Walker:
         """Like `follow` for a metadata file that has been read. Does not yield that file."""
         if (missing := table.missing(snapshot_id, location)) is not None:
             yield missing
-        snapshots = table.chosen(snapshot_id, self._wanted)
-        yield from table.statistics_of(snapshots, self._wanted)
+        snapshots = table.chosen(snapshot_id, self._scope)
+        yield from table.statistics_of(snapshots, self._scope)
         yielded: set[str] = set()
         for snapshot in snapshots:
-            for found in self._snapshot(snapshot, location):
-                if not isinstance(found, BrokenFile):
-                    yield found
-                elif found.location not in yielded:
-                    yielded.add(found.location)
-                    yield found
+            for file in self._snapshot(snapshot, location):
+                if not isinstance(file, BrokenFile):
+                    yield file
+                elif file.location not in yielded:
+                    yielded.add(file.location)
+                    yield file
 
     def _snapshot(self, snapshot: Snapshot, inside: str) -> Iterator[Found]:
         try:
@@ -414,10 +419,10 @@ class Walker:
             return
         yield file
         broken_here = []
-        for found in self._listed(snapshot.manifest_list):
-            if isinstance(found, BrokenFile):
-                broken_here.append(found)
-            yield found
+        for entry in self._listed(snapshot.manifest_list):
+            if isinstance(entry, BrokenFile):
+                broken_here.append(entry)
+            yield entry
         self._done[file.path] = tuple(broken_here)
 
     def _listed(self, location: str) -> Iterator[Found]:

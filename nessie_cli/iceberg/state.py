@@ -78,13 +78,13 @@ class State:
         Empty if the caller may not list commits.
         """
         try:
-            found = self._repository.last_change(self._at, key)
+            commit = self._repository.last_change(self._at, key)
         except NotAllowed:
             return ""
-        if found is None or found.hash is None:
+        if commit is None or commit.hash is None:
             return ""
-        who = found.author or found.committer
-        return f"commit {found.hash[:_SHORT]}{f' of {who}' if who else ''}: {found.subject}"
+        who = commit.author or commit.committer
+        return f"commit {commit.hash[:_SHORT]}{f' of {who}' if who else ''}: {commit.subject}"
 
     def before(self) -> State:
         """Returns the state of the parent commit."""

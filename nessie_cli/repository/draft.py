@@ -20,7 +20,7 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
 from nessie_cli.repository.changes import Change, Commit, Merge, RenameReference, Transplant
 from nessie_cli.store.base import View
-from nessie_cli.store.records import Settings, Write
+from nessie_cli.store.records import StoredSettings, Write
 
 A = TypeVar("A")
 
@@ -126,7 +126,7 @@ class Draft(Generic[A]):
         sources: tuple[str, ...] = (),
         repeated: bool = False,
         exact: bool = True,
-        settings: Settings | None = None,
+        settings: StoredSettings | None = None,
     ) -> None:
         self.change = change
         self.references = tuple(references)

@@ -9,7 +9,7 @@ from nessie_cli.model import ReferenceType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
 from nessie_cli.store.opening import create_store, open_store
-from nessie_cli.store.records import Move, Request, Write
+from nessie_cli.store.records import Move, RequestRecord, Write
 
 
 def open_local(url: str, context: Context) -> LocalRepository:
@@ -25,7 +25,7 @@ def create_local(url: str, default_branch: str | None, context: Context) -> Loca
     store = create_store(url)
     if DEFAULT_BRANCH not in store.settings().values:
         name, time = default_branch or "main", context.clock()
-        request = Request(context.random(8).hex(), "", b"", b"", time)
+        request = RequestRecord(context.random(8).hex(), "", b"", b"", time)
         first = Move(
             name, ReferenceType.BRANCH, None, NO_COMMIT, time, context.who, "create", "", request.id
         )

@@ -20,7 +20,7 @@ from nessie_cli.model.results import MaintenanceReport, Reclaimed
 from nessie_cli.repository.expiry import ExpiryLimits, moves_before
 from nessie_cli.repository.reading import batched, moves
 from nessie_cli.repository.verification import verify_rows
-from nessie_cli.store.base import Maintenance, Store
+from nessie_cli.store.base import Store, StoreMaintenance
 from nessie_cli.store.records import ListedObject, ReflogRow
 
 GRACE = timedelta(days=1)
@@ -83,7 +83,11 @@ class _Sweep:
     """Marks reachable objects and deletes the rest."""
 
     def __init__(
-        self, store: Store, maintenance: Maintenance, written_before: int, progress: Progress | None
+        self,
+        store: Store,
+        maintenance: StoreMaintenance,
+        written_before: int,
+        progress: Progress | None,
     ) -> None:
         self._store = store
         self._maintenance = maintenance
@@ -106,7 +110,7 @@ class _Sweep:
         for rows in batched(row for row in moves(self._store) if row.move.time >= since):
             self._reach(rows)
         self._reach_existing(_never_expired(self._store))
-        # The newest object always stays; see `Maintenance.delete`.
+        # The newest object always stays; see `StoreMaintenance.delete`.
         newest: ListedObject | None = None
         young: defaultdict[Kind, list[Id]] = defaultdict(list)
         for listed in self._maintenance.objects():
@@ -175,7 +179,7 @@ class _Sweep:
 
 
 def _never_expired(store: Store) -> Iterator[ReflogRow]:
-    """Yields the entries that `Maintenance.expire` keeps at any age.
+    """Yields the entries that `StoreMaintenance.expire` keeps at any age.
 
     If their commits were deleted, they would be missing as soon as a longer expiry is set.
     """

@@ -32,7 +32,7 @@ from nessie_cli.model import (
 from nessie_cli.repository import log_filter
 from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.log_filter import LogFilter, Walk
-from nessie_cli.revisions import Revision, Step, StepKind, parse
+from nessie_cli.revisions import Revision, RevisionStep, StepKind, parse
 
 ALL_KEYS = KeyRange()
 
@@ -227,7 +227,7 @@ class ReadableRepository(ABC):
         if exclude is None and since is not None:
             # Excludes ancestors of the newest commit before that time, so that they are not read.
             spec = parse(start) if isinstance(start, str) else start
-            before = Step(StepKind.TIME, time=since - timedelta(microseconds=1))
+            before = RevisionStep(StepKind.TIME, time=since - timedelta(microseconds=1))
             exclude = Revision(spec.name, spec.hash, (*spec.steps, before))
         assert exclude is not None
         if walk.first_parent:

@@ -30,7 +30,7 @@ from nessie_cli.repository.changes import Change, Merge
 from nessie_cli.repository.context import Context
 from nessie_cli.revisions import parse
 from nessie_cli.store.base import View
-from nessie_cli.store.records import Move, Request
+from nessie_cli.store.records import Move, RequestRecord
 
 if TYPE_CHECKING:
     from nessie_cli.kernel.committing import OperationBatch
@@ -163,7 +163,7 @@ def digest_of_batch(branch: str, about: Sequence[Any], batch: OperationBatch) ->
     return full[:_DIGEST]
 
 
-def find_request(view: View, id_: str) -> Request | None:
+def find_request(view: View, id_: str) -> RequestRecord | None:
     """Returns the record of a committed request, or None.
 
     A store does not record the generated id of a move: the reflog has it, from its time on.
@@ -176,14 +176,14 @@ def find_request(view: View, id_: str) -> Request | None:
     while rows := view.reflog(before=before, limit=_PAGE):
         for row in rows:
             if row.move.request_id == id_:
-                return Request(id_, "", b"", b"", row.move.time)
+                return RequestRecord(id_, "", b"", b"", row.move.time)
         before = rows[-1].number
         if rows[-1].move.time < since:
             break
     return None
 
 
-def recorded(view: View, request: Request) -> Recorded:
+def recorded(view: View, request: RequestRecord) -> Recorded:
     """Returns the effect of a committed request. Without a recorded result, reads the reflog.
 
     Raises `DamagedObject`.
@@ -204,7 +204,7 @@ def recorded(view: View, request: Request) -> Recorded:
     return Recorded(rows[-1].operation if rows else "", moves, settings)
 
 
-def result_of_request(request: Request) -> Recorded:
+def result_of_request(request: RequestRecord) -> Recorded:
     """Returns the recorded result of a request that has one. Raises `DamagedObject`."""
     try:
         return _decode(request.result)
@@ -245,7 +245,7 @@ def _hasher(first: Any) -> Any:
     return sha256(_encode(first))
 
 
-def reused(request: Request, caller: str, digest_: bytes) -> Callable[[], NessieError] | None:
+def reused(request: RequestRecord, caller: str, digest_: bytes) -> Callable[[], NessieError] | None:
     """Returns a function that creates the error if the request id was used for another request.
 
     Returns None if the request is the same.

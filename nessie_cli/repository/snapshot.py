@@ -14,7 +14,7 @@ from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.repository.context import Context
 from nessie_cli.repository.reading import last_change
-from nessie_cli.revisions import Revision, Step, StepKind, parse
+from nessie_cli.revisions import Revision, RevisionStep, StepKind, parse
 from nessie_cli.store.base import View
 from nessie_cli.store.records import StoredObject, StoredReference
 
@@ -162,7 +162,7 @@ class StoreSnapshot:
         more = " and more" if len(candidates) > _CANDIDATES else ""
         return AmbiguousHash(f"hash '{text}' is ambiguous: {names}{more}", pairs)
 
-    def _step(self, commit: Id, step: Step) -> Id:
+    def _step(self, commit: Id, step: RevisionStep) -> Id:
         objects = self.objects
         if step.kind is StepKind.ANCESTOR:
             return history.ancestor_at(

@@ -30,7 +30,7 @@ from nessie_cli.repository.requests import (
     reused,
 )
 from nessie_cli.repository.snapshot import StoreSnapshot, reference_not_found, stored_objects
-from nessie_cli.store.records import Move, Request, Settings, StoredReference, Write
+from nessie_cli.store.records import Move, RequestRecord, StoredReference, StoredSettings, Write
 
 A = TypeVar("A")
 
@@ -78,10 +78,10 @@ class WriteMaker:
         digest: Callable[[], bytes],
         moves: Sequence[Move],
         settings: Mapping[str, str | None] = {},
-    ) -> Request:
+    ) -> RequestRecord:
         """Returns the record of the request. A generated id needs no digest and no result."""
         if not self._submission.given:
-            return Request(self._id, "", b"", b"", self._time)
+            return RequestRecord(self._id, "", b"", b"", self._time)
         done = Recorded(
             self._operation,
             tuple(
@@ -90,12 +90,12 @@ class WriteMaker:
             ),
             settings,
         )
-        return Request(self._id, self._who, digest(), encode_result(done), self._time)
+        return RequestRecord(self._id, self._who, digest(), encode_result(done), self._time)
 
 
 NAMESPACE_VALIDATION = "namespace-validation"
 """The setting that allows keys without a namespace, if it is `false`."""
-UNVALIDATED = Settings({NAMESPACE_VALIDATION: "false"})
+UNVALIDATED = StoredSettings({NAMESPACE_VALIDATION: "false"})
 """Settings for drafting a recorded change again, which was validated when it was committed."""
 
 
@@ -103,7 +103,11 @@ class BranchDrafts(Generic[A]):
     """The drafts that a change of a branch can have: refused, unchanged, or with a write."""
 
     def __init__(
-        self, at: StoreSnapshot, change: Change[A], branch: StoredReference, settings: Settings
+        self,
+        at: StoreSnapshot,
+        change: Change[A],
+        branch: StoredReference,
+        settings: StoredSettings,
     ) -> None:
         self.at = at
         self.change = change
@@ -158,7 +162,7 @@ class BranchDrafts(Generic[A]):
 def repeated_draft(
     at: StoreSnapshot,
     change: Change[A],
-    request: Request,
+    request: RequestRecord,
     digest: bytes,
     answer: Callable[[Recorded], A],
 ) -> Draft[A]:

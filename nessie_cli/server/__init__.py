@@ -6,7 +6,7 @@
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.issuer import JwtSettings
 from nessie_cli.server.auth.tokens import TokenEntry, add_token, list_tokens, remove_tokens
-from nessie_cli.server.running import Listeners, Settings, serve
+from nessie_cli.server.running import Listeners, ServerSettings, serve
 from nessie_cli.server.runtime.tls import Tls
 from nessie_cli.server.warehouse_file import read_warehouses
 
@@ -14,7 +14,7 @@ __all__ = [
     "JwtSettings",
     "Listeners",
     "Security",
-    "Settings",
+    "ServerSettings",
     "Tls",
     "TokenEntry",
     "add_token",

@@ -20,7 +20,7 @@ from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Catalog, Hosts, Security, open_gate
 from nessie_cli.server.http.messages import Limits
-from nessie_cli.server.http.streams import Pieces
+from nessie_cli.server.http.streams import LogEntryCache
 from nessie_cli.server.iceberg.errors import NoWarehouse
 from nessie_cli.server.iceberg.errors import failure as iceberg_failure
 from nessie_cli.server.nessie.dialect import nessie_dialect
@@ -46,7 +46,7 @@ from nessie_cli.server.workers import (
 )
 
 
-class Settings(NamedTuple):
+class ServerSettings(NamedTuple):
     """The settings of a server.
 
     Its address, limits, number of processes, authentication, TLS, names, the warehouses of its
@@ -100,11 +100,12 @@ def is_loopback(host: str) -> bool:
     except ValueError:
         pass
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
+        addresses = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
     except (OSError, UnicodeError):
         return host == "localhost"
-    return bool(found) and all(
-        ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found
+    return bool(addresses) and all(
+        ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback
+        for *_, address in addresses
     )
 
 
@@ -130,7 +131,7 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     catalog = Catalog(
         repository,
         default_branch,
-        Pieces(),
+        LogEntryCache(),
         filter_seconds=limits.filter_seconds,
         writer=threads.writer,
     )
@@ -156,7 +157,7 @@ def _no_warehouse(*_: str) -> Match:
     raise NoWarehouse
 
 
-def check_address(settings: Settings) -> None:
+def check_address(settings: ServerSettings) -> None:
     """Raises `NotAllowed` for a public address without authentication, unless it is intended."""
     if (
         settings.insecure
@@ -174,7 +175,7 @@ def check_address(settings: Settings) -> None:
     )
 
 
-def cannot_listen(settings: Settings) -> StoreUnavailable:
+def cannot_listen(settings: ServerSettings) -> StoreUnavailable:
     """Returns the error for an address that cannot be used for listening."""
     return StoreUnavailable(
         f"cannot listen on {settings.host}:{settings.port}",
@@ -188,7 +189,9 @@ def url_of(address: tuple[Any, ...], *, tls: bool) -> str:
     return f"http{'s' if tls else ''}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def serve(opened: Callable[[], StoreRepository], settings: Settings, listeners: Listeners) -> None:
+def serve(
+    opened: Callable[[], StoreRepository], settings: ServerSettings, listeners: Listeners
+) -> None:
     """Serves a repository until SIGTERM or SIGINT; finishes accepted requests.
 
     `opened` opens the repository, once in each process. Raises `NotAllowed` for a public address
@@ -205,7 +208,7 @@ def serve(opened: Callable[[], StoreRepository], settings: Settings, listeners: 
         _serve_together(opened, settings, listeners)
         return
     with opened() as repository, _sockets(settings) as sockets:
-        work = Work(opened, settings, listeners, sockets)
+        work = ServerWorker(opened, settings, listeners, sockets)
         work.run(repository, _parts(settings, listeners))
 
 
@@ -217,7 +220,7 @@ class Sockets(NamedTuple):
 
 
 @contextmanager
-def _sockets(settings: Settings) -> Iterator[Sockets]:
+def _sockets(settings: ServerSettings) -> Iterator[Sockets]:
     """Yields listening sockets. Raises `StoreUnavailable`."""
     with ExitStack() as closing:
 
@@ -234,7 +237,7 @@ def _sockets(settings: Settings) -> Iterator[Sockets]:
         yield Sockets(listening(settings.port), [] if management is None else listening(management))
 
 
-def _parts(settings: Settings, listeners: Listeners) -> Parts:
+def _parts(settings: ServerSettings, listeners: Listeners) -> Parts:
     """Returns the parts of a server in this process."""
     gate = open_gate(settings.security)
     tls = RenewedContext(settings.tls) if settings.tls else None
@@ -245,7 +248,7 @@ def _parts(settings: Settings, listeners: Listeners) -> Parts:
 
 
 def _serve_together(
-    opened: Callable[[], StoreRepository], settings: Settings, listeners: Listeners
+    opened: Callable[[], StoreRepository], settings: ServerSettings, listeners: Listeners
 ) -> None:
     """Serves with `settings.workers` processes besides this one."""
     with opened() as repository:
@@ -263,7 +266,7 @@ def _serve_together(
     ):
         folder = Path(name)
         log = listeners.log and SharedLog(listeners.log, folder)
-        work = Work(opened, each, listeners._replace(log=log), sockets, folder)
+        work = ServerWorker(opened, each, listeners._replace(log=log), sockets, folder)
         Workers(
             work,
             settings.workers,
@@ -273,14 +276,14 @@ def _serve_together(
         ).run([*sockets.main, *sockets.management])
 
 
-class Work(Struct, frozen=True):
+class ServerWorker(Struct, frozen=True):
     """The work of a process that answers requests.
 
     `folder` is shared by all of them, if there are several.
     """
 
     opened: Callable[[], StoreRepository]
-    settings: Settings
+    settings: ServerSettings
     listeners: Listeners
     sockets: Sockets
     folder: Path | None = None

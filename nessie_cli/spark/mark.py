@@ -43,7 +43,7 @@ from nessie_cli.iceberg.reachable import (
     FileKind,
     Manifest,
     ReferencedFile,
-    Snapshots,
+    SnapshotScope,
     manifests_of,
     needed,
     read_manifest,
@@ -118,7 +118,7 @@ def gc_mark(
     counts = _Following(
         SparkSession.builder.getOrCreate(),
         properties,
-        Snapshots(settings.snapshots),
+        SnapshotScope(settings.snapshots),
         progress,
         marks.live.parts,
     ).follow(marks)
@@ -136,7 +136,7 @@ class _Following:
         self,
         spark: SparkSession,
         properties: Properties,
-        snapshots: Snapshots,
+        snapshots: SnapshotScope,
         progress: PhaseProgress,
         stages: Path,
     ) -> None:
@@ -355,7 +355,7 @@ def _state(row: Row) -> TableState:
 
 
 def _follow_state(
-    properties: Properties, selection: Snapshots
+    properties: Properties, selection: SnapshotScope
 ) -> Callable[[Iterable[Row]], Iterator[Values]]:
     def work(rows: Iterable[Row]) -> Iterator[Values]:
         files = Files(properties)
@@ -366,7 +366,7 @@ def _follow_state(
 
 
 def _of_state(
-    files: Files, state: TableState, number: int, selection: Snapshots
+    files: Files, state: TableState, number: int, selection: SnapshotScope
 ) -> Iterator[Values]:
     location = state.metadata_location
     common = {"content_id": state.content_id, "key": state.key, "reference": state.reference}

@@ -23,10 +23,10 @@ from nessie_cli.store.records import (
     Outcome,
     PackedObject,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
     StoreSize,
     Write,
 )
@@ -81,10 +81,10 @@ class View(Protocol):
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
         """Returns the newest move of each of these references, in one round trip, unordered."""
 
-    def settings(self) -> Settings:
+    def settings(self) -> StoredSettings:
         """Returns all settings, including internal facts of the repository."""
 
-    def request(self, id_: str) -> Request | None:
+    def request(self, id_: str) -> RequestRecord | None:
         """Returns the request that was committed under this id, or None."""
 
     def basis(self, name: str, request_id: str) -> Basis:
@@ -93,7 +93,7 @@ class View(Protocol):
         An empty request id finds none.
         """
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
+    def bases(self, pairs: Sequence[tuple[str, str]]) -> list[Basis]:
         """Returns `basis` for each of several names and request ids, in one round trip."""
 
 
@@ -136,7 +136,7 @@ class Store(View, Protocol):
     def put(self, objects: Iterable[StoredObject]) -> None:
         """Stores objects that no reference needs yet, or marks existing ones as young."""
 
-    def maintenance(self) -> AbstractContextManager[Maintenance]:
+    def maintenance(self) -> AbstractContextManager[StoreMaintenance]:
         """Opens the maintenance of this store: expiry, deletion of objects, compaction."""
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
@@ -198,7 +198,7 @@ class Dump(Protocol):
     def counts(self) -> Counts:
         """Returns the number of rows of each iterator."""
 
-    def settings(self) -> Settings:
+    def settings(self) -> StoredSettings:
         """Returns all settings."""
 
     def references(self) -> Iterator[StoredReference]:
@@ -207,7 +207,7 @@ class Dump(Protocol):
     def moves(self) -> Iterator[Move]:
         """Returns the reflog, oldest first."""
 
-    def requests(self) -> Iterator[Request]:
+    def requests(self) -> Iterator[RequestRecord]:
         """Returns the committed requests."""
 
     def objects(self) -> Iterator[PackedObject]:
@@ -218,7 +218,7 @@ Reached = Callable[[Sequence[ReflogRow]], Container[bytes]]
 """Maps the moves since the mark, newest first, to the ids that must stay."""
 
 
-class Maintenance(Protocol):
+class StoreMaintenance(Protocol):
     """Maintenance of one store, safe beside readers and writers of any process.
 
     Raises `StoreUnavailable`, and `DamagedObject` if the store itself is damaged.

@@ -9,7 +9,7 @@ from nessie_cli.errors import DamagedObject, StoreNotEmpty
 from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.chain import chain_of_setting, is_setting
-from nessie_cli.store.records import Counts, PackedObject, Settings
+from nessie_cli.store.records import Counts, PackedObject, StoredSettings
 from nessie_cli.store.rows import Row, verified, with_check
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ def require_empty(url: str, counts: Counts, settings_version: int) -> None:
 
 
 def setting_rows(
-    settings: Settings, replaced: Iterable[str], version: int, newest: Mapping[str, bytes]
+    settings: StoredSettings, replaced: Iterable[str], version: int, newest: Mapping[str, bytes]
 ) -> tuple[list[Row], list[Row]]:
     """Returns the rows of settings to load, and of the anchors of those without reflog entries.
 
@@ -80,12 +80,12 @@ def batches(rows: Iterable[T], size_of: Callable[[T], int] = lambda _: 0) -> Ite
         yield batch
 
 
-def packed_size(one: PackedObject) -> int:
+def packed_size(stored: PackedObject) -> int:
     """Returns the number of bytes of an object."""
-    return len(one.packed) + sum(map(len, one.index))
+    return len(stored.packed) + sum(map(len, stored.index))
 
 
-class Tally:
+class LoadProgress:
     """Reports the number of loaded rows of a dump."""
 
     def __init__(self, counts: Counts, progress: Progress | None) -> None:

@@ -9,10 +9,10 @@ from nessie_cli.store.records import (
     Basis,
     Move,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
     Write,
 )
 
@@ -32,18 +32,18 @@ class Overlay:
         self._index: dict[bytes, list[tuple[int, bytes]]] = {}
         self._in_base: dict[bytes, bool] = {}
         self._references: dict[str, StoredReference | None] = {}
-        self._base_settings: Settings | None = None
+        self._base_settings: StoredSettings | None = None
         self._moves: list[Move] = []
         self._settings: dict[str, str | None] = {}
         self._settings_changes = 0
-        self._requests: dict[str, Request | None] = {}
+        self._requests: dict[str, RequestRecord | None] = {}
 
-    def read(self, wanted: Sequence[tuple[str, str]]) -> None:
+    def read(self, pairs: Sequence[tuple[str, str]]) -> None:
         """Reads the state with which drafts on these references and request ids begin.
 
         This takes one round trip.
         """
-        for (name, request_id), basis in zip(wanted, self._base.bases(wanted), strict=True):
+        for (name, request_id), basis in zip(pairs, self._base.bases(pairs), strict=True):
             self._references[name] = basis.reference
             self._requests[request_id] = basis.request
             self._base_settings = basis.settings
@@ -75,38 +75,40 @@ class Overlay:
     # -- objects --
 
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """See `View`."""
+        """Returns the bytes of objects in the writes or in the base."""
         if not self._objects:
             return self._base.get(ids)
-        found = {id_: self._objects[id_].data for id_ in ids if id_ in self._objects}
-        rest = [id_ for id_ in ids if id_ not in found]
-        return found | self._base.get(rest) if rest else found
+        own = {id_: self._objects[id_].data for id_ in ids if id_ in self._objects}
+        rest = [id_ for id_ in ids if id_ not in own]
+        return own | self._base.get(rest) if rest else own
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
-        """See `View`."""
+        """Reads ahead in the base only: the objects of the writes are in memory."""
         return {} if id_ in self._objects else self._base.written_before(id_, kind, limit)
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
-        """See `View`."""
-        found = self._base.find_ids(kind, prefix, limit)
+        """Returns ids in the writes and in the base, in order."""
+        in_base = self._base.find_ids(kind, prefix, limit)
         own = [
-            one.id
-            for one in self._objects.values()
-            if one.kind == kind and one.id.hex().startswith(prefix)
+            stored.id
+            for stored in self._objects.values()
+            if stored.kind == kind and stored.id.hex().startswith(prefix)
         ]
-        return sorted({*found, *own})[:limit] if own else found
+        return sorted({*in_base, *own})[:limit] if own else in_base
 
     def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
-        """See `View`."""
+        """Returns objects with an index entry, those of the writes first."""
         own = self._index.get(entry, [])
         new = self._new([id_ for _, id_ in own])
-        found = [
-            one for one in reversed(own) if one[1] in new and (before is None or one[0] < before)
+        rows = [
+            (number, id_)
+            for number, id_ in reversed(own)
+            if id_ in new and (before is None or number < before)
         ][:limit]
         return (
-            found + self._base.find_indexed(entry, before, limit - len(found))
-            if len(found) < limit
-            else found
+            rows + self._base.find_indexed(entry, before, limit - len(rows))
+            if len(rows) < limit
+            else rows
         )
 
     def _new(self, ids: Sequence[bytes]) -> set[bytes]:
@@ -119,34 +121,34 @@ class Overlay:
     # -- references, reflog, settings, requests --
 
     def reference(self, name: str) -> StoredReference | None:
-        """See `View`."""
+        """Returns a reference, or None."""
         return self._references[name] if name in self._references else self._base.reference(name)
 
     def references(
         self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
     ) -> list[StoredReference]:
-        """See `View`."""
+        """Returns references in the order of their names."""
         changed = self._references
         more = None if limit is None else limit + len(changed)
-        found = [
-            one
-            for one in self._base.references(kind, prefix, start, more)
-            if one.name not in changed
+        unchanged = [
+            reference
+            for reference in self._base.references(kind, prefix, start, more)
+            if reference.name not in changed
         ]
         own = [
-            one
-            for one in changed.values()
-            if one is not None
-            and kind in (None, one.kind)
-            and one.name.startswith(prefix)
-            and one.name >= start
+            reference
+            for reference in changed.values()
+            if reference is not None
+            and kind in (None, reference.kind)
+            and reference.name.startswith(prefix)
+            and reference.name >= start
         ]
-        return sorted(found + own, key=lambda one: one.name)[:limit]
+        return sorted(unchanged + own, key=lambda reference: reference.name)[:limit]
 
     def reflog(
         self, name: str | None = None, before: int | None = None, limit: int | None = None
     ) -> list[ReflogRow]:
-        """See `View`."""
+        """Returns moves, those of the writes first."""
         own = [
             ReflogRow(self.first_number + number, move)
             for number, move in enumerate(self._moves)
@@ -156,7 +158,7 @@ class Overlay:
         return own if rest == 0 else own + self._base.reflog(name, before, rest)
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
-        """See `View`."""
+        """Returns the newest move of each reference, unordered."""
         own = {
             move.name: ReflogRow(self.first_number + number, move)
             for number, move in enumerate(self._moves)
@@ -166,40 +168,40 @@ class Overlay:
             self._base.newest_moves(rest) if rest else []
         )
 
-    def settings(self) -> Settings:
-        """See `View`."""
+    def settings(self) -> StoredSettings:
+        """Returns the settings of the base with the changes of the writes."""
         return self._with_changes(self._base_settings or self._base.settings())
 
-    def _with_changes(self, found: Settings) -> Settings:
+    def _with_changes(self, base: StoredSettings) -> StoredSettings:
         if not self._settings_changes:
-            return found
+            return base
         values = {
             name: value
-            for name, value in {**found.values, **self._settings}.items()
+            for name, value in {**base.values, **self._settings}.items()
             if value is not None
         }
-        return Settings(values, found.version + self._settings_changes)
+        return StoredSettings(values, base.version + self._settings_changes)
 
-    def request(self, id_: str) -> Request | None:
-        """See `View`."""
+    def request(self, id_: str) -> RequestRecord | None:
+        """Returns the request of an id, or None."""
         return self._requests[id_] if id_ in self._requests else self._base.request(id_)
 
     def basis(self, name: str, request_id: str) -> Basis:
-        """See `View`."""
+        """Returns the state with which a draft begins, from memory if `read` has read it."""
         if (
             self._base_settings is not None
             and name in self._references
             and request_id in self._requests
         ):
             return Basis(self._references[name], self.settings(), self._requests[request_id])
-        found = self._base.basis(name, request_id)
-        reference = self._references.get(name, found.reference)
+        basis = self._base.basis(name, request_id)
+        reference = self._references.get(name, basis.reference)
         return Basis(
             reference,
-            self._with_changes(found.settings),
-            self._requests.get(request_id, found.request),
+            self._with_changes(basis.settings),
+            self._requests.get(request_id, basis.request),
         )
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
-        """See `View`."""
-        return [self.basis(*one) for one in wanted]
+    def bases(self, pairs: Sequence[tuple[str, str]]) -> list[Basis]:
+        """Returns `basis` for each name and request id."""
+        return [self.basis(*pair) for pair in pairs]

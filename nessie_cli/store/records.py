@@ -41,7 +41,7 @@ class StoredReference(Struct, frozen=True):
     target: bytes
 
 
-class Settings(Struct, frozen=True):
+class StoredSettings(Struct, frozen=True):
     """All settings by name. `version` grows with each change of any of them."""
 
     values: Mapping[str, str] = {}
@@ -73,7 +73,7 @@ class ReflogRow(Struct, frozen=True):
     move: Move
 
 
-class Request(Struct, frozen=True):
+class RequestRecord(Struct, frozen=True):
     """A request id and its use. A store commits an id at most once; "" means none.
 
     `caller` and `digest` tell a repetition of the request from another request under the same id; a
@@ -99,7 +99,7 @@ class Write(Struct, frozen=True):
     depend on settings); and the id of `request` is unused.
     """
 
-    request: Request
+    request: RequestRecord
     objects: Sequence[StoredObject] = ()
     moves: Sequence[Move] = ()
     settings: Mapping[str, str | None] = {}
@@ -145,7 +145,7 @@ class Repeated(Struct, frozen=True):
     `request` is the recorded one.
     """
 
-    request: Request
+    request: RequestRecord
 
 
 Outcome = Done | Stale | Repeated
@@ -155,8 +155,8 @@ class Basis(Struct, frozen=True):
     """The state with which a draft begins: a reference, the settings, and a recorded request."""
 
     reference: StoredReference | None
-    settings: Settings
-    request: Request | None
+    settings: StoredSettings
+    request: RequestRecord | None
 
 
 class PackedObject(Struct, frozen=True):
@@ -217,7 +217,7 @@ class StoreSize(Struct, frozen=True):
 DONE = Done()
 
 
-class Decision:
+class WriteDecision:
     """Decides writes in order, each on the state after those before it.
 
     The state is read once, before the first decision, for everything that `Needs` lists. After the
@@ -228,7 +228,7 @@ class Decision:
     def __init__(
         self,
         references: dict[str, StoredReference | None],
-        requests: dict[str, Request],
+        requests: dict[str, RequestRecord],
         objects: set[bytes],
         settings_version: int,
     ) -> None:
@@ -274,12 +274,12 @@ class Decision:
         return [move for write in self.done for move in write.moves]
 
     @property
-    def requests(self) -> list[Request]:
+    def requests(self) -> list[RequestRecord]:
         """The requests to record."""
         return [write.request for write in self.done if write.records_request]
 
     def _exists(self, id_: bytes, write: Write) -> bool:
-        added = chain.from_iterable(one.objects for one in (write, *self.done))
+        added = chain.from_iterable(added_write.objects for added_write in (write, *self.done))
         return id_ in self._objects or any(id_ == stored.id for stored in added)
 
 

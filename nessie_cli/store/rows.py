@@ -23,10 +23,10 @@ from nessie_cli.store.records import (
     DamagedId,
     Move,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
 )
 
 if TYPE_CHECKING:
@@ -95,17 +95,17 @@ def anchor_of(row: Row) -> tuple[str, bytes]:
     return name, digest
 
 
-def request_of(row: Row) -> Request:
+def request_of(row: Row) -> RequestRecord:
     """Returns the value of a row of `REQUEST`."""
-    return Request(*checked_row("requests", row))
+    return RequestRecord(*checked_row("requests", row))
 
 
-def settings_of(rows: Iterable[Row]) -> Settings:
+def settings_of(rows: Iterable[Row]) -> StoredSettings:
     """Returns the value of the rows of `SETTINGS`."""
     return settings_of_fields(checked_row("settings", row) for row in rows)
 
 
-def settings_of_fields(rows: Iterable[Row]) -> Settings:
+def settings_of_fields(rows: Iterable[Row]) -> StoredSettings:
     """Returns the value of verified rows of settings.
 
     One without a value keeps a removal's version.
@@ -115,7 +115,7 @@ def settings_of_fields(rows: Iterable[Row]) -> Settings:
         newest = max(newest, version)
         if value is not None:
             values[name] = value
-    return Settings(values, newest)
+    return StoredSettings(values, newest)
 
 
 def reference_row(reference: StoredReference, newest: bytes) -> Row:
@@ -123,7 +123,7 @@ def reference_row(reference: StoredReference, newest: bytes) -> Row:
     return with_check("refs", reference.name, reference.kind, reference.target, newest)
 
 
-def request_row(request: Request) -> Row:
+def request_row(request: RequestRecord) -> Row:
     """Returns the row of a request."""
     return with_check(
         "requests", request.id, request.caller, request.digest, request.result, request.time
@@ -334,23 +334,23 @@ class _Contexts(threading.local):
 
     @property
     def compressor(self) -> zstandard.ZstdCompressor:
-        found: zstandard.ZstdCompressor | None = self.__dict__.get("_compressor")
-        if found is None:
+        compressor: zstandard.ZstdCompressor | None = self.__dict__.get("_compressor")
+        if compressor is None:
             import zstandard
 
-            found = self.__dict__["_compressor"] = zstandard.ZstdCompressor(level=_LEVEL)
-        return found
+            compressor = self.__dict__["_compressor"] = zstandard.ZstdCompressor(level=_LEVEL)
+        return compressor
 
     @property
     def decompressor(self) -> zstandard.ZstdDecompressor:
-        found: zstandard.ZstdDecompressor | None = self.__dict__.get("_decompressor")
-        if found is None:
+        decompressor: zstandard.ZstdDecompressor | None = self.__dict__.get("_decompressor")
+        if decompressor is None:
             import zstandard
 
-            found = self.__dict__["_decompressor"] = zstandard.ZstdDecompressor(
+            decompressor = self.__dict__["_decompressor"] = zstandard.ZstdDecompressor(
                 max_window_size=LONGEST_OBJECT
             )
-        return found
+        return decompressor
 
 
 _contexts = _Contexts()
@@ -380,16 +380,16 @@ def objects_of(url: str, rows: Iterable[Sequence[Any]]) -> dict[bytes, bytes]:
     objects: dict[bytes, bytes] = {}
     size = packed = 0
     for row in rows:
-        one = object_of(row)
-        if isinstance(one, StoredObject):
-            objects[one.id] = one.data
-            size += len(one.data)
+        stored = object_of(row)
+        if isinstance(stored, StoredObject):
+            objects[stored.id] = stored.data
+            size += len(stored.data)
             packed += len(row[2])
             if size <= max(_MOST_EXPANDED, _LARGEST_RATIO * packed):
                 continue
             reason = f"with others it takes more than {_MOST_EXPANDED >> 30} GiB decompressed"
         else:
-            reason = one.reason
+            reason = stored.reason
         name = row[0].hex()
         raise DamagedObject(f"store {url}: object {name} is damaged: {reason}", name)
     return objects
@@ -402,12 +402,12 @@ def read_ahead_of(rows: Iterable[Sequence[Any]]) -> dict[bytes, bytes]:
     """
     objects: dict[bytes, bytes] = {}
     size = 0
-    for one in map(object_of, rows):
-        if isinstance(one, StoredObject):
-            size += len(one.data)
+    for stored in map(object_of, rows):
+        if isinstance(stored, StoredObject):
+            size += len(stored.data)
             if size > LONGEST_OBJECT:
                 break
-            objects[one.id] = one.data
+            objects[stored.id] = stored.data
     return objects
 
 

@@ -92,15 +92,15 @@ class _Page(Struct, rename="camel"):
     token: str | None = None
 
 
-class _State(Struct, rename="camel"):
+class _RecordedHead(Struct, rename="camel"):
     commit_hash: str
     meta: commits.CommitMeta | None = None
 
 
 class _History(Struct):
     reference: dict[str, Any]
-    current: _State | None = None
-    previous: list[_State | None] = []
+    current: _RecordedHead | None = None
+    previous: list[_RecordedHead | None] = []
 
 
 # Other servers may send null for a parent and for the type of a conflict.
@@ -242,7 +242,9 @@ def _option(option: merges.MergeOption, path: str) -> MergeOption:
     return MergeOption(
         MergeBehavior(option.behavior),
         tuple(_any_key(key, path) for key in option.deletes),
-        tuple((_any_key(one.old, path), _any_key(one.new, path)) for one in option.renames),
+        tuple(
+            (_any_key(rename.old, path), _any_key(rename.new, path)) for rename in option.renames
+        ),
         tuple(_any_key(key, path) for key in option.leaves_out),
     )
 

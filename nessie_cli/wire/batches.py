@@ -33,7 +33,7 @@ _OPERATION = "operation"
 """Stands for the place of an operation, which pydantic knows."""
 
 
-class _Line(NamedTuple):
+class _NumberedLine(NamedTuple):
     """A line of JSON lines."""
 
     number: int
@@ -62,7 +62,7 @@ def _refusing(decode: Callable[[Any, ValidationInfo[_Reading]], T]) -> PlainVali
 def _operation(value: Any, info: ValidationInfo[_Reading]) -> Operation:
     # Not in an iterator over the operations: pydantic would take an interrupt there for a fault.
     next(info.context.counter, None)
-    if isinstance(value, _Line):
+    if isinstance(value, _NumberedLine):
         try:
             value = parse_json(value.text)
         except InvalidInput as error:
@@ -119,7 +119,7 @@ def decode_batch(
     try:
         batch = _Batch.model_validate(document, context=reading)
     except ValidationError as error:
-        faults = [_fault(found, place_of) for found in error.errors(include_url=False)]
+        faults = [_fault(details, place_of) for details in error.errors(include_url=False)]
         more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise fault(place, "; ".join(faults[:_MOST_FAULTS]) + more) from None
     return batch.meta, batch.operations
@@ -129,7 +129,7 @@ def _document(text: str, place: str) -> tuple[dict[str, Any], Callable[..., str]
     """Returns a batch as an object, and a function that names the place of an operation."""
     value, end = parse_first(text, place)
     if isinstance(value, dict) and text[end:].strip() and "operations" not in value:
-        lines = [_Line(*line) for line in enumerate(text.split("\n"), 1) if line[1].strip()]
+        lines = [_NumberedLine(*line) for line in enumerate(text.split("\n"), 1) if line[1].strip()]
         return {"operations": lines}, lambda index: f"line {lines[index].number}: "
     if text[end:].strip():
         value = parse_json(text, place)

@@ -161,10 +161,10 @@ def _commit_meta(meta: bodies.CommitMetaRequest, path: str) -> CommitMeta:
     )
 
 
-def _plural(many: list[str] | None, one: str | None) -> tuple[str, ...]:
+def _plural(many: list[str] | None, single: str | None) -> tuple[str, ...]:
     if many is not None:
         return tuple(many)
-    return () if one is None else (one,)
+    return () if single is None else (single,)
 
 
 def decode_operations(

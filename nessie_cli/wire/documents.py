@@ -144,9 +144,9 @@ class ConflictDetails(_Details, tag="REFERENCE_CONFLICTS"):
     @classmethod
     def of(cls, error: errors.ReferenceConflict) -> Self:
         """Returns the details of an error about conflicts."""
-        conflict = Conflict.of_merge if error.is_merge else Conflict.of
+        describe = Conflict.of_merge if error.is_merge else Conflict.of
         return cls(
-            [conflict(one, error.ways_out.of(one)) for one in error.conflicts],
+            [describe(conflict, error.ways_out.of(conflict)) for conflict in error.conflicts],
             error.reference,
             error.head,
             error.expected_hash,

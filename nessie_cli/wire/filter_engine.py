@@ -221,8 +221,12 @@ def _add_checked(message: Any, number: int, name: str, kind: str) -> None:
             type_name=f".{CHECKED}.{message.name}.{entry}",
         )
     else:
-        known = _NULLABLE.get(kind)
-        type_ = f".google.protobuf.{known}" if known and kind != "Content" else f".{CHECKED}.{kind}"
+        well_known = _NULLABLE.get(kind)
+        type_ = (
+            f".google.protobuf.{well_known}"
+            if well_known and kind != "Content"
+            else f".{CHECKED}.{kind}"
+        )
         message.field.add(
             name=name, number=number, label=single, type=Proto.TYPE_MESSAGE, type_name=type_
         )
@@ -232,8 +236,10 @@ def _add_nullable(message: Any, number: int, name: str, kind: str, package: str)
     """Adds an attribute for evaluation: null without a value; an empty list or map is a value."""
     from google.protobuf.descriptor_pb2 import FieldDescriptorProto as Proto
 
-    known = "Value" if package == BARE and kind in (_Field.TIME, "RefMeta") else _NULLABLE.get(kind)
-    type_ = f".google.protobuf.{known}" if known else f".{package}.{kind}"
+    well_known = (
+        "Value" if package == BARE and kind in (_Field.TIME, "RefMeta") else _NULLABLE.get(kind)
+    )
+    type_ = f".google.protobuf.{well_known}" if well_known else f".{package}.{kind}"
     message.field.add(
         name=name,
         number=number,

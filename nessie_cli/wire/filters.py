@@ -60,12 +60,12 @@ def compile_filter(kind: FilterKind, text: str) -> Callable[[Any], bool]:
         try:
             values = bind(value)
             _check_steps(kind, text, values)
-            found = compiled(kind, package, text).eval(data=values)
+            result = compiled(kind, package, text).eval(data=values)
         except RuntimeError as error:
             raise InvalidInput(f"filter: {reason(error)}") from None
-        answer = found.value()
+        answer = result.value()
         if not isinstance(answer, bool):
-            raise InvalidInput(_no_truth(text, found))
+            raise InvalidInput(_no_truth(text, result))
         return answer
 
     return test
@@ -76,7 +76,8 @@ def _check_steps(kind: FilterKind, text: str, values: Mapping[str, Any]) -> None
     sizes = {name: _size(value) for name, value in values.items()}
     operations = values.get("operations", ())
     sizes[OPERATION] = Size(
-        max((len(one.keyElements.values) for one in operations), default=0) + _OF_CONTENT,
+        max((len(operation.keyElements.values) for operation in operations), default=0)
+        + _OF_CONTENT,
         max(map(_bytes, operations), default=0),
     )
     # Rounded, so that the records of a listing share a few bounds.
@@ -104,11 +105,11 @@ def _bytes(value: Any) -> int:
     return len(value) if isinstance(value, str) else value.ByteSize()
 
 
-def _no_truth(text: str, found: Any) -> str:
-    answer, cel = str(found.value()), engine()
-    if found.type() == cel.Type.ERROR:
+def _no_truth(text: str, result: Any) -> str:
+    answer, cel = str(result.value()), engine()
+    if result.type() == cel.Type.ERROR:
         return f"filter: {text!r} fails on a value: {answer.partition(': ')[2] or answer}"
-    type_ = str(found.type()).lower()
+    type_ = str(result.type()).lower()
     return f"filter: {text!r} is neither true nor false for a value, but of type {type_}"
 
 
@@ -124,17 +125,17 @@ def _texts(values: tuple[str, ...]) -> Any:
     """Returns a cached list: the same authors and namespaces occur again and again."""
     from google.protobuf.struct_pb2 import ListValue  # type: ignore[import-untyped]
 
-    found = ListValue()
-    found.extend(values)
-    return found
+    list_value = ListValue()
+    list_value.extend(values)
+    return list_value
 
 
 def _map(values: Json) -> Any:
     from google.protobuf.struct_pb2 import Struct
 
-    found = Struct()
-    found.update(values)
-    return found
+    struct = Struct()
+    struct.update(values)
+    return struct
 
 
 def _time(when: datetime | None) -> Json | None:
@@ -194,14 +195,14 @@ def _bind_log(entry: LogEntry) -> dict[str, Any]:
 
 def _operation(operation: Any) -> Any:
     is_put = isinstance(operation, Put)
-    found = message("Operation")(
+    converted = message("Operation")(
         type=_text("PUT" if is_put else "DELETE"), **_key_attributes(operation.key)
     )
     if is_put:
-        found.content.struct_value.update(
+        converted.content.struct_value.update(
             {"type": operation.content.type_name, "id": operation.content.id}
         )
-    return found
+    return converted
 
 
 _NO_COMMIT, _NO_METADATA = CommitMeta(""), ReferenceMetadata()
@@ -209,13 +210,13 @@ _NO_COMMIT, _NO_METADATA = CommitMeta(""), ReferenceMetadata()
 
 def _bind_reference(reference: Reference) -> dict[str, Any]:
     package = EVALUATED if reference.metadata else BARE
-    known = reference.metadata or _NO_METADATA
-    commit = _commit(known.head or _NO_COMMIT, package)
+    known_metadata = reference.metadata or _NO_METADATA
+    commit = _commit(known_metadata.head or _NO_COMMIT, package)
     metadata = message("RefMeta", package)(
-        numCommitsAhead=_number(known.ahead),
-        numCommitsBehind=_number(known.behind),
-        numTotalCommits=_number(known.total),
-        commonAncestorHash=_text(known.common_ancestor),
+        numCommitsAhead=_number(known_metadata.ahead),
+        numCommitsBehind=_number(known_metadata.behind),
+        numTotalCommits=_number(known_metadata.total),
+        commonAncestorHash=_text(known_metadata.common_ancestor),
         commitMetaOfHEAD=commit,
     )
     described = message("Reference", package)(

@@ -33,7 +33,7 @@ class _Doubled(dict[str, Any]):
     name: str = ""
 
 
-class _Reader:
+class _Parser:
     """One run of the parser.
 
     It records whether there may be faults, so that valid input costs nothing.
@@ -46,11 +46,11 @@ class _Reader:
         )
 
     def _object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) == len(pairs):
-            return found
+        attributes = dict(pairs)
+        if len(attributes) == len(pairs):
+            return attributes
         self.suspicious = True
-        doubled = _Doubled(found)
+        doubled = _Doubled(attributes)
         names = [name for name, _ in pairs]
         doubled.name = Counter(names).most_common(1)[0][0]
         return doubled
@@ -127,10 +127,10 @@ def parse_json(data: str | bytes, place: str = "") -> Any:
 
 def parse_first(text: str, place: str) -> tuple[Any, int]:
     """Returns the first JSON value of a text, and the position where it ends."""
-    reader = _Reader()
+    parser = _Parser()
     try:
-        value, end = reader.decoder.raw_decode(text, len(text) - len(text.lstrip()))
-        if reader.suspicious or _SURROGATE.search(text):
+        value, end = parser.decoder.raw_decode(text, len(text) - len(text.lstrip()))
+        if parser.suspicious or _SURROGATE.search(text):
             _refuse_oddities(value, place)
     except json.JSONDecodeError as error:
         raise fault(
@@ -155,12 +155,12 @@ def _excerpt(text: str) -> str:
 
 
 def _refuse_oddities(value: Any, place: str) -> None:
-    for path, found in walk(value):
-        if isinstance(found, _NoNumber):
-            raise fault(at(place, path), f"{found} is not a valid JSON number")
-        if isinstance(found, _Doubled):
-            raise fault(at(place, path), f"the attribute {json.dumps(found.name)} occurs twice")
-        if isinstance(found, str) and not _is_unicode(found):
+    for path, node in walk(value):
+        if isinstance(node, _NoNumber):
+            raise fault(at(place, path), f"{node} is not a valid JSON number")
+        if isinstance(node, _Doubled):
+            raise fault(at(place, path), f"the attribute {json.dumps(node.name)} occurs twice")
+        if isinstance(node, str) and not _is_unicode(node):
             raise fault(at(place, path), "is not valid Unicode text: half a surrogate pair")
 
 
@@ -176,16 +176,16 @@ def walk(value: Any) -> Iterator[tuple[str, Any]]:
     """Yields every value and attribute name within a JSON value, with its path."""
     pending: list[tuple[str, Any]] = [("", value)]
     while pending:
-        path, found = pending.pop()
-        yield path, found
-        if isinstance(found, dict):
+        path, node = pending.pop()
+        yield path, node
+        if isinstance(node, dict):
             pending += [
                 (join(path, name.encode(errors="replace").decode()), item)
-                for name, item in reversed(found.items())
+                for name, item in reversed(node.items())
             ]
-            pending += [(path, name) for name in found]
-        elif isinstance(found, list):
-            pending += [(join(path, index), found[index]) for index in reversed(range(len(found)))]
+            pending += [(path, name) for name in node]
+        elif isinstance(node, list):
+            pending += [(join(path, index), node[index]) for index in reversed(range(len(node)))]
 
 
 def describe(value: Any) -> str:

@@ -40,8 +40,8 @@ def decode_repository_config(data: Any) -> tuple[str, Json]:
     # Patterns are stored unchanged: their readers check them, in the dialect of their language.
     if config.default_cutoff_policy is not None:
         _check_policy(config.default_cutoff_policy, "config.defaultCutoffPolicy")
-    for index, one in enumerate(config.per_ref_cutoff_policies or ()):
-        _check_policy(one.policy, join("config.perRefCutoffPolicies", index, "policy"))
+    for index, per_reference in enumerate(config.per_ref_cutoff_policies or ()):
+        _check_policy(per_reference.policy, join("config.perRefCutoffPolicies", index, "policy"))
     grace = config.new_files_grace_period
     normal = structs.replace(
         config,

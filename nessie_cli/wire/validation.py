@@ -71,8 +71,8 @@ def _refused(refusal: str, struct: type[Struct], data: Any, path: str) -> Invali
     steps = [name or step for name, step in _STEP.findall(place.rstrip("`"))]
     if attribute := _ATTRIBUTE.fullmatch(problem):
         steps.append(attribute[2])
-        known = ", ".join(sorted(struct.__struct_encode_fields__))
-        names = f" ({known})" if len(steps) == 1 else ""
+        known_names = ", ".join(sorted(struct.__struct_encode_fields__))
+        names = f" ({known_names})" if len(steps) == 1 else ""
         problem = "is missing" if "missing" in attribute[1] else f"is not a known attribute{names}"
         return fault(join(path, *_named(steps)), problem)
     wrong = _WRONG_TYPE.fullmatch(problem)
@@ -151,13 +151,17 @@ def _converted(kind: inspect.Type, value: Any) -> Any:  # noqa: PLR0911 - a tabl
         case inspect.Metadata(type=inner):
             return _converted(inner, value)
         case inspect.UnionType(types=types):
-            inner = next(one for one in types if not isinstance(one, inspect.NoneType))
+            inner = next(member for member in types if not isinstance(member, inspect.NoneType))
             if value == [] and is_lenient() and isinstance(inner, inspect.DictType):
                 return {}  # the original server reads a list as no commit properties
             return None if value is None else _converted(inner, value)
         case inspect.ListType(item_type=item):
             items = [] if value is None else value
-            return [_converted(item, one) for one in items] if isinstance(items, list) else value
+            return (
+                [_converted(item, element) for element in items]
+                if isinstance(items, list)
+                else value
+            )
         case inspect.DictType(value_type=item):
             is_any = isinstance(item, inspect.AnyType)
             pairs = {} if value is None and not is_any else value
@@ -174,7 +178,8 @@ def _is_map(value: Any) -> bool:
 
 def _converted_map(value: Any, types: Mapping[str, inspect.Type]) -> Any:
     return {
-        name: _converted(types[name], one) if name in types else one for name, one in value.items()
+        name: _converted(types[name], item) if name in types else item
+        for name, item in value.items()
     }
 
 

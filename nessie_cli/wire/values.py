@@ -21,13 +21,13 @@ MAX_DEPTH = 50
 _INSTANT = r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{1,9})?(Z|[+-]\d\d:\d\d)"
 
 
-def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
-    """Returns the discriminator `type` of a JSON object; `known` is what the message offers."""
+def object_with_type(data: Any, path: str, type_names: Iterable[str]) -> str:
+    """Returns the discriminator `type` of a JSON object; errors offer `type_names`."""
     if not isinstance(data, dict):
         raise fault(path, f"must be an object, not {describe(data)}")
     name = data.get("type")
     if name is None:
-        raise fault(join(path, "type"), f"is missing ({', '.join(known)})")
+        raise fault(join(path, "type"), f"is missing ({', '.join(type_names)})")
     if not isinstance(name, str):
         raise fault(join(path, "type"), f"must be a string, not {describe(name)}")
     return name
@@ -35,11 +35,11 @@ def object_with_type(data: Any, path: str, known: Iterable[str]) -> str:
 
 def decode_instant(text: str, path: str) -> datetime:
     """Returns an ISO instant with `Z` or an offset, in UTC, without digits beyond microseconds."""
-    found = re.fullmatch(_INSTANT, text)
-    if found:
+    match = re.fullmatch(_INSTANT, text)
+    if match:
         try:
             return datetime.fromisoformat(
-                f"{found[1]}{(found[2] or '.0')[:7]}{found[3]}"
+                f"{match[1]}{(match[2] or '.0')[:7]}{match[3]}"
             ).astimezone(UTC)
         except (ValueError, OverflowError):
             pass
@@ -103,7 +103,7 @@ def _depth(value: Any) -> int:
     while level and depth <= MAX_DEPTH:
         inner = (item.values() if isinstance(item, dict) else item for item in level)
         level, depth = (
-            [found for items in inner for found in items if isinstance(found, dict | list)],
+            [child for items in inner for child in items if isinstance(child, dict | list)],
             depth + 1,
         )
     return depth

@@ -6,8 +6,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,11 +23,13 @@ from nessie_cli import (
     connect,
     create,
 )
+from tests.command.outcome import Outcome
+from tests.command.process import Forker, run
+from tests.server.processes import started
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/guides/ci.md").read_text(encoding="utf-8")
 ORDERS = ContentKey.parse("sales.orders")
-PATIENCE = 120
 
 
 def blocks(language: str) -> list[str]:
@@ -40,19 +40,11 @@ def blocks(language: str) -> list[str]:
 CHECKED_IN, COMPOSE, GITHUB, GITLAB = (yaml.safe_load(block) for block in blocks("yaml"))
 
 
-class Ran(NamedTuple):
-    """The outcome of a script."""
-
-    code: int
-    out: str
-    err: str
-
-
 class Runner:
     """A machine that runs scripts: a folder, an environment, and the programs in `bin`, such as
     `nessie` and `load-orders`."""
 
-    def __init__(self, folder: Path, catalog: Mapping[str, str]) -> None:
+    def __init__(self, folder: Path, catalog: Mapping[str, str], forker: Forker) -> None:
         self.folder = folder / "work"
         self.programs = folder / "bin"
         for made in (self.folder, self.programs, folder / "home"):
@@ -63,7 +55,7 @@ class Runner:
             "LC_ALL": "C.UTF-8",
             **catalog,
         }
-        self.program(self.programs / "nessie", f'exec {sys.executable} -m nessie_cli "$@"')
+        forker.write_program(self.programs / "nessie")
         self.loads()
 
     def program(self, path: Path, script: str) -> None:
@@ -77,20 +69,16 @@ class Runner:
             f"{meanwhile}\necho '{ROOT}/tests/manual/table-metadata.json'",
         )
 
-    def run(self, script: str, **environment: str) -> Ran:
+    def run(self, script: str, **environment: str) -> Outcome:
         """Runs a script as runners do: with bash, which stops at the first failure."""
-        done = subprocess.run(
-            ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        done = run(
+            script,
             cwd=self.folder,
             env={**self.environment, **environment},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=False,
+            program=("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c"),
         )
-        assert "Traceback" not in done.stderr, done.stderr
-        return Ran(done.returncode, done.stdout, done.stderr)
+        assert "Traceback" not in done.err, done.err
+        return done
 
 
 class Catalog(NamedTuple):
@@ -128,27 +116,17 @@ def catalog(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Catalog]
     if request.param == "a file":
         yield Catalog({"NESSIE_STORE": store}, store)
         return
-    command = [sys.executable, "-m", "nessie_cli", "serve", "--store", store, "--port", "0"]
-    with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as process:
-        assert process.stderr is not None
-        try:
-            said = process.stderr.readline()
-            address = re.search(r"http://127\.0\.0\.1:\d+", said)
-            assert address, said
-            yield Catalog({"NESSIE_ENDPOINT": f"{address[0]}/api/v2"}, store)
-        finally:
-            process.kill()
+    with started("--store", store) as (_, url):
+        yield Catalog({"NESSIE_ENDPOINT": f"{url}/api/v2"}, store)
 
 
 @pytest.fixture
-def runner(tmp_path: Path, catalog: Catalog) -> Runner:
+def runner(tmp_path: Path, catalog: Catalog, forker: Forker) -> Runner:
     """A machine that knows the catalog."""
     for program in ("jq", "curl"):
         if shutil.which(program, path=os.defpath) is None:
             pytest.skip(f"{program} is not installed")
-    return Runner(tmp_path, catalog.environment)
+    return Runner(tmp_path, catalog.environment, forker)
 
 
 OTHER_CLIENT = (

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.ci.conftest import GITHUB, OTHER_CLIENT, Catalog, Ran, Runner
+from tests.ci.conftest import GITHUB, OTHER_CLIENT, Catalog, Runner
+from tests.command.outcome import Outcome
 
 JOB = GITHUB["jobs"]["load"]
 BRANCH = "load-42-1"
@@ -39,9 +40,9 @@ class Workflow(NamedTuple):
     runner: Runner
     output: Path
 
-    def run(self, *, first: str = "load", branch: str = BRANCH) -> dict[str, Ran]:
+    def run(self, *, first: str = "load", branch: str = BRANCH) -> dict[str, Outcome]:
         """Returns the outcomes of the steps from this one to the first that failed."""
-        ran: dict[str, Ran] = {}
+        ran: dict[str, Outcome] = {}
         steps = [step for step in JOB["steps"] if "run" in step]
         assert [step["name"] for step in steps] == [
             "install",

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from tests.ci.conftest import GITLAB, OTHER_CLIENT, Catalog, Ran, Runner, blocks
+from tests.ci.conftest import GITLAB, OTHER_CLIENT, Catalog, Runner, blocks
+from tests.command.outcome import Outcome
 
 JOB = GITLAB["nightly load"]
 SCRIPT = "\n".join(JOB["script"])
@@ -54,7 +55,7 @@ def gitlab() -> Iterator[Issues]:
     server.server_close()
 
 
-def run(runner: Runner, gitlab: Issues | None = None, branch: str = BRANCH) -> Ran:
+def run(runner: Runner, gitlab: Issues | None = None, branch: str = BRANCH) -> Outcome:
     variables = {
         **JOB["variables"],
         "BRANCH": branch,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 
 import pytest
 
+from tests.command.outcome import Outcome
+from tests.command.process import run
 from tests.iceberg.lake import ROWS, lake_at
 
 
@@ -101,16 +102,13 @@ def test_statistics_are_a_table_for_each_subject(nessie, broken) -> None:
     )
 
 
-def audited_without(package: str, key: str, folder) -> subprocess.CompletedProcess[str]:
+def audited_without(package: str, key: str, folder) -> Outcome:
     """Audits a key in a process that cannot import a package."""
     program = (
         f"import sys; sys.modules['{package}'] = None; from nessie_cli.cli.main import run;"
         " sys.exit(run(sys.argv[1:]))"
     )
-    command = [sys.executable, "-c", program, "audit", "--prefix", key]
-    return subprocess.run(
-        command, check=False, cwd=folder, capture_output=True, text=True, timeout=120
-    )
+    return run("audit", "--prefix", key, cwd=folder, program=(sys.executable, "-c", program))
 
 
 def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(
@@ -120,9 +118,9 @@ def test_without_the_library_of_manifest_lists_it_is_one_error_and_no_finding(
     with lake_at(catalog.url, tmp_path) as lake:
         lake.catalog("main").create_table("db.sound", ROWS.schema).append(ROWS)
     ran = audited_without("fastavro", "db.sound", tmp_path)
-    assert (ran.returncode, ran.stdout) == (2, "")
+    ran.expect(2, out="")
     assert (
-        ran.stderr
+        ran.err
         == "nessie: fastavro is needed to read manifest lists. Hint: `pip install 'nessie-cli[iceberg]'`\n"
     )
     assert nessie("audit", "--prefix", "db.sound").code == 0
@@ -134,4 +132,4 @@ def test_without_the_library_of_remote_files_it_is_one_error_and_no_finding(
     put = ("content", "put", "db.far", "--type", "iceberg-table", "-m", "far")
     assert nessie(*put, "--metadata-location", "s3://lake/1.metadata.json").code == 0
     ran = audited_without("pyiceberg", "db.far", tmp_path)
-    assert (ran.returncode, ran.stdout, "PyIceberg is needed" in ran.stderr) == (2, "", True)
+    ran.expect(2, "PyIceberg is needed", out="")

@@ -1,13 +1,13 @@
 """Metadata files in `nessie diff --deep`, `nessie show --deep` and conflicts."""
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from nessie_cli.model import IcebergTable, Put
+from tests.command.process import run
 
 from .conftest import key
 
@@ -151,11 +151,9 @@ def test_local_files_are_read_without_pyiceberg(nessie, deep) -> None:
         "import sys; from nessie_cli.cli.main import run; run(['show', '--deep']);"
         " print(*sys.modules, file=sys.stderr)"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert not {"pyiceberg", "pyarrow", "pydantic"} & set(ran.stderr.split())
-    assert "column amount" in ran.stdout
+    ran = run(program, program=(sys.executable, "-c")).expect(0)
+    assert not {"pyiceberg", "pyarrow", "pydantic"} & set(ran.err.split())
+    assert "column amount" in ran.out
 
 
 @pytest.fixture

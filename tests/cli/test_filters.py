@@ -1,11 +1,12 @@
 """Options that filter `nessie log`, `branch` and `content list`, and filters in CEL."""
 
-import subprocess
 import sys
 
 import pytest
 
 from nessie_cli.model import Put, ReferenceType
+from tests.command.outcome import Outcome
+from tests.command.process import run
 
 from .conftest import key, table
 
@@ -259,7 +260,8 @@ def test_a_wrong_filter_is_one_line_and_a_document(nessie, history, command, tex
 )
 def test_wrong_options_of_listings(nessie, history, argv) -> None:
     ran = nessie(*argv)
-    assert (ran.code in (2, 4), ran.out) == (True, "")
+    assert ran.code in (2, 4), ran
+    assert ran.out == ""
     assert len(ran.err.splitlines()) <= 2
 
 
@@ -267,25 +269,20 @@ def test_a_misspelt_order_gets_a_suggestion(nessie, history) -> None:
     assert "did you mean 'time'" in nessie("branch", "--sort", "tme").err
 
 
-def run_with(prelude: str, *argv: str) -> subprocess.CompletedProcess[str]:
+def run_with(prelude: str, *argv: str) -> Outcome:
     program = (
         f"import sys; {prelude}; from nessie_cli.cli.main import run; code = run({list(argv)});"
         " print(*sys.modules); sys.exit(code)"
     )
-    return subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
+    return run(program, program=(sys.executable, "-c"))
 
 
 def test_the_engine_is_loaded_for_a_filter_only(nessie, history) -> None:
-    assert "cel_expr_python" not in run_with("pass", "log").stdout
-    assert "cel_expr_python" in run_with("pass", "log", "--filter", "true").stdout
+    assert "cel_expr_python" not in run_with("pass", "log").out
+    assert "cel_expr_python" in run_with("pass", "log", "--filter", "true").out
 
 
 def test_without_the_engine_one_line_says_what_to_install(nessie, history) -> None:
     ran = run_with("sys.modules['cel_expr_python'] = None", "branch", "--filter", "true")
-    assert (
-        ran.returncode,
-        len(ran.stderr.splitlines()),
-        "pip install 'nessie-cli[filters]'" in ran.stderr,
-    ) == (1, 1, True)
+    ran.expect(1, "pip install 'nessie-cli[filters]'")
+    assert len(ran.err.splitlines()) == 1

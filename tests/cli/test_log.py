@@ -1,10 +1,10 @@
 import re
-import subprocess
 import sys
 
 import pytest
 
 from nessie_cli.model import ReferenceType
+from tests.command.process import run
 
 
 @pytest.fixture
@@ -262,10 +262,7 @@ def test_reading_in_a_pipe_loads_only_the_libraries_that_it_needs(nessie, histor
         f"import sys; from nessie_cli.cli.main import run; code = run({argv}); print(*sys.modules,"
         " sep='\\n', file=sys.stderr); sys.exit(code)"
     )
-    ran = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    loaded = set(ran.stderr.split())
+    loaded = set(run(program, program=(sys.executable, "-c")).expect(0).err.split())
     assert "nessie_cli.store.sqlite" in loaded
     assert not loaded & UNUSED
 

@@ -5,14 +5,14 @@ The tests cover every type of conflict, and keys that need quotes.
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from nessie_cli.model import IcebergView, Namespace, Put
 from nessie_cli.repository.opening import connect
+from tests.command.outcome import Outcome
+from tests.command.process import Forker, run
 
 from .conftest import key, table
 from .test_resolve import CONFLICTS
@@ -22,25 +22,17 @@ ODD = 'db."order lines; $(touch pwned) \'x\' ""y"""'
 
 
 @pytest.fixture
-def paste(tmp_path: Path):
-    """Run a line in a shell, in a copy of the folder; `nessie` is this program."""
+def paste(tmp_path: Path, forker: Forker):
+    """Runs a line in a shell, in a copy of the folder; `nessie` is this program."""
     programs = tmp_path / "bin"
     programs.mkdir()
-    (programs / "nessie").write_text(f'#!/bin/sh\nexec {sys.executable} -m nessie_cli "$@"\n')
-    (programs / "nessie").chmod(0o755)
+    forker.write_program(programs / "nessie")
 
-    def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    def paste(line: str, folder: Path) -> Outcome:
         environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-        return subprocess.run(
-            ["bash", "-c", line],
-            cwd=folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return run(line, cwd=folder, env=environment, program=("bash", "-c"))
 
-    return run
+    return paste
 
 
 def copies(tmp_path: Path, count: int) -> list[Path]:
@@ -133,7 +125,7 @@ def test_each_resolution_of_a_batch_resolves_its_conflict(
             conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True
         ):
             done = paste(line, folder)
-            assert done.returncode == 0, (line, done.stderr)
+            assert done.code == 0, f"{line}\n{done}"
             left = nessie("-C", str(folder), "status", "--json").json["conflicts"]
             assert conflict["key"] not in [other["key"] for other in left], line
             if len(conflicts) == 1:
@@ -277,10 +269,10 @@ def test_each_resolution_of_a_merge_resolves_its_conflict(
             conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True
         ):
             done = paste(line, folder)
-            assert done.returncode == 0 or len(conflicts) > 1, (line, done.stderr)
+            assert done.code == 0 or len(conflicts) > 1, f"{line}\n{done}"
             if " content " in line:
                 assert nessie("-C", str(folder), *argv).code == 0, line
-            elif done.returncode == 0 and "--ours" not in line:
+            elif done.code == 0 and "--ours" not in line:
                 with connect(str(folder / ".nessie" / "store.sqlite")) as repository:
                     assert repository.reference("main").hash != catalog.head("main")
             shutil.rmtree(folder)
@@ -313,7 +305,7 @@ def test_a_branch_that_changes_only_by_merges_is_prepared_by_another_one(
         (line,) = conflict["resolutions"]
         assert "(main changes only by merges)" in nessie("merge", "feature").err
         ran = paste(line, tmp_path)
-        assert ran.returncode == 0, ran.stderr
+        ran.expect(0)
     assert nessie("merge", "feature").code == 0
     assert catalog.snapshot("main", "n.t") == 2
 
@@ -352,7 +344,7 @@ def test_without_a_workspace_the_lines_commit_by_themselves(
     ran = nessie("-C", str(outside), *words, "--json")
     assert ran.code == 3
     (line,) = ran.json["error"]["errorDetails"]["conflicts"][0]["resolutions"]
-    assert paste(line, tmp_path).returncode == 0
+    assert paste(line, tmp_path).code == 0
     assert nessie("-C", str(outside), *words).code == 0
 
 
@@ -383,7 +375,7 @@ def test_the_lines_repeat_a_profile_and_a_reference(nessie, catalog, tmp_path, p
     )
     (line,) = nessie(*words, "--json").error["errorDetails"]["conflicts"][0]["resolutions"]
     done = paste(line, tmp_path)
-    assert (done.returncode, nessie(*words).code) == (0, 0), (line, done.stderr)
+    assert (done.code, nessie(*words).code) == (0, 0), f"{line}\n{done}"
 
 
 def test_the_lines_repeat_a_folder(nessie, catalog, tmp_path, tmp_path_factory, paste) -> None:
@@ -396,7 +388,7 @@ def test_the_lines_repeat_a_folder(nessie, catalog, tmp_path, tmp_path_factory, 
     ]
     assert len(lines) == 2
     done = paste(lines[0], outside)
-    assert done.returncode == 0, (lines[0], done.stderr)
+    assert done.code == 0, f"{lines[0]}\n{done}"
     assert nessie(*where, "commit", "-m", "mine").code == 0
     assert (
         nessie(*where, "content", "show", "db.orders", "--json").json["content"]["metadataLocation"]
@@ -413,7 +405,7 @@ def test_a_reference_that_moved_offers_the_command_with_its_hash(
     ran = nessie("branch", "-d", "dev", "--expected-hash", stale, "--json")
     assert ran.code == 5
     (line,) = ran.json["error"]["errorDetails"]["conflicts"][0]["resolutions"]
-    assert paste(line, tmp_path).returncode == 0
+    assert paste(line, tmp_path).code == 0
     assert nessie("branch", "dev", "-l").code == 4
 
 
@@ -527,9 +519,9 @@ def test_each_resolution_of_a_revert_resolves_its_conflict(nessie, catalog, past
             conflict["resolutions"], copies(tmp_path, len(conflict["resolutions"])), strict=True
         ):
             done = paste(line, folder)
-            assert done.returncode == 0 or len(conflicts) > 1 or "--ours" in line, (
+            assert done.code == 0 or len(conflicts) > 1 or "--ours" in line, (
                 line,
-                done.stderr,
+                done.err,
             )
             again = (
                 nessie("-C", str(folder), "revert", what, "--json") if " content " in line else None

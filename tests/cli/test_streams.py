@@ -1,13 +1,12 @@
 """Streams that are closed, and more to tell than anybody reads."""
 
 import json
-import os
-import subprocess
 import sys
 
 import pytest
 
 from nessie_cli.model import Delete
+from tests.command.process import run
 
 from .conftest import key
 
@@ -30,10 +29,10 @@ def test_a_closed_stdin_is_empty(nessie, catalog, line, code, said) -> None:
     if line == "commit":
         assert nessie("content", "put", "db.x", "--type", "namespace").code == 0
     command = ["sh", "-c", f'exec "$0" -m nessie_cli {line} <&-', sys.executable]
-    done = subprocess.run(command, env=os.environ, capture_output=True, text=True, check=False)
+    done = run(program=command)
 
-    assert (done.returncode, said in done.stdout + done.stderr) == (code, True), done
-    assert "internal error" not in done.stderr
+    done.expect(code, without=("internal error",))
+    assert said in done.out + done.err
 
 
 @pytest.fixture

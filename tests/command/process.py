@@ -133,6 +133,18 @@ class Forker:
             code = self.start(args, folder, environment, streams, seconds=seconds).wait()
             return Outcome(code, _text(out), _text(err))
 
+    def write_program(self, path: Path) -> None:
+        """Writes a program for shells that runs command lines as this process does.
+
+        Signals do not reach the command line, and it is not in the shell's job.
+        """
+        client = Path(__file__).with_name("client.py")
+        path.write_text(
+            f'#!/bin/sh\nexec {sys.executable} -I -S {client} {self._address} "$@"\n',
+            encoding="utf-8",
+        )
+        path.chmod(0o755)
+
     def close(self) -> None:
         self._process.communicate("")
         shutil.rmtree(self._folder)

@@ -27,7 +27,7 @@ from nessie_cli.iceberg.reachable import (
     FileKind,
     Found,
     ReferencedFile,
-    Snapshots,
+    SnapshotScope,
     Walker,
     read_table,
 )
@@ -37,9 +37,9 @@ ROWS = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]})
 
 
 def walk(
-    location: str, snapshot: int | None = None, wanted: Snapshots = Snapshots.LISTED
+    location: str, snapshot: int | None = None, scope: SnapshotScope = SnapshotScope.LISTED
 ) -> list[Found]:
-    return list(Walker(Files(), wanted).follow(location, snapshot))
+    return list(Walker(Files(), scope).follow(location, snapshot))
 
 
 def paths(found: list[Found], *kinds: FileKind) -> set[str]:
@@ -121,7 +121,7 @@ def test_every_listed_snapshot_counts_with_all_files_that_a_reader_opens(table):
 def test_only_the_snapshot_of_the_catalog_if_requested(table):
     first, *_, last = [snapshot.snapshot_id for snapshot in table.snapshots()]
     for given, meant in ((first, first), (last, last), (None, last), (-1, last)):
-        found = paths(walk(table.metadata_location, given, Snapshots.REFERENCED))
+        found = paths(walk(table.metadata_location, given, SnapshotScope.REFERENCED))
         assert found >= of_snapshot(table, meant)
         # The newest is the head of the table's own branch `main`, so it stays as well.
         assert found == of_snapshot(table, meant) | of_snapshot(table, last) | {
@@ -132,7 +132,7 @@ def test_only_the_snapshot_of_the_catalog_if_requested(table):
 def test_a_tag_inside_the_table_keeps_its_snapshot(own):
     first, *_, last = [snapshot.snapshot_id for snapshot in own.snapshots()]
     own.manage_snapshots().create_tag(first, "release").commit()
-    found = paths(walk(own.metadata_location, last, Snapshots.REFERENCED))
+    found = paths(walk(own.metadata_location, last, SnapshotScope.REFERENCED))
     assert found == of_snapshot(own, first) | of_snapshot(own, last) | {own.metadata_location}
 
 
@@ -145,11 +145,12 @@ def test_statistics_count_as_long_as_their_snapshot(own):
         update.set_statistics(StatisticsFile(**described))
     assert paths(walk(own.metadata_location), FileKind.STATISTICS) == {path}
     assert (
-        paths(walk(own.metadata_location, None, Snapshots.REFERENCED), FileKind.STATISTICS) == set()
+        paths(walk(own.metadata_location, None, SnapshotScope.REFERENCED), FileKind.STATISTICS)
+        == set()
     )
-    assert paths(walk(own.metadata_location, first, Snapshots.REFERENCED), FileKind.STATISTICS) == {
-        path
-    }
+    assert paths(
+        walk(own.metadata_location, first, SnapshotScope.REFERENCED), FileKind.STATISTICS
+    ) == {path}
 
 
 def test_files_shared_by_two_states_are_read_and_yielded_once(own):
@@ -249,7 +250,7 @@ def test_delete_files_of_every_kind_and_entries_that_were_removed(table, tmp_pat
     location = by_hand(
         table, tmp_path, {"manifests": [manifest(tmp_path / "m.avro", [*entries, gone])]}
     )
-    found = walk(location, 99, Snapshots.REFERENCED)
+    found = walk(location, 99, SnapshotScope.REFERENCED)
     in_lake = {
         one.path: one.kind
         for one in found

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 
+from tests.command.process import run
 from tests.manual.conftest import ROOT, table
 
 TEXTS = sorted((ROOT / "manual/texts").glob("*.md"))
@@ -22,29 +21,25 @@ SCRIPTS = {
 
 
 @pytest.fixture
-def shell(place):
+def shell(place, forker):
     """Runs a script in which `nessie` is this program; returns its exit code and output."""
     if shutil.which("jq", path=os.defpath) is None:
         pytest.skip("jq is not installed")
     programs = place.folder / "programs"
     programs.mkdir()
-    (programs / "nessie").write_text(f'#!/bin/sh\nexec {sys.executable} -m nessie_cli "$@"\n')
-    (programs / "nessie").chmod(0o755)
+    forker.write_program(programs / "nessie")
 
-    def run(script, **environment):
-        found = {**place.environment, "PATH": f"{programs}{os.pathsep}{os.defpath}", **environment}
-        done = subprocess.run(
-            ["bash", "-c", script],
+    def shell(script, **environment):
+        path = {"PATH": f"{programs}{os.pathsep}{os.defpath}"}
+        done = run(
+            script,
             cwd=place.folder,
-            env=found,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
+            env={**place.environment, **path, **environment},
+            program=("bash", "-c"),
         )
-        return done.returncode, done.stdout.strip()
+        return done.code, done.out.strip()
 
-    return run
+    return shell
 
 
 def test_every_script_is_run_here():

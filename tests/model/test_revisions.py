@@ -15,7 +15,7 @@ from nessie_cli.model import MAX_NAME_LENGTH, MAX_REVISION_LENGTH, MAX_STEPS
 from nessie_cli.revisions import (
     Revision,
     RevisionRange,
-    Step,
+    RevisionStep,
     StepKind,
     format_time,
     parse,
@@ -32,9 +32,9 @@ NAMES = st.from_regex(r"[A-Za-z]([A-Za-z0-9._/-]{0,10}[A-Za-z0-9_-])?", fullmatc
 HASHES = st.from_regex(r"[0-9a-f]{4,64}", fullmatch=True)
 COUNTS = st.integers(1, 2**31 - 1)
 TIMES = st.datetimes(datetime(1970, 1, 1), datetime(9000, 1, 1), timezones=st.just(UTC))
-STEPS = st.builds(Step, st.sampled_from([StepKind.ANCESTOR, StepKind.PARENT]), COUNTS) | TIMES.map(
-    lambda t: Step(StepKind.TIME, time=t)
-)
+STEPS = st.builds(
+    RevisionStep, st.sampled_from([StepKind.ANCESTOR, StepKind.PARENT]), COUNTS
+) | TIMES.map(lambda t: RevisionStep(StepKind.TIME, time=t))
 SPECS = st.builds(
     Revision, NAMES, st.none() | HASHES, st.lists(STEPS, max_size=4).map(tuple)
 ) | st.builds(Revision, st.none(), HASHES, st.lists(STEPS, max_size=4).map(tuple))
@@ -42,7 +42,9 @@ SPECS = st.builds(
 
 @given(SPECS)
 @example(Revision("beef"))
-@example(Revision("a/b", HASH, (Step(StepKind.ANCESTOR, 2), Step(StepKind.PARENT, 1))))
+@example(
+    Revision("a/b", HASH, (RevisionStep(StepKind.ANCESTOR, 2), RevisionStep(StepKind.PARENT, 1)))
+)
 def test_the_text_form_is_parsed_to_the_same_value(spec: Revision) -> None:
     assert parse(str(spec)) == spec
 
@@ -67,7 +69,7 @@ ANCESTOR, PARENT = StepKind.ANCESTOR, StepKind.PARENT
     [
         ("main", Revision("main")),
         ("-", Revision("-")),
-        ("-~1", Revision("-", None, (Step(ANCESTOR, 1),))),
+        ("-~1", Revision("-", None, (RevisionStep(ANCESTOR, 1),))),
         (f"-@{HASH}", Revision("-", HASH)),
         (f"main@{HASH}", Revision("main", HASH)),
         (f"main@{HASH.upper()}", Revision("main", HASH)),
@@ -75,18 +77,22 @@ ANCESTOR, PARENT = StepKind.ANCESTOR, StepKind.PARENT
         ("main@", Revision("main")),
         ("a/b@", Revision("a/b")),
         (f"@{HASH}", Revision(None, HASH)),
-        (f"@{HASH}^2", Revision(None, HASH, (Step(PARENT, 2),))),
+        (f"@{HASH}^2", Revision(None, HASH, (RevisionStep(PARENT, 2),))),
         (HASH, Revision(HASH)),
         ("2e1c", Revision("2e1c")),
-        ("2e1cfa82~3", Revision("2e1cfa82", None, (Step(ANCESTOR, 3),))),
-        ("HEAD^", Revision("HEAD", None, (Step(PARENT, 1),))),
-        ("main~", Revision("main", None, (Step(ANCESTOR, 1),))),
-        ("main~~", Revision("main", None, (Step(ANCESTOR, 1), Step(ANCESTOR, 1)))),
+        ("2e1cfa82~3", Revision("2e1cfa82", None, (RevisionStep(ANCESTOR, 3),))),
+        ("HEAD^", Revision("HEAD", None, (RevisionStep(PARENT, 1),))),
+        ("main~", Revision("main", None, (RevisionStep(ANCESTOR, 1),))),
+        ("main~~", Revision("main", None, (RevisionStep(ANCESTOR, 1), RevisionStep(ANCESTOR, 1)))),
         (
             "main~2^1~3",
-            Revision("main", None, (Step(ANCESTOR, 2), Step(PARENT, 1), Step(ANCESTOR, 3))),
+            Revision(
+                "main",
+                None,
+                (RevisionStep(ANCESTOR, 2), RevisionStep(PARENT, 1), RevisionStep(ANCESTOR, 3)),
+            ),
         ),
-        ("main~2147483647", Revision("main", None, (Step(ANCESTOR, 2147483647),))),
+        ("main~2147483647", Revision("main", None, (RevisionStep(ANCESTOR, 2147483647),))),
         ("feature/x.y-z_1", Revision("feature/x.y-z_1")),
     ],
 )
@@ -189,7 +195,7 @@ def test_a_revision_of_the_largest_size_is_parsed() -> None:
 )
 def test_times_are_parsed(text: str, when: datetime) -> None:
     assert parse_time(text, NOW) == when
-    assert parse(f"main*{text}", NOW).steps == (Step(StepKind.TIME, time=when),)
+    assert parse(f"main*{text}", NOW).steps == (RevisionStep(StepKind.TIME, time=when),)
 
 
 @pytest.mark.parametrize(
@@ -242,8 +248,8 @@ def test_times_are_written_in_utc() -> None:
         (
             f"main@{HASH}~2..dev^2",
             RevisionRange(
-                Revision("main", HASH, (Step(ANCESTOR, 2),)),
-                Revision("dev", None, (Step(PARENT, 2),)),
+                Revision("main", HASH, (RevisionStep(ANCESTOR, 2),)),
+                Revision("dev", None, (RevisionStep(PARENT, 2),)),
             ),
         ),
     ],

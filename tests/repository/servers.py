@@ -26,9 +26,9 @@ LOADED_ONCE = (
 
 def _serve(url: str, report: Connection) -> None:
     from nessie_cli.repository.opening import connect
-    from nessie_cli.server import Listeners, Settings, serve
+    from nessie_cli.server import Listeners, ServerSettings, serve
 
-    serve(lambda: connect(url, who="served"), Settings(port=0), Listeners(report.send))
+    serve(lambda: connect(url, who="served"), ServerSettings(port=0), Listeners(report.send))
 
 
 def _fork_servers(requests: Connection) -> None:

@@ -12,7 +12,7 @@ from nessie_cli import create
 from nessie_cli.errors import NotAllowed
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.issuer import JwtSettings
-from nessie_cli.server.running import Settings, check_address, is_loopback
+from nessie_cli.server.running import ServerSettings, check_address, is_loopback
 from tests.command.preloaded import EVERYTHING
 from tests.command.process import Forker
 from tests.server.client import Client
@@ -24,7 +24,7 @@ FILE = Path("a file")
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost", "127.1"])
 def test_loopback_addresses_are_allowed(host):
     assert is_loopback(host)
-    check_address(Settings(host))
+    check_address(ServerSettings(host))
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ def test_loopback_addresses_are_allowed(host):
 def test_public_addresses_require_an_option(host):
     assert not is_loopback(host)
     with pytest.raises(NotAllowed, match=r"--tokens .*--insecure"):
-        check_address(Settings(host))
-    check_address(Settings(host, insecure=True))
+        check_address(ServerSettings(host))
+    check_address(ServerSettings(host, insecure=True))
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_public_addresses_require_an_option(host):
     ],
 )
 def test_a_server_without_authentication_is_not_made_public(security, allow_public):
-    settings = Settings("0.0.0.0", security=security)
+    settings = ServerSettings("0.0.0.0", security=security)
     if allow_public:
         with pytest.raises(NotAllowed):
             check_address(settings)

@@ -12,7 +12,7 @@ from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.server.auth.gate import Hosts, Security
 from nessie_cli.server.pipeline.pipeline import Parts
-from nessie_cli.server.running import Settings, application, check_address
+from nessie_cli.server.running import ServerSettings, application, check_address
 from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
 from tests.server.serving import serving
@@ -244,18 +244,24 @@ TOKENS = Security(tokens=__file__)
 @pytest.mark.parametrize(
     ("settings", "allowed", "refused"),
     [
-        (Settings(), "localhost", "catalog"),
-        (Settings(security=TOKENS), "localhost", "catalog"),
-        (Settings(allowed_hosts=("catalog",)), "catalog", "other"),
-        (Settings("127.1"), "127.1", "catalog"),
-        (Settings("0.0.0.0", insecure=True), "192.0.2.1", "catalog"),
-        (Settings("0.0.0.0", insecure=True), "localhost", "evil.example"),
-        (Settings("0.0.0.0", allowed_hosts=("catalog",)), "catalog", "192.0.2.1"),
-        (Settings("192.0.2.1", allowed_hosts=("catalog",)), "192.0.2.1", "192.0.2.2"),
-        (Settings("0.0.0.0", security=TOKENS), "anything", None),
-        (Settings("0.0.0.0", security=TOKENS, allowed_hosts=("catalog",)), "catalog", "anything"),
+        (ServerSettings(), "localhost", "catalog"),
+        (ServerSettings(security=TOKENS), "localhost", "catalog"),
+        (ServerSettings(allowed_hosts=("catalog",)), "catalog", "other"),
+        (ServerSettings("127.1"), "127.1", "catalog"),
+        (ServerSettings("0.0.0.0", insecure=True), "192.0.2.1", "catalog"),
+        (ServerSettings("0.0.0.0", insecure=True), "localhost", "evil.example"),
+        (ServerSettings("0.0.0.0", allowed_hosts=("catalog",)), "catalog", "192.0.2.1"),
+        (ServerSettings("192.0.2.1", allowed_hosts=("catalog",)), "192.0.2.1", "192.0.2.2"),
+        (ServerSettings("0.0.0.0", security=TOKENS), "anything", None),
         (
-            Settings("0.0.0.0", security=Security(tokens=__file__, rules=__file__, anonymous=True)),
+            ServerSettings("0.0.0.0", security=TOKENS, allowed_hosts=("catalog",)),
+            "catalog",
+            "anything",
+        ),
+        (
+            ServerSettings(
+                "0.0.0.0", security=Security(tokens=__file__, rules=__file__, anonymous=True)
+            ),
             "192.0.2.1",
             "anything",
         ),
@@ -271,8 +277,8 @@ def test_allowed_names_follow_from_address_and_authentication(settings, allowed,
 
 def test_a_public_address_requires_authentication_or_names():
     with pytest.raises(NotAllowed, match="--allowed-host"):
-        check_address(Settings("0.0.0.0"))
-    check_address(Settings("0.0.0.0", allowed_hosts=("catalog",)))
+        check_address(ServerSettings("0.0.0.0"))
+    check_address(ServerSettings("0.0.0.0", allowed_hosts=("catalog",)))
 
 
 def test_names_come_from_options_and_the_environment():

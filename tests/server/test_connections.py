@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nessie_cli import create
-from nessie_cli.server.http.connections import Connection, _part_size
+from nessie_cli.server.http.connections import ClientConnection, _part_size
 from tests.server.certificates import Authority
 from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
@@ -92,7 +92,7 @@ def requests_in_memory():
 def connections_in_memory():
     """Returns the number of connections; uvicorn leaves garbage if requests waited at the end."""
     gc.collect()
-    return sum(type(each) is Connection for each in gc.get_objects())
+    return sum(type(each) is ClientConnection for each in gc.get_objects())
 
 
 @pytest.mark.parametrize("kind", REQUESTS)

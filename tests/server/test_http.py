@@ -17,7 +17,7 @@ from nessie_cli.server.http.messages import (
     decompress,
     takes_gzip,
 )
-from nessie_cli.server.http.streams import Pieces
+from nessie_cli.server.http.streams import LogEntryCache
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
@@ -144,7 +144,7 @@ def test_a_decompression_bomb_does_not_delay_writes():
 
 def test_a_body_with_too_many_values_is_refused_before_parsing():
     with connect("memory:") as repository:
-        call = Call(Catalog(repository, "main", Pieces()), {}, "", [])
+        call = Call(Catalog(repository, "main", LogEntryCache()), {}, "", [])
         call.take(b"[" + b"0," * MOST_VALUES + b"0]")
     assert call.body == b"", "the text is let go of"
     with pytest.raises(HttpFault, match="4,000,000 values") as refused:
@@ -156,7 +156,7 @@ def test_a_fault_of_a_consumed_body_is_raised_each_time():
     """A plan runs again if the write before it was stale."""
     operations = b'{"type":"DELETE","key":{"elements":["a"]}},{"type":"NONE"}'
     with connect("memory:") as repository:
-        call = Call(Catalog(repository, "main", Pieces()), {}, "", [])
+        call = Call(Catalog(repository, "main", LogEntryCache()), {}, "", [])
         call.take(b'{"commitMeta":{"message":"m"},"operations":[%b]}' % operations)
         for _ in range(2):
             with pytest.raises(InvalidInput, match=r"operations\[1\].type: .* is not an operation"):

@@ -23,7 +23,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.server.auth import jwt_keys
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.identity import Caller, Credentials, KeysUnavailable
-from nessie_cli.server.auth.issuer import Issuer, JwtSettings
+from nessie_cli.server.auth.issuer import JwtSettings, TokenVerifier
 from nessie_cli.server.auth.jwt_keys import KeyFile, KeyUrl, check_url, read_keys
 from tests.server.client import EMPTY, Client, put
 from tests.server.guarding import with_gate
@@ -73,7 +73,7 @@ def keys(tmp_path):
 
 
 def recognised(keys, text, reports=None, **settings):
-    return Issuer(
+    return TokenVerifier(
         JwtSettings(ISSUER, AUDIENCE, str(keys), **settings),
         (reports if reports is not None else []).append,
     ).caller(Credentials(text))
@@ -170,13 +170,13 @@ def test_several_audiences_and_nested_claims_are_supported(keys):
 
 def test_a_verified_token_is_cached_for_a_minute_at_most_until_its_expiry(keys):
     now = [1000.0]
-    issuer = Issuer(JwtSettings(ISSUER, AUDIENCE, str(keys)), print, lambda: now[0])
+    issuer = TokenVerifier(JwtSettings(ISSUER, AUDIENCE, str(keys)), print, lambda: now[0])
     good = Credentials(token())
-    assert issuer.known(good) is None
-    assert issuer.caller(good) == issuer.known(good) == Caller("ada")
-    assert issuer.known(Credentials(token(sub="eve"))) is None
+    assert issuer.cached_caller(good) is None
+    assert issuer.caller(good) == issuer.cached_caller(good) == Caller("ada")
+    assert issuer.cached_caller(Credentials(token(sub="eve"))) is None
     now[0] += 61
-    assert issuer.known(good) is None
+    assert issuer.cached_caller(good) is None
 
 
 def test_unusable_keys_are_ignored():
@@ -211,7 +211,7 @@ def test_a_key_names_its_own_purpose(tmp_path):
 
 
 def test_a_changed_key_file_is_read_again(keys):
-    issuer = Issuer(JwtSettings(ISSUER, AUDIENCE, str(keys)), print)
+    issuer = TokenVerifier(JwtSettings(ISSUER, AUDIENCE, str(keys)), print)
     new = rsa.generate_private_key(65537, 2048)
     assert issuer.caller(Credentials(token(new, kid="new"))) is None
     beside = keys.with_name("new.json")
@@ -387,7 +387,7 @@ def test_contradictory_settings_are_refused(keys):
         JwtSettings(ISSUER, AUDIENCE, str(keys) + "x"),
     ):
         with pytest.raises(InvalidInput):
-            Issuer(settings, print)
+            TokenVerifier(settings, print)
 
 
 # -- with a server -------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
 from nessie_cli.server.auth.gate import ANONYMOUS, Admission, Catalog
 from nessie_cli.server.auth.rules import Rules
-from nessie_cli.server.http.streams import Pieces
+from nessie_cli.server.http.streams import LogEntryCache
 from nessie_cli.server.pipeline.call import MOST_TRIES, Call, NewFile, Proposal
 from nessie_cli.server.runtime.thread_pool import Writer
 
@@ -45,7 +45,7 @@ def repository():
 @pytest.fixture
 def catalog(repository):
     writer = Writer(repository)
-    yield Catalog(repository, "main", Pieces(), writer=writer)
+    yield Catalog(repository, "main", LogEntryCache(), writer=writer)
     writer.close()
 
 

@@ -23,7 +23,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.server.http.streams import AT_ONCE, listing
-from nessie_cli.server.nessie.listings import Filter, FilteredPage, Page
+from nessie_cli.server.nessie.listings import Filter, FilteredPage, ListingPage
 from nessie_cli.server.nessie.v1.namespaces import namespaces_of
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
@@ -135,7 +135,7 @@ class Numbers(BarePage):
 def test_items_are_read_when_they_are_sent():
     read = []
     items = (read.append(number) or {"number": number} for number in range(10 * AT_ONCE))
-    page = Page(items, 5 * AT_ONCE, lambda item: str(item["number"]))
+    page = ListingPage(items, 5 * AT_ONCE, lambda item: str(item["number"]))
     pieces = listing(Numbers, page, page.token).opened()
     text = next(pieces)
     assert len(read) == AT_ONCE

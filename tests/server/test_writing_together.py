@@ -16,7 +16,7 @@ from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.http.messages import Limits
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.thread_pool import Write, Writer
+from nessie_cli.server.runtime.thread_pool import QueuedWrite, Writer
 from tests.server.client import EMPTY, Client, delete, put, table
 from tests.server.serving import serving
 
@@ -45,7 +45,7 @@ def outcome(plan):
 
 
 def write(do, large=False):
-    return Write(lambda: None, lambda _: do(), lambda error: error, large)
+    return QueuedWrite(lambda: None, lambda _: do(), lambda error: error, large)
 
 
 def run(scenario):

@@ -12,7 +12,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.store.base import Store
-from nessie_cli.store.records import Basis, Done, Settings, Stale, StoredObject
+from nessie_cli.store.records import Basis, Done, Stale, StoredObject, StoredSettings
 from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
 from tests.store.contract_dump import DumpContract
@@ -103,7 +103,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         assert store.reflog() == []
         assert store.settings().values == {}
         assert store.request("x") is None
-        assert store.basis("main", "x") == Basis(None, Settings(), None)
+        assert store.basis("main", "x") == Basis(None, StoredSettings(), None)
         assert list(store.scan_index()) == []
         assert store.find_ids(VALUE, "", 10) == []
 
@@ -323,7 +323,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
                 write(store, refused)
             assert store.request(refused.request.id) is None
         assert [row.move for row in store.reflog()] == [first]
-        assert store.settings() == Settings()
+        assert store.settings() == StoredSettings()
 
     def test_the_reflog_has_deleted_references(self, store: Store) -> None:
         write(store, create("gone", "1"))
@@ -370,9 +370,9 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
     def test_a_basis_is_a_reference_all_settings_and_a_request(self, store: Store) -> None:
         first = create("main", "1")
         write(store, first)
-        assert store.basis("main", "") == Basis(store.reference("main"), Settings(), None)
+        assert store.basis("main", "") == Basis(store.reference("main"), StoredSettings(), None)
         write(store, a_write(settings={"main": "1", "": ""}))
-        settings = Settings({"main": "1", "": ""}, 1)
+        settings = StoredSettings({"main": "1", "": ""}, 1)
         assert store.basis("main", first.request.id) == Basis(
             store.reference("main"), settings, first.request
         )
@@ -391,7 +391,7 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
         ]
         assert store.bases(wanted) == [store.basis(*one) for one in wanted]
         assert store.bases(wanted)[1] == Basis(
-            store.reference("main"), Settings({"a": "1"}, 1), first.request
+            store.reference("main"), StoredSettings({"a": "1"}, 1), first.request
         )
 
     # -- change counter --

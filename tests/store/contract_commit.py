@@ -11,11 +11,11 @@ from nessie_cli.store.base import LEASE, Store
 from nessie_cli.store.records import (
     Done,
     Repeated,
-    Request,
+    RequestRecord,
     Requirement,
-    Settings,
     Stale,
     StoredReference,
+    StoredSettings,
     Write,
 )
 from tests.store.samples import a_move, a_write, an_object, commit, create, id_of, stale, write
@@ -166,7 +166,7 @@ class CommitContract:
         assert write(
             store, a_write(settings={"protect.main": None}, settings_version=seen.version)
         ) == Stale(Requirement.SETTINGS)
-        assert store.settings() == Settings({"protect.main": "merge-only"}, seen.version + 1)
+        assert store.settings() == StoredSettings({"protect.main": "merge-only"}, seen.version + 1)
         now = a_write(moves=[a_move("main", None, "1")], settings_version=seen.version + 1)
         assert write(store, now) == Done()
         assert write(store, a_write(moves=[a_move("dev", None, "1")])) == Done()
@@ -187,7 +187,7 @@ class CommitContract:
             write(store, a_write(settings=change))
             versions.append(store.settings().version)
         assert versions == [1, 2, 2, 3, 4, 5]
-        assert store.settings() == Settings({"a": "3"}, 5)
+        assert store.settings() == StoredSettings({"a": "3"}, 5)
 
     def test_writes_of_one_call_see_the_settings_of_earlier_ones(self, store: Store) -> None:
         writes = [
@@ -197,7 +197,7 @@ class CommitContract:
             a_write(moves=[a_move("main", None, "1")], settings_version=2),
         ]
         assert store.commit(writes) == [Done(), Stale(Requirement.SETTINGS), Done(), Done()]
-        assert store.settings() == Settings({"a": "1", "c": "1"}, 2)
+        assert store.settings() == StoredSettings({"a": "1", "c": "1"}, 2)
 
     # -- requests --
 
@@ -249,7 +249,7 @@ class CommitContract:
         write(store, create("main", "0"))
         for n in range(3):
             one = commit("main", str(n), str(n + 1))
-            nameless = Write(Request("", "", b"", b"", 0), one.objects, one.moves)
+            nameless = Write(RequestRecord("", "", b"", b"", 0), one.objects, one.moves)
             assert write(store, nameless) == Done()
         assert store.request("") is None
         assert store.basis("main", "").request is None
@@ -279,7 +279,7 @@ class CommitContract:
             Done(),
         ]
         assert store.references() == [tag]
-        assert store.settings() == Settings()
+        assert store.settings() == StoredSettings()
         assert store.get(
             [id_of("a"), id_of("value 1"), id_of("value 2"), id_of("value 3")]
         ).keys() == {id_of("value 1"), id_of("value 2")}

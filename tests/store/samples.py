@@ -10,7 +10,7 @@ from nessie_cli.store.base import Store
 from nessie_cli.store.records import (
     Move,
     Outcome,
-    Request,
+    RequestRecord,
     Requirement,
     Stale,
     StoredObject,
@@ -76,7 +76,7 @@ def a_write(
     result: bytes = b"result",
 ) -> Write:
     """Returns a write, under its own request id unless one is given."""
-    request = Request(
+    request = RequestRecord(
         request_id or token_hex(8), "somebody", b"digest", result, 1_700_000_000_000_001
     )
     return Write(request, objects, moves, settings or {}, required, settings_version)

@@ -12,10 +12,10 @@ from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import (
     Done,
     Move,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
     Write,
 )
 from nessie_cli.store.sqlite.store import create_sqlite
@@ -69,7 +69,7 @@ def random_write(random: Random, view: View) -> Write:
     return a_write(objects, moves, settings if random.random() < 0.5 else {})
 
 
-def answers(view: View, random: Random, requests: list[Request]) -> Iterator[object]:
+def answers(view: View, random: Random, requests: list[RequestRecord]) -> Iterator[object]:
     """Returns the result of each method.
 
     Rows of an overlay have other numbers, so only their order is compared.
@@ -87,7 +87,11 @@ def answers(view: View, random: Random, requests: list[Request]) -> Iterator[obj
         yield list(pages_of_index(view, entry))
     for name in (*NAMES, "none", ""):
         yield view.reference(name)
-        for one in (*requests, Request("unused", "", b"", b"", 0), Request("", "", b"", b"", 0)):
+        for one in (
+            *requests,
+            RequestRecord("unused", "", b"", b"", 0),
+            RequestRecord("", "", b"", b"", 0),
+        ):
             yield view.basis(name, one.id)
             yield view.request(one.id)
         yield [row.move for row in view.reflog(name)]
@@ -201,10 +205,10 @@ def test_an_overlay_changes_nothing_in_its_base(base: Store) -> None:
     overlay.add(create("main", "1"))
     overlay.add(a_write([an_object("a")], settings={"a": "1"}))
     assert overlay.reference("main") == StoredReference("main", "BRANCH", id_of("1"))
-    assert overlay.settings() == Settings({"a": "1"}, 1)
+    assert overlay.settings() == StoredSettings({"a": "1"}, 1)
     assert (base.references(), base.settings(), base.reflog(), list(base.scan())) == (
         [],
-        Settings(),
+        StoredSettings(),
         [],
         [],
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nessie_cli.store.base import Store
 from nessie_cli.store.opening import create_store
 from nessie_cli.store.postgres import PostgresStore, create_postgres
-from nessie_cli.store.records import Move, Request, StoredObject, Write
+from nessie_cli.store.records import Move, RequestRecord, StoredObject, Write
 from tests.store.postgres_server import new_url
 from tests.store.samples import id_of
 
@@ -42,7 +42,7 @@ OBJECTS = st.sampled_from(
     ]
 )
 REQUESTS = st.builds(
-    Request,
+    RequestRecord,
     st.sampled_from(["", *"pqrstuvw"]),
     st.just("caller"),
     st.sampled_from([b"1", b"2"]),

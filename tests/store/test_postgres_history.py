@@ -19,7 +19,7 @@ from nessie_cli.store.records import (
     Move,
     Outcome,
     Repeated,
-    Request,
+    RequestRecord,
     Stale,
     StoredObject,
     Write,
@@ -122,7 +122,7 @@ def _a_write(at: dict[str, bytes]) -> Write:
     after = {name: token_bytes(32) for name in at}
     moves = [Move(name, "BRANCH", at[name], after[name], 1, "", "commit", "", id_) for name in at]
     return Write(
-        Request(id_, "", b"digest", b"", 1),
+        RequestRecord(id_, "", b"digest", b"", 1),
         [StoredObject(one, 1, b"data") for one in after.values()],
         moves,
     )
@@ -183,7 +183,7 @@ def rows(store: Store, name: str) -> list[Row]:
 def _create(name: str) -> Write:
     id_ = token_hex(8)
     return Write(
-        Request(id_, "", b"", b"", 1),
+        RequestRecord(id_, "", b"", b"", 1),
         (),
         [Move(name, "BRANCH", None, token_bytes(32), 1, "", "create", "", id_)],
     )
@@ -211,7 +211,7 @@ def test_the_chain_of_a_reference_that_many_create_and_delete_is_whole(postgres_
             target = before.target if before is not None else None
             after = token_bytes(32) if target is None else None
             move = Move(name, "BRANCH", target, after, 1, "", "create", "", "")
-            write = Write(Request("", "", b"", b"", 1), (), [move])
+            write = Write(RequestRecord("", "", b"", b"", 1), (), [move])
             if store.commit([write]) == [Done()]:
                 done.append(write)
 

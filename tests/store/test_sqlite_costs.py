@@ -8,7 +8,7 @@ from random import Random
 
 import apsw
 
-from nessie_cli.store.records import Done, Request, StoredObject, Write
+from nessie_cli.store.records import Done, RequestRecord, StoredObject, Write
 from nessie_cli.store.sqlite.store import create_sqlite, open_sqlite
 from tests.store.samples import (
     COMMIT,
@@ -59,7 +59,9 @@ def test_a_one_key_commit_at_500_tables_costs_less_than_six_kilobytes(path: str)
         ]
         id_ = random.randbytes(16).hex()
         move = a_move("main", str(n), str(n + 1), request_id=id_, message="nightly load of a table")
-        request = Request(id_, "somebody", random.randbytes(32), random.randbytes(40), move.time)
+        request = RequestRecord(
+            id_, "somebody", random.randbytes(32), random.randbytes(40), move.time
+        )
         write(store, Write(request, objects, [move]))
     connection.close()
     store.close()

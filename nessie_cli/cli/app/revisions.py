@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.errors import CommitNotFound
 from nessie_cli.model import NO_ANCESTOR
-from nessie_cli.revisions import Revision, Step, StepKind
+from nessie_cli.revisions import Revision, RevisionStep, StepKind
 
 if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
@@ -32,7 +32,7 @@ def check_reach(repository: Repository, spec: Revision) -> None:
             parents = "1 parent" if count == 1 else f"{count} parents"
             raise CommitNotFound(f"{spec}: the commit {before} has {parents}")
     elif last.count > 1:
-        fewer = (*before.steps, Step(last.kind, last.count - 1))
+        fewer = (*before.steps, RevisionStep(last.kind, last.count - 1))
         before = Revision(spec.name, spec.hash, fewer)
     if _hash(repository, before) == NO_ANCESTOR:
         raise CommitNotFound(f"{spec} is beyond the beginning of the history")

@@ -216,7 +216,7 @@ def run(options: Options, app: Invocation) -> None:
     """Serves until the process is stopped."""
     from nessie_cli.repository.opening import connect_store
     from nessie_cli.repository.urls import is_server
-    from nessie_cli.server import Listeners, Settings, serve
+    from nessie_cli.server import Listeners, ServerSettings, serve
 
     url = app.store_url()
     if is_server(url):
@@ -239,7 +239,7 @@ def run(options: Options, app: Invocation) -> None:
         stream.write(lines)
         stream.flush()
 
-    settings = Settings(
+    settings = ServerSettings(
         options.host,
         options.port,
         options.insecure,

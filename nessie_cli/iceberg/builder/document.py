@@ -189,7 +189,7 @@ def check_normalized(
 
 def creates_table(requirements: Sequence[Document]) -> bool:
     """Whether the requirements say that there is no table yet."""
-    return any(one.get("type") == "assert-create" for one in requirements)
+    return any(requirement.get("type") == "assert-create" for requirement in requirements)
 
 
 def _create(_: Document, metadata: Document) -> None:
@@ -198,41 +198,42 @@ def _create(_: Document, metadata: Document) -> None:
 
 
 def _uuid(member: str, what: str) -> Callable[[Document, Document], None]:
-    def check_uuid(one: Document, metadata: Document) -> None:
-        wanted, found = values.text(one, "uuid", "requirement"), metadata.get(member) or ""
-        if wanted.lower() != str(found).lower():
+    def check_uuid(requirement: Document, metadata: Document) -> None:
+        expected = values.text(requirement, "uuid", "requirement")
+        current = metadata.get(member) or ""
+        if expected.lower() != str(current).lower():
             raise RequirementFailed(
-                f"Requirement failed: {what} does not match: expected {wanted} != {found}"
+                f"Requirement failed: {what} does not match: expected {expected} != {current}"
             )
 
     return check_uuid
 
 
-def _ref(one: Document, metadata: Document) -> None:
-    name = values.text(one, "ref", "requirement")
-    wanted = one.get("snapshot-id")
-    if wanted is not None:
-        wanted = values.long(one, "snapshot-id", "requirement")
-    found = metadata.get("refs", {}).get(name)
-    if found is None:
-        if wanted is not None:
+def _ref(requirement: Document, metadata: Document) -> None:
+    name = values.text(requirement, "ref", "requirement")
+    expected = requirement.get("snapshot-id")
+    if expected is not None:
+        expected = values.long(requirement, "snapshot-id", "requirement")
+    ref = metadata.get("refs", {}).get(name)
+    if ref is None:
+        if expected is not None:
             raise RequirementFailed(
-                f"Requirement failed: branch or tag {name} is missing, expected {wanted}"
+                f"Requirement failed: branch or tag {name} is missing, expected {expected}"
             )
-    elif wanted is None:
+    elif expected is None:
         raise RequirementFailed(
-            f"Requirement failed: {found['type']} {name} was created concurrently"
+            f"Requirement failed: {ref['type']} {name} was created concurrently"
         )
-    elif wanted != found["snapshot-id"]:
+    elif expected != ref["snapshot-id"]:
         raise RequirementFailed(
-            f"Requirement failed: {found['type']} {name} has changed: "
-            f"expected id {wanted} != {found['snapshot-id']}"
+            f"Requirement failed: {ref['type']} {name} has changed: "
+            f"expected id {expected} != {ref['snapshot-id']}"
         )
 
 
-def _number(wanted: str, member: str, what: str) -> Callable[[Document, Document], None]:
-    def check_number(one: Document, metadata: Document) -> None:
-        expected = values.integer(one, wanted, "requirement")
+def _number(attribute: str, member: str, what: str) -> Callable[[Document, Document], None]:
+    def check_number(requirement: Document, metadata: Document) -> None:
+        expected = values.integer(requirement, attribute, "requirement")
         if metadata.get(member) != expected:
             raise RequirementFailed(
                 f"Requirement failed: {what} changed: "

@@ -38,10 +38,10 @@ _NEVER_IDENTITY = frozenset({"geometry", "geography", "variant"})
 
 def transform(text: str, where: str) -> str:
     """Returns a transform in the spelling of the specification. Unknown ones are preserved."""
-    if found := _WIDTH.fullmatch(text):
+    if match := _WIDTH.fullmatch(text):
         # Python refuses to read integers of thousands of digits.
-        name, width = found[1].lower(), int(found[2][:_MOST_DIGITS])
-        if len(found[2]) > _MOST_DIGITS or width not in values.INT32:
+        name, width = match[1].lower(), int(match[2][:_MOST_DIGITS])
+        if len(match[2]) > _MOST_DIGITS or width not in values.INT32:
             raise InvalidInput(f"{where}: {text}: the width is beyond 32 bits")
         if name in _SOURCES_WITH_WIDTH:
             if width < 1:
@@ -63,9 +63,11 @@ def _check_type(name: str, source: Field, where: str) -> None:
     """Raises `InvalidInput` if Iceberg has the transform, but not for the type of the field."""
     kind = schemas.type_name(source.type)
     has_width = _WIDTH.fullmatch(name)
-    wanted = _SOURCES_WITH_WIDTH.get(has_width[1]) if has_width else _SOURCES.get(name)
+    accepted = _SOURCES_WITH_WIDTH.get(has_width[1]) if has_width else _SOURCES.get(name)
     refused = (
-        kind in _NEVER_IDENTITY if name == "identity" else wanted is not None and kind not in wanted
+        kind in _NEVER_IDENTITY
+        if name == "identity"
+        else accepted is not None and kind not in accepted
     )
     if refused:
         raise InvalidInput(f"{where}: {name} cannot transform {source.name} of type {source.type}")
@@ -81,10 +83,10 @@ FieldIds = dict[tuple[int, str], int]
 def field_ids(specs: Iterable[Document]) -> FieldIds:
     """Returns the ids of the fields of specs."""
     return {
-        (one["source-id"], transform(one["transform"], "partition spec")): one["field-id"]
+        (field["source-id"], transform(field["transform"], "partition spec")): field["field-id"]
         for spec_ in specs
-        for one in spec_["fields"]
-        if "field-id" in one
+        for field in spec_["fields"]
+        if "field-id" in field
     }
 
 
@@ -95,20 +97,22 @@ def spec(given: Document, earlier: FieldIds, last_id: int) -> Document:
     the next free one.
     """
     where = "partition spec"
-    if len({one.get("field-id") is None for one in values.objects(given, "fields", where)}) > 1:
+    if len({field.get("field-id") is None for field in values.objects(given, "fields", where)}) > 1:
         raise InvalidInput(f"{where}: some fields have a field-id and some have none")
     made: list[Document] = []
-    for one in values.objects(given, "fields", where):
-        name = values.text(one, "name", where)
-        by = transform(values.text(one, "transform", where), where)
-        source = values.integer(one, "source-id", where)
-        id_ = values.integer(one, "field-id", where) if one.get("field-id") is not None else None
+    for field in values.objects(given, "fields", where):
+        name = values.text(field, "name", where)
+        by = transform(values.text(field, "transform", where), where)
+        source = values.integer(field, "source-id", where)
+        id_ = (
+            values.integer(field, "field-id", where) if field.get("field-id") is not None else None
+        )
         if id_ is None:
             id_ = earlier.get((source, by)) or max(last_id, FIRST_FIELD_ID - 1) + 1
         last_id = max(last_id, id_)
-        made.append({**one, "name": name, "transform": by, "source-id": source, "field-id": id_})
-    _check_distinct([one["name"] for one in made])
-    ids = [one["field-id"] for one in made]
+        made.append({**field, "name": name, "transform": by, "source-id": source, "field-id": id_})
+    _check_distinct([field["name"] for field in made])
+    ids = [field["field-id"] for field in made]
     if len(set(ids)) != len(ids):
         raise InvalidInput(f"{where}: two fields have the same field-id")
     return {**given, "fields": made}
@@ -117,9 +121,9 @@ def spec(given: Document, earlier: FieldIds, last_id: int) -> Document:
 def with_field_ids(spec_: Document) -> Document:
     """Returns a spec whose fields have ids. Old files leave them out: they follow the order."""
     given = spec_["fields"]
-    if all("field-id" in one for one in given):
+    if all("field-id" in field for field in given):
         return spec_
-    numbered = [{**one, "field-id": FIRST_FIELD_ID + n} for n, one in enumerate(given)]
+    numbered = [{**field, "field-id": FIRST_FIELD_ID + n} for n, field in enumerate(given)]
     return {**spec_, "fields": numbered}
 
 
@@ -128,18 +132,18 @@ def check_spec(spec_: Document, fields: Mapping[int, Field], version: int) -> No
 
     Does not check the names.
     """
-    for number, one in enumerate(spec_["fields"]):
-        where = f"partition spec: field {one['name']}"
-        if version == 1 and one["field-id"] != FIRST_FIELD_ID + number:
+    for number, field in enumerate(spec_["fields"]):
+        where = f"partition spec: field {field['name']}"
+        if version == 1 and field["field-id"] != FIRST_FIELD_ID + number:
             raise InvalidInput(
                 f"{where}: format version 1 needs the field-id {FIRST_FIELD_ID + number}"
             )
-        by = transform(one["transform"], where)
+        by = transform(field["transform"], where)
         if by == "void":
             continue
-        source = fields.get(one["source-id"])
+        source = fields.get(field["source-id"])
         if source is None:
-            raise InvalidInput(f"{where}: the schema has no field {one['source-id']}")
+            raise InvalidInput(f"{where}: the schema has no field {field['source-id']}")
         _check_transform(by, source, where)
         if not source.in_structs:
             raise InvalidInput(f"{where}: the source {source.name} lies in a list or map")
@@ -150,11 +154,11 @@ def check_earlier_spec(spec_: Document, fields: Mapping[int, Field]) -> None:
 
     Its sources may have been dropped from the schema. Does not check the names.
     """
-    for one in spec_["fields"]:
-        where = f"partition spec: field {one['name']}"
-        by = transform(one["transform"], where)
-        if one["source-id"] in fields:
-            _check_type(by, fields[one["source-id"]], where)
+    for field in spec_["fields"]:
+        where = f"partition spec: field {field['name']}"
+        by = transform(field["transform"], where)
+        if field["source-id"] in fields:
+            _check_type(by, fields[field["source-id"]], where)
 
 
 def check_names(
@@ -165,12 +169,12 @@ def check_names(
     Also if a name is empty, or if two fields have the same one. Iceberg's Java library does not
     load a table with such a spec, even if it is not the default.
     """
-    _check_distinct([one["name"] for one in spec_["fields"]])
-    for one in spec_["fields"]:
-        source = one["source-id"]
-        if source in fields and ids_by_name.get(one["name"], source) != source:
+    _check_distinct([field["name"] for field in spec_["fields"]])
+    for field in spec_["fields"]:
+        source = field["source-id"]
+        if source in fields and ids_by_name.get(field["name"], source) != source:
             raise InvalidInput(
-                f"partition spec: field {one['name']}: the schema has another field of this name"
+                f"partition spec: field {field['name']}: the schema has another field of this name"
             )
 
 
@@ -184,14 +188,14 @@ def _check_distinct(names: Sequence[str]) -> None:
 def spec_form(spec_: Document) -> list[Any]:
     """Returns the fields of a spec without ids, for comparisons."""
     return [
-        (one["source-id"], transform(one["transform"], "partition spec"), one["name"])
-        for one in spec_["fields"]
+        (field["source-id"], transform(field["transform"], "partition spec"), field["name"])
+        for field in spec_["fields"]
     ]
 
 
 def last_field_id(spec_: Document) -> int:
     """Returns the highest field id of a spec, 999 if it has no fields."""
-    return max((one["field-id"] for one in spec_["fields"]), default=FIRST_FIELD_ID - 1)
+    return max((field["field-id"] for field in spec_["fields"]), default=FIRST_FIELD_ID - 1)
 
 
 # -- sort orders ----------------------------------------------------------------------------------
@@ -201,16 +205,16 @@ def order(given: Document) -> Document:
     """Returns a copy of a new sort order. Raises `InvalidInput` if it is invalid."""
     where = "sort order"
     made = []
-    for one in values.objects(given, "fields", where):
-        direction = values.text(one, "direction", where).lower()
-        nulls = values.text(one, "null-order", where).lower()
+    for field in values.objects(given, "fields", where):
+        direction = values.text(field, "direction", where).lower()
+        nulls = values.text(field, "null-order", where).lower()
         if direction not in ("asc", "desc") or nulls not in ("nulls-first", "nulls-last"):
             raise InvalidInput(f"{where}: {direction} {nulls} is not a direction and null-order")
-        by = transform(values.text(one, "transform", where), where)
-        source = values.integer(one, "source-id", where)
+        by = transform(values.text(field, "transform", where), where)
+        source = values.integer(field, "source-id", where)
         made.append(
             {
-                **one,
+                **field,
                 "transform": by,
                 "source-id": source,
                 "direction": direction,
@@ -222,21 +226,21 @@ def order(given: Document) -> Document:
 
 def check_order(order_: Document, fields: Mapping[int, Field]) -> None:
     """Raises `InvalidInput` if the sort order is invalid for the fields of a schema."""
-    for one in order_["fields"]:
-        source = fields.get(one["source-id"])
+    for field in order_["fields"]:
+        source = fields.get(field["source-id"])
         if source is None:
-            raise InvalidInput(f"sort order: the schema has no field {one['source-id']}")
-        _check_transform(transform(one["transform"], "sort order"), source, "sort order")
+            raise InvalidInput(f"sort order: the schema has no field {field['source-id']}")
+        _check_transform(transform(field["transform"], "sort order"), source, "sort order")
 
 
 def order_form(order_: Document) -> list[Any]:
     """Returns the fields of an order, for comparisons."""
     return [
         (
-            transform(one["transform"], "sort order"),
-            one["source-id"],
-            one["direction"],
-            one["null-order"],
+            transform(field["transform"], "sort order"),
+            field["source-id"],
+            field["direction"],
+            field["null-order"],
         )
-        for one in order_["fields"]
+        for field in order_["fields"]
     ]

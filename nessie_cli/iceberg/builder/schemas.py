@@ -70,7 +70,7 @@ def is_primitive(type_: Any) -> bool:
 
 def fields(schema: Document) -> dict[int, Field]:
     """Returns all fields of a schema by id. Raises `InvalidInput` if the schema is invalid."""
-    found: dict[int, Field] = {}
+    by_id: dict[int, Field] = {}
     length = 0
     for field in _walk(schema, "", None, "schema"):
         length += len(field.name)
@@ -78,18 +78,18 @@ def fields(schema: Document) -> dict[int, Field]:
             raise InvalidInput(
                 f"schema: the full names of its fields have more than {MOST_NAMES} characters"
             )
-        if field.id in found:
-            other = found[field.id].name
+        if field.id in by_id:
+            other = by_id[field.id].name
             raise InvalidInput(
                 f"schema: the fields {other} and {field.name} have the same id {field.id}"
             )
-        found[field.id] = field
+        by_id[field.id] = field
     names: set[str] = set()
-    for field in found.values():
+    for field in by_id.values():
         if field.name in names:
             raise InvalidInput(f"schema: there are two fields {field.name}")
         names.add(field.name)
-    return found
+    return by_id
 
 
 def _walk(type_: Any, prefix: str, around: Field | None, where: str) -> Iterator[Field]:
@@ -99,12 +99,12 @@ def _walk(type_: Any, prefix: str, around: Field | None, where: str) -> Iterator
     in_required = around is None or (in_structs and around.in_required_structs and around.required)
     kind = values.text(type_, "type", where)
     if kind == "struct":
-        for one in values.objects(type_, "fields", where):
-            name = prefix + values.text(one, "name", f"{where}: field")
-            id_ = values.integer(one, "id", f"{where}: field {name}")
-            required = values.boolean(one, "required", f"{where}: field {name}")
+        for document in values.objects(type_, "fields", where):
+            name = prefix + values.text(document, "name", f"{where}: field")
+            id_ = values.integer(document, "id", f"{where}: field {name}")
+            required = values.boolean(document, "required", f"{where}: field {name}")
             yield from _with_parts(
-                Field(id_, name, one.get("type"), required, one, in_structs, in_required)
+                Field(id_, name, document.get("type"), required, document, in_structs, in_required)
             )
         return
     parts = {"list": ("element",), "map": ("key", "value")}.get(kind)
@@ -162,7 +162,7 @@ def _geospatial(type_: str) -> str | None:
     given = parameters[:-1].strip()
     if name == "geometry":
         return f"{name}({given})" if given and ")" not in given else None
-    reference, comma, algorithm = (one.strip() for one in given.partition(","))
+    reference, comma, algorithm = (part.strip() for part in given.partition(","))
     if not reference or (comma and algorithm.lower() not in _EDGES):
         return None
     return f"{name}({reference}, {algorithm})" if comma else f"{name}({reference})"
@@ -173,20 +173,23 @@ def canonical(schema: Document) -> Document:
     return {**_mapped(schema, lambda id_: id_), "type": "struct"}
 
 
-def ids_by_name(found: Mapping[int, Field]) -> dict[str, int]:
+def ids_by_name(by_id: Mapping[int, Field]) -> dict[str, int]:
     """Returns the ids of fields by their full names."""
-    return {field.name: field.id for field in found.values()}
+    return {field.name: field.id for field in by_id.values()}
 
 
 def with_ids(schemas: Sequence[Document]) -> list[Document]:
     """Returns schemas of a metadata file. The schema without an id has the id 0."""
-    return [one if one.get("schema-id") is not None else {**one, "schema-id": 0} for one in schemas]
+    return [
+        schema if schema.get("schema-id") is not None else {**schema, "schema-id": 0}
+        for schema in schemas
+    ]
 
 
 def check(schema: Document, version: int) -> dict[int, Field]:
     """Returns all fields of a schema. Raises `InvalidInput` if it is invalid for a version."""
-    found = fields(schema)
-    for field in found.values():
+    by_id = fields(schema)
+    for field in by_id.values():
         if version < _VERSION_3 and type_name(field.type) in _SINCE_VERSION_3:
             raise InvalidInput(
                 f"schema: field {field.name}: type {field.type} needs format version {_VERSION_3}"
@@ -200,11 +203,11 @@ def check(schema: Document, version: int) -> dict[int, Field]:
                 f"schema: field {field.name}: a field of type unknown must be optional"
             )
     for id_ in identifiers(schema):
-        identifier = found.get(id_)
+        identifier = by_id.get(id_)
         if identifier is None:
             raise InvalidInput(f"schema: identifier field {id_} is not in the schema")
         _check_identifier(identifier)
-    return found
+    return by_id
 
 
 def _check_identifier(field: Field) -> None:
@@ -235,9 +238,9 @@ def _comparable(type_: Any) -> Any:
     kind = type_.get("type")
     if kind == "struct":
         return [
-            (one["id"], one["name"], one["required"], _comparable(one["type"]), one.get("doc"),
-             one.get("initial-default"), one.get("write-default"))
-            for one in type_["fields"]
+            (field["id"], field["name"], field["required"], _comparable(field["type"]),
+             field.get("doc"), field.get("initial-default"), field.get("write-default"))
+            for field in type_["fields"]
         ]  # fmt: skip
     parts = ("element",) if kind == "list" else ("key", "value")
     return [
@@ -255,8 +258,8 @@ def with_fresh_ids(schema: Document, next_id: Callable[[], int]) -> Document:
         return ids[old]
 
     made: Document = _mapped(schema, fresh)
-    if known := identifiers(schema):
-        made["identifier-field-ids"] = sorted(ids[one] for one in known)
+    if identifier_ids := identifiers(schema):
+        made["identifier-field-ids"] = sorted(ids[id_] for id_ in identifier_ids)
     return made
 
 
@@ -265,10 +268,10 @@ def _mapped(type_: Any, id_of: Callable[[int], int]) -> Any:
     if not isinstance(type_, dict):
         return canonical_type(type_, "schema")
     if type_["type"] == "struct":
-        ids = [id_of(one["id"]) for one in type_["fields"]]
+        ids = [id_of(field["id"]) for field in type_["fields"]]
         made = [
-            {**one, "id": id_, "type": _mapped(one["type"], id_of)}
-            for id_, one in zip(ids, type_["fields"], strict=True)
+            {**field, "id": id_, "type": _mapped(field["type"], id_of)}
+            for id_, field in zip(ids, type_["fields"], strict=True)
         ]
         return {**type_, "fields": made}
     parts = ("element",) if type_["type"] == "list" else ("key", "value")

@@ -66,18 +66,20 @@ def new_table(request: Document, location: str, now: int) -> Document:
     fresh = schemas.with_fresh_ids(schema, lambda: next(counter))
     ids = {field.name: id_ for id_, field in schemas.fields(fresh).items()}
 
-    def moved(one: Document) -> Document:
-        source = values.integer(one, "source-id", "partition spec or sort order")
+    def moved(field: Document) -> Document:
+        source = values.integer(field, "source-id", "partition spec or sort order")
         if source not in names:
             raise InvalidInput(f"partition spec or sort order: the schema has no field {source}")
-        return {**one, "source-id": ids[names[source]]}
+        return {**field, "source-id": ids[names[source]]}
 
     fields = (
-        [moved(one) for one in values.objects(spec, "fields", "partition spec")] if spec else []
+        [moved(field) for field in values.objects(spec, "fields", "partition spec")] if spec else []
     )
-    sorts = [moved(one) for one in values.objects(order, "fields", "sort order")] if order else []
-    for one in fields:
-        one.pop("field-id", None)
+    sorts = (
+        [moved(field) for field in values.objects(order, "fields", "sort order")] if order else []
+    )
+    for field in fields:
+        field.pop("field-id", None)
     builder.apply({"action": "assign-uuid", "uuid": str(uuid.uuid4())})
     builder.apply({"action": "add-schema", "schema": {**fresh, "schema-id": 0}})
     builder.apply({"action": "set-current-schema", "schema-id": LAST_ADDED})
@@ -88,8 +90,8 @@ def new_table(request: Document, location: str, now: int) -> Document:
     )
     builder.apply({"action": "set-default-sort-order", "sort-order-id": LAST_ADDED})
     builder.apply({"action": "set-location", "location": location})
-    kept = {name: value for name, value in properties.items() if name not in RESERVED_PROPERTIES}
-    builder.apply({"action": "set-properties", "updates": {**_NEW_TABLE_PROPERTIES, **kept}})
+    stored = {name: value for name, value in properties.items() if name not in RESERVED_PROPERTIES}
+    builder.apply({"action": "set-properties", "updates": {**_NEW_TABLE_PROPERTIES, **stored}})
     return builder.build()
 
 
@@ -116,7 +118,9 @@ def builder_for(base: Document | None, updates: Iterable[Document], now: int) ->
     version = DEFAULT_VERSION
     if base is None:
         # A new table begins with the version that its updates ask for.
-        upgrades = (one for one in updates if one.get("action") == "upgrade-format-version")
+        upgrades = (
+            update for update in updates if update.get("action") == "upgrade-format-version"
+        )
         if first := next(upgrades, None):
             version = values.integer(first, "format-version", "upgrade-format-version")
     return TableBuilder(base, now, version=version)
@@ -236,7 +240,9 @@ class TableBuilder:
         made = self._made
         current = made["current-snapshot-id"]
         between = {
-            one for one in self._moves_of_main if one in self._added_snapshots and one != current
+            snapshot_id
+            for snapshot_id in self._moves_of_main
+            if snapshot_id in self._added_snapshots and snapshot_id != current
         }
         if not between and not self._removed_snapshots:
             return
@@ -258,11 +264,11 @@ class TableBuilder:
         self._set("table-uuid", given)
 
     def _upgrade(self, update: Document) -> None:
-        wanted = supported(values.integer(update, "format-version", "upgrade-format-version"))
-        if wanted < self._version:
-            raise InvalidInput(f"format version {self._version} cannot be downgraded to {wanted}")
-        self._set("format-version", wanted)
-        if wanted >= ROW_LINEAGE:
+        version = supported(values.integer(update, "format-version", "upgrade-format-version"))
+        if version < self._version:
+            raise InvalidInput(f"format version {self._version} cannot be downgraded to {version}")
+        self._set("format-version", version)
+        if version >= ROW_LINEAGE:
             self._made.setdefault("next-row-id", 0)
 
     def _set_location(self, update: Document) -> None:

@@ -69,7 +69,7 @@ def object_(document: Mapping[str, Any], name: str, where: str) -> Document:
 def objects(document: Mapping[str, Any], name: str, where: str) -> list[Document]:
     """Returns a member that must be a list of objects."""
     value = _member(document, name, where)
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise InvalidInput(f"{where}: {name} must be a list of objects")
     return value
 
@@ -78,7 +78,7 @@ def integers(document: Mapping[str, Any], name: str, where: str, among: range = 
     """Returns a member that must be a list of integers."""
     value = _member(document, name, where)
     if not isinstance(value, list) or not all(
-        isinstance(one, int) and not isinstance(one, bool) and one in among for one in value
+        isinstance(item, int) and not isinstance(item, bool) and item in among for item in value
     ):
         raise InvalidInput(f"{where}: {name} must be a list of integers")
     return value
@@ -87,7 +87,7 @@ def integers(document: Mapping[str, Any], name: str, where: str, among: range = 
 def texts(document: Mapping[str, Any], name: str, where: str) -> list[str]:
     """Returns a member that must be a list of strings."""
     value = _member(document, name, where)
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise InvalidInput(f"{where}: {name} must be a list of strings")
     return value
 
@@ -95,7 +95,7 @@ def texts(document: Mapping[str, Any], name: str, where: str) -> list[str]:
 def text_map(document: Mapping[str, Any], name: str, where: str) -> dict[str, str]:
     """Returns a member that must be an object whose members are strings."""
     value = object_(document, name, where)
-    if not all(isinstance(one, str) for one in value.values()):
+    if not all(isinstance(item, str) for item in value.values()):
         raise InvalidInput(f"{where}: {name} must hold strings only")
     return value
 
@@ -105,7 +105,7 @@ def text_map(document: Mapping[str, Any], name: str, where: str) -> dict[str, st
 
 def by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:
     """Returns documents by a member that is unique among them."""
-    return {one[member]: one for one in documents}
+    return {document[member]: document for document in documents}
 
 
 class Definitions:

@@ -51,8 +51,8 @@ def new_view(
 def updated(base: Document | None, updates: Sequence[Document], now: int) -> Document:
     """Returns metadata with updates applied in order. Raises `InvalidInput`."""
     builder = ViewBuilder(base, now)
-    for one in updates:
-        builder.apply(one)
+    for update in updates:
+        builder.apply(update)
     return builder.build()
 
 
@@ -116,13 +116,15 @@ class ViewBuilder:
         most = max(int(given), len(self._added | {current}))
         if len(made["versions"]) <= most:
             return
-        newest = sorted((one["version-id"] for one in made["versions"]), reverse=True)
-        kept = {current, *[one for one in newest if one != current][: most - 1]}
-        made["versions"] = [one for one in made["versions"] if one["version-id"] in kept]
+        newest = sorted((version["version-id"] for version in made["versions"]), reverse=True)
+        retained = {current, *[id_ for id_ in newest if id_ != current][: most - 1]}
+        made["versions"] = [
+            version for version in made["versions"] if version["version-id"] in retained
+        ]
         log: list[Document] = []
         for entry in made["version-log"]:
             log.append(entry)
-            if entry["version-id"] not in kept:
+            if entry["version-id"] not in retained:
                 # A history with a gap would be wrong, so it begins after the last gap.
                 log.clear()
         made["version-log"] = log
@@ -134,10 +136,10 @@ class ViewBuilder:
         self._set("view-uuid", given)
 
     def _upgrade(self, update: Document) -> None:
-        wanted = values.integer(update, "format-version", "upgrade-format-version")
-        if wanted != VERSION:
+        version = values.integer(update, "format-version", "upgrade-format-version")
+        if version != VERSION:
             raise InvalidInput(
-                f"view format version {wanted} is not supported; supported: {VERSION}"
+                f"view format version {version} is not supported; supported: {VERSION}"
             )
 
     def _set_location(self, update: Document) -> None:
@@ -192,19 +194,19 @@ class ViewBuilder:
 
     def _set_current(self, update: Document) -> None:
         where = "set-current-view-version"
-        wanted = values.integer(update, "view-version-id", where)
-        if wanted == LAST_ADDED:
+        version_id = values.integer(update, "view-version-id", where)
+        if version_id == LAST_ADDED:
             if self._last_version is None:
                 raise InvalidInput(f"{where}: no version has been added")
-            wanted = self._last_version
-        if self._made.get("current-version-id") == wanted:
+            version_id = self._last_version
+        if self._made.get("current-version-id") == version_id:
             return
-        version = self._versions.get(wanted)
+        version = self._versions.get(version_id)
         if version is None:
-            raise InvalidInput(f"{where}: there is no version {wanted}")
-        self._set("current-version-id", wanted)
-        time = version["timestamp-ms"] if wanted in self._added else self._now
-        self._entry = {"timestamp-ms": time, "version-id": wanted}
+            raise InvalidInput(f"{where}: there is no version {version_id}")
+        self._set("current-version-id", version_id)
+        time = version["timestamp-ms"] if version_id in self._added else self._now
+        self._entry = {"timestamp-ms": time, "version-id": version_id}
 
     _UPDATES: ClassVar[Mapping[str, Callable[[ViewBuilder, Document], None]]] = {
         "assign-uuid": _assign_uuid,
@@ -219,9 +221,9 @@ class ViewBuilder:
 
 
 def _current(metadata: Document) -> Document:
-    wanted = metadata["current-version-id"]
+    current = metadata["current-version-id"]
     return next(
-        (one for one in metadata["versions"] if one["version-id"] == wanted),
+        (version for version in metadata["versions"] if version["version-id"] == current),
         {"representations": []},
     )
 
@@ -233,22 +235,22 @@ def _behaviour(version: Document) -> list[Any]:
 
 
 def _dialects(version: Document, where: str, *, unique: bool = False) -> set[str]:
-    found: set[str] = set()
-    for one in values.objects(version, "representations", where):
-        if one.get("type") != "sql":
+    dialects: set[str] = set()
+    for representation in values.objects(version, "representations", where):
+        if representation.get("type") != "sql":
             continue
-        dialect = values.text(one, "dialect", where).lower()
-        values.text(one, "sql", where)
-        if unique and dialect in found:
+        dialect = values.text(representation, "dialect", where).lower()
+        values.text(representation, "sql", where)
+        if unique and dialect in dialects:
             raise InvalidInput(
                 f"Invalid view version: Cannot add multiple queries for dialect {dialect}"
             )
-        found.add(dialect)
-    return found
+        dialects.add(dialect)
+    return dialects
 
 
 def _check_dialects(before: Document, after: Document) -> None:
-    was, is_ = (_dialects(one, "view version") for one in (before, after))
+    was, is_ = (_dialects(version, "view version") for version in (before, after))
     if was - is_:
         raise InvalidInput(
             f"the new version has no query for {', '.join(sorted(was - is_))}",

@@ -61,10 +61,10 @@ class DocumentNode:
 
     def need(self, name: str) -> DocumentNode:
         """Returns a member of an object, which must exist."""
-        found = self.find(name)
-        if found is None:
+        member = self.find(name)
+        if member is None:
             DocumentNode(None, name, self).refuse("is missing")
-        return found
+        return member
 
     def find(self, name: str) -> DocumentNode | None:
         """Returns a member of an object, None if it does not exist."""
@@ -73,8 +73,8 @@ class DocumentNode:
 
     def given(self, name: str) -> DocumentNode | None:
         """Returns a member of an object, None if it does not exist or is null."""
-        found = self.find(name)
-        return None if found is None or found.value is None else found
+        member = self.find(name)
+        return None if member is None or member.value is None else member
 
     def members(self) -> list[DocumentNode]:
         """Returns the members of an object."""

@@ -90,7 +90,7 @@ def _check_default(default: DocumentNode, type_: Any) -> None:
     holds = _TEXTS.get(kind)
     if holds is None:
         default.refuse(f"is given, but columns of type {kind} have no default")
-    parameters = [int(one) for one in _PARAMETERS.findall(type_)]
+    parameters = [int(parameter) for parameter in _PARAMETERS.findall(type_)]
     if not holds(default.text(), parameters):
         default.refuse(f"is not a value of type {type_}")
 
@@ -101,11 +101,11 @@ def _check_float(default: DocumentNode) -> None:
 
 
 def _is_decimal(text: str, parameters: list[int]) -> bool:
-    found = _DECIMAL.fullmatch(text)
-    if found is None:
+    match = _DECIMAL.fullmatch(text)
+    if match is None:
         return False
-    digits = found[1] or found[2] or ""
-    return len(digits) - int(found[3] or 0) == parameters[1]
+    digits = match[1] or match[2] or ""
+    return len(digits) - int(match[3] or 0) == parameters[1]
 
 
 def _is_date(text: str) -> bool:

@@ -181,7 +181,7 @@ def _check_snapshot(snapshot: DocumentNode, newest: int) -> int:
     if key := snapshot.given("key-id"):
         key.text()
     first, added = snapshot.given("first-row-id"), snapshot.given("added-rows")
-    rows = [one.long() for one in (first, added) if one is not None]
+    rows = [node.long() for node in (first, added) if node is not None]
     if manifests := snapshot.find("manifest-list"):
         manifests.text()
         if rows and min(rows) < 0:

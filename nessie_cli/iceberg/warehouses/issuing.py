@@ -19,7 +19,7 @@ _PURPOSE = "nessie table uuid 1"
 _HALF = 8
 
 
-class Issuer:
+class UuidIssuer:
     """Issues UUIDs of version 4: one half is random, the other half authenticates it."""
 
     def __init__(self, secret: Secret) -> None:

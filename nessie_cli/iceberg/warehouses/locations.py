@@ -49,7 +49,7 @@ class LocationRefused(NotAllowed):
     """A location is outside of the allowed places, or belongs to another table."""
 
 
-class Place(NamedTuple):
+class ParsedLocation(NamedTuple):
     """A location in parts: scheme, authority (the bucket) and path.
 
     Schemes that name the same files are one scheme.
@@ -66,7 +66,7 @@ class Place(NamedTuple):
         return self.path if local else f"{self.scheme}://{self.authority}{self.path}"
 
 
-def parse(location: str) -> Place:
+def parse(location: str) -> ParsedLocation:
     """Returns the parts of a location, without any I/O.
 
     The path begins with a slash and does not end with one. It is neither decoded nor resolved.
@@ -94,7 +94,7 @@ def parse(location: str) -> Place:
     else:
         _check_remote(location, scheme, authority, rest)
     path = rest.rstrip("/")
-    return Place(scheme, authority, path or "/" if scheme == LOCAL else path)
+    return ParsedLocation(scheme, authority, path or "/" if scheme == LOCAL else path)
 
 
 def _check_local(location: str, authority: str, path: str) -> None:
@@ -117,12 +117,12 @@ def readings(path: str) -> tuple[str, ...]:
 
     Raises `LocationRefused` for a path that decodes to other paths again and again.
     """
-    found = [path]
-    while "%" in found[-1] and (decoded := unquote(found[-1])) != found[-1]:
-        if len(found) > _MOST_DECODINGS or not decoded.isprintable():
+    paths = [path]
+    while "%" in paths[-1] and (decoded := unquote(paths[-1])) != paths[-1]:
+        if len(paths) > _MOST_DECODINGS or not decoded.isprintable():
             raise LocationRefused(f"location {path} is percent-encoded more than once")
-        found.append(decoded)
-    return tuple(found)
+        paths.append(decoded)
+    return tuple(paths)
 
 
 def is_inside(normal: str, base: str) -> bool:
@@ -131,10 +131,10 @@ def is_inside(normal: str, base: str) -> bool:
 
 
 class Base(NamedTuple):
-    """A place that a warehouse allows: as it is written, and with symbolic links resolved."""
+    """A location that a warehouse allows: as it is written, and with symbolic links resolved."""
 
-    written: Place
-    resolved: Place
+    written: ParsedLocation
+    resolved: ParsedLocation
 
     @classmethod
     def of(cls, location: str) -> Base:
@@ -144,28 +144,29 @@ class Base(NamedTuple):
         local = place.scheme == LOCAL
         return cls(written, place._replace(path=os.path.realpath(place.path)) if local else written)
 
-    def find(self, place: Place) -> Place | None:
+    def find(self, place: ParsedLocation) -> ParsedLocation | None:
         """Returns a location with symbolic links resolved, if all its readings lie here."""
         mine = self.written
         if (place.scheme, place.authority) != (mine.scheme, mine.authority):
             return None
-        found = list(map(self._find_path, readings(place.path)))
-        return None if found[0] is None or None in found else place._replace(path=found[0])
+        paths = list(map(self._find_path, readings(place.path)))
+        return None if paths[0] is None or None in paths else place._replace(path=paths[0])
 
     def _find_path(self, path: str) -> str | None:
         resolved = _without_dots(path)
         if self.written.scheme != LOCAL:
-            here = all(is_inside(one, self.written.path) for one in (path, resolved))
+            here = all(is_inside(text, self.written.path) for text in (path, resolved))
             return path if here else None
         # Symbolic links are looked at only if the text is here.
         if not any(is_inside(resolved, base.path) for base in self):
             return None
         # Behind a symbolic link, `..` is not the folder above in the text. Programs differ.
         try:
-            found = [os.path.realpath(one) for one in dict.fromkeys((path, resolved))]
+            real_paths = [os.path.realpath(text) for text in dict.fromkeys((path, resolved))]
         except OSError:  # a symbolic link changed meanwhile
             return None
-        return found[0] if all(is_inside(one, self.resolved.path) for one in found) else None
+        inside = all(is_inside(real, self.resolved.path) for real in real_paths)
+        return real_paths[0] if inside else None
 
 
 def _without_dots(path: str) -> str:
@@ -178,15 +179,15 @@ class Allowed:
     def __init__(self, locations: Iterable[str]) -> None:
         self._bases = tuple(map(Base.of, locations))
 
-    def find(self, location: str) -> tuple[Place, Base]:
+    def find(self, location: str) -> tuple[ParsedLocation, Base]:
         """Returns where a location lies, with symbolic links resolved, and the base that holds it.
 
         Raises `LocationRefused` if none does. There is no I/O except for looking at symbolic links.
         """
         place = parse(location)
         for base in self._bases:
-            if found := base.find(place):
-                return found, base
+            if resolved := base.find(place):
+                return resolved, base
         raise LocationRefused(f"location {location} is not allowed in this warehouse")
 
     def holds(self, location: str) -> bool:
@@ -229,8 +230,8 @@ def refuse_issued(location: str, own: Collection[str | None]) -> None:
     """
     place = parse(location)
     for path in readings(place.path):
-        found = issued_uuid(place._replace(path=path).normal)
-        if found is not None and found not in own:
+        issued = issued_uuid(place._replace(path=path).normal)
+        if issued is not None and issued not in own:
             raise LocationRefused(f"location {location} lies in the folder of another table")
 
 
@@ -242,8 +243,8 @@ def next_metadata_file(
     It is `.../metadata/NNNNN-UUID.metadata.json`.
     """
     folder = properties.get("write.metadata.path") or f"{table_location.rstrip('/')}/metadata"
-    found = _METADATA_FILE.fullmatch(current) if current else None
-    number = int(found[1]) + 1 if found else 0
+    match = _METADATA_FILE.fullmatch(current) if current else None
+    number = int(match[1]) + 1 if match else 0
     return f"{folder.rstrip('/')}/{number:05}-{uuid.uuid4()}.metadata.json"
 
 

@@ -33,7 +33,7 @@ from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
-from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, Place
+from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, ParsedLocation
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.wire.large_json import MOST_VALUES, count_values, decode, steps
 
@@ -187,13 +187,13 @@ class MetadataFiles:
     def _names_in(self, folder: str) -> list[str]:
         from pyarrow.fs import FileSelector
 
-        found, path = filesystem(folder, self.warehouse.storage)
-        files = found.get_file_info(FileSelector(path, allow_not_found=True))
+        system, path = filesystem(folder, self.warehouse.storage)
+        files = system.get_file_info(FileSelector(path, allow_not_found=True))
         return [file.base_name for file in files]
 
     def _file_io(self, scheme: str, location: str) -> Any:
-        found = self._remote.get(scheme)
-        if found is None:
+        file_io = self._remote.get(scheme)
+        if file_io is None:
             try:
                 from pyiceberg.io import load_file_io
             except ImportError:
@@ -201,10 +201,10 @@ class MetadataFiles:
                     f"{location}: PyIceberg reads files in {scheme}:",
                     hint="`pip install 'nessie-cli[iceberg]'`",
                 ) from None
-            found = load_file_io(dict(self.warehouse.storage), location)
-            upload_small_files_at_once(found)
-            self._remote[scheme] = found
-        return found
+            file_io = load_file_io(dict(self.warehouse.storage), location)
+            upload_small_files_at_once(file_io)
+            self._remote[scheme] = file_io
+        return file_io
 
     def _read_remote(self, scheme: str, location: str) -> bytes:
         with _remote_errors(location, "read"):
@@ -244,12 +244,12 @@ def _remote_errors(location: str, done: str) -> Iterator[None]:
 
 
 def _stamp(path: str) -> tuple[int, int, int]:
-    found = os.stat(path)  # noqa: PTH116 - a third of the time
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    status = os.stat(path)  # noqa: PTH116 - a third of the time
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 @contextmanager
-def _folder_of(place: Place, base: Place, *, create: bool) -> Iterator[int]:
+def _folder_of(place: ParsedLocation, base: ParsedLocation, *, create: bool) -> Iterator[int]:
     """Opens the folder of a resolved path, from a base down, without following symbolic links.
 
     So it fails if a folder became a link after the path was checked.
@@ -308,7 +308,7 @@ def _path_of(descriptor: int, path: str) -> str:
         return os.path.realpath(path)
 
 
-def _write_local(place: Place, base: Place, location: str, data: bytes) -> None:
+def _write_local(place: ParsedLocation, base: ParsedLocation, location: str, data: bytes) -> None:
     with _local_errors(location, "written"), _folder_of(place, base, create=True) as folder:
         name = PurePosixPath(place.path).name
         descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)

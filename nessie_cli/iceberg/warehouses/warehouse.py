@@ -96,7 +96,7 @@ class Warehouses:
     """
 
     def __init__(self, warehouses: Iterable[Warehouse], secret: Secret | None = None) -> None:
-        self._by_name = {one.name: one for one in warehouses}
+        self._by_name = {warehouse.name: warehouse for warehouse in warehouses}
         if not self._by_name:
             raise InvalidInput("there is no warehouse")
         self.secret = secret or Secret(secrets.token_urlsafe(_SHORTEST_SECRET))
@@ -114,14 +114,14 @@ class Warehouses:
         """
         if not name:
             return self.all[0]
-        found = self._by_name.get(name) or next(
-            (one for one in self.all if one.location == name.rstrip("/")), None
+        warehouse = self._by_name.get(name) or next(
+            (warehouse for warehouse in self.all if warehouse.location == name.rstrip("/")), None
         )
-        if found is None:
+        if warehouse is None:
             raise UnknownWarehouse(
                 f"there is no warehouse '{name}'. Warehouses: {', '.join(self._by_name)}", name
             )
-        return found
+        return warehouse
 
 
 # -- the right to choose locations -----------------------------------------------------------------
@@ -136,7 +136,9 @@ class RecordedLocations:
     """
 
     def __init__(self, warehouses: Iterable[Warehouse]) -> None:
-        self._guarded = [Allowed(one.allowed) for one in warehouses if not one.choose_locations]
+        self._guarded = [
+            Allowed(warehouse.allowed) for warehouse in warehouses if not warehouse.choose_locations
+        ]
 
     def __bool__(self) -> bool:
         """Returns whether there is such a warehouse."""
@@ -187,17 +189,17 @@ def from_options(uris: Iterable[str], allowed: Iterable[str] = ()) -> Warehouses
     Each allows its own location and those of `allowed`. Raises `InvalidInput`.
     """
     more = tuple(_location(uri, "--allow-location") for uri in allowed)
-    found: dict[str, Warehouse] = {}
+    by_name: dict[str, Warehouse] = {}
     for text in uris:
         named = _NAMED.fullmatch(text)
         name, uri = (named[1], named[2]) if named else (DEFAULT_NAME, text)
-        if name in found:
+        if name in by_name:
             hint = "" if named else ". Hint: write --warehouse NAME=URI to name each of them"
             raise InvalidInput(f"--warehouse {text}: there are two warehouses '{name}'{hint}")
         _check_name(name, f"--warehouse {text}")
         location = _location(uri, "--warehouse")
-        found[name] = Warehouse(name=name, location=location, allowed=(location, *more))
-    return Warehouses(found.values())
+        by_name[name] = Warehouse(name=name, location=location, allowed=(location, *more))
+    return Warehouses(by_name.values())
 
 
 def _check_name(name: str, where: str) -> None:
@@ -259,17 +261,19 @@ def from_toml(data: bytes) -> tuple[Warehouses, bool]:
         raise InvalidInput(str(error)) from None
     if file.secret and len(file.secret) < _SHORTEST_SECRET:
         raise InvalidInput(f"secret must have at least {_SHORTEST_SECRET} characters")
-    found = [_warehouse(name, entry) for name, entry in file.warehouse.items()]
+    warehouses = [_warehouse(name, entry) for name, entry in file.warehouse.items()]
     secret = Secret(file.secret) if file.secret else None
-    holds_secrets = bool(file.secret) or any(one.storage.keys() - _OPEN_SETTINGS for one in found)
-    return Warehouses(found, secret), holds_secrets
+    holds_secrets = bool(file.secret) or any(
+        warehouse.storage.keys() - _OPEN_SETTINGS for warehouse in warehouses
+    )
+    return Warehouses(warehouses, secret), holds_secrets
 
 
 def _warehouse(name: str, entry: _Entry) -> Warehouse:
     where = f"warehouse.{name}"
     _check_name(name, where)
     location = _location(entry.location, f"{where}.location")
-    more = (_location(one, f"{where}.allowed-locations") for one in entry.allowed_locations)
+    more = (_location(uri, f"{where}.allowed-locations") for uri in entry.allowed_locations)
     storage = _texts(entry.storage)
     for_clients = _for_clients(storage) | _texts(entry.client)
     delegation = frozenset(entry.access_delegation)
@@ -298,10 +302,10 @@ def _for_clients(storage: Mapping[str, str]) -> dict[str, str]:
 
     Some call the region by one name, some by the other.
     """
-    found = {key: storage[key] for key in _FOR_CLIENTS if key in storage}
-    if region := found.get("client.region") or found.get("s3.region"):
-        found = {"client.region": region, "s3.region": region} | found
-    return found
+    settings = {key: storage[key] for key in _FOR_CLIENTS if key in storage}
+    if region := settings.get("client.region") or settings.get("s3.region"):
+        settings = {"client.region": region, "s3.region": region} | settings
+    return settings
 
 
 def _vending(entry: _Entry) -> Vending:

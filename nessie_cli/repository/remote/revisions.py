@@ -12,7 +12,7 @@ from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import segment
-from nessie_cli.revisions import Revision, Step, parse
+from nessie_cli.revisions import Revision, RevisionStep, parse
 
 _HASH_DIGITS = 64
 _SHORTEST = 4
@@ -76,7 +76,7 @@ def _named(session: RestSession, spec: Revision) -> Reference:
     )
 
 
-def _stepped(session: RestSession, hash_: str, step: Step) -> str:
+def _stepped(session: RestSession, hash_: str, step: RevisionStep) -> str:
     if hash_ == NO_ANCESTOR:
         return NO_ANCESTOR
     revision = f"@{hash_}{step}"

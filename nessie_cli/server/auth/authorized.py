@@ -88,8 +88,8 @@ class AuthorizedRepository(ReadableRepository):
 
         Raises `NotAllowed` if there is none.
         """
-        found = self.resolve(revision)
-        return found.hash, self._sight.through(found.hash)
+        resolved = self.resolve(revision)
+        return resolved.hash, self._sight.through(resolved.hash)
 
     def seen(self, revision: AnyRevision) -> str:
         """Returns the reference through which the caller sees a commit. Raises `NotAllowed`."""
@@ -106,43 +106,45 @@ class AuthorizedRepository(ReadableRepository):
 
     # -- references -------------------------------------------------------------------------------
     def config(self) -> RepositoryConfig:
-        """See `Repository`; without settings that the caller may not read."""
-        found = self._inner.config()
+        """Returns the configuration, without settings that the caller may not read."""
+        config = self._inner.config()
         may_read = {
             type_: self.rights.may(rules.READ_REPOSITORY_CONFIG, config=type_)
-            for type_ in map(config_type, found.settings)
+            for type_ in map(config_type, config.settings)
         }
         return structs.replace(
-            found,
+            config,
             settings={
-                name: value for name, value in found.settings.items() if may_read[config_type(name)]
+                name: value
+                for name, value in config.settings.items()
+                if may_read[config_type(name)]
             },
         )
 
     def resolve(self, revision: AnyRevision) -> Reference:
-        """See `Repository`; a hash is resolved if the caller sees its commit."""
+        """Returns the reference and hash of a revision whose commit the caller sees."""
         base = _base(revision)
         if base != str(revision):
             # An ancestor of a hidden commit may be visible, but not the existence of the hidden
             # one.
             self.resolve(base)
         try:
-            found = self._inner.resolve(revision)
+            reference = self._inner.resolve(revision)
         except AmbiguousHash as error:
             raise self._fewer(error, revision) from None
         except ReferenceNotFound as error:
             self._see(error.name)
             raise
-        if found.name:
-            self._see(found.name)
-            self._sight.name(self._inner.reference(found.name))
-        if found.hash != NO_ANCESTOR:
-            through = self._sight.through(found.hash)
+        if reference.name:
+            self._see(reference.name)
+            self._sight.name(self._inner.reference(reference.name))
+        if reference.hash != NO_ANCESTOR:
+            through = self._sight.through(reference.hash)
             if not self.rights.may(rules.VIEW_REFERENCE, through):
                 # The caller must not learn that a commit exists which was not named by its full
                 # hash.
-                raise self._unseen(through) if found.hash in str(revision) else _no_commit(base)
-        return found
+                raise self._unseen(through) if reference.hash in str(revision) else _no_commit(base)
+        return reference
 
     def _fewer(self, error: AmbiguousHash, revision: AnyRevision) -> Exception:
         """Returns the error for an abbreviated hash, with the candidates that the caller sees."""
@@ -158,12 +160,12 @@ class AuthorizedRepository(ReadableRepository):
         )
 
     def reference(self, name: str, *, metadata: bool = False) -> Reference:
-        """See `Repository`. Raises `NotAllowed` if the caller may not view the reference."""
+        """Returns a reference. Raises `NotAllowed` if the caller may not view it."""
         self._see(name)
-        found = self._inner.reference(name, metadata=metadata)
-        self._see(found.name)
-        self._sight.name(found)
-        return found
+        reference = self._inner.reference(name, metadata=metadata)
+        self._see(reference.name)
+        self._sight.name(reference)
+        return reference
 
     def references(
         self,
@@ -173,13 +175,15 @@ class AuthorizedRepository(ReadableRepository):
         start: str = "",
         metadata: bool = False,
     ) -> Iterator[Reference]:
-        """See `Repository`; only references that the caller may view."""
-        for found in self._inner.references(type, prefix=prefix, start=start, metadata=metadata):
-            if self.rights.may(rules.VIEW_REFERENCE, found.name):
-                yield found
+        """Yields the references that the caller may view."""
+        for reference in self._inner.references(
+            type, prefix=prefix, start=start, metadata=metadata
+        ):
+            if self.rights.may(rules.VIEW_REFERENCE, reference.name):
+                yield reference
 
     def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """See `Repository`; only references whose history or reflog the caller may see.
+        """Yields the moves of references whose history or reflog the caller may see.
 
         A change of a setting is shown to callers who may read the setting.
         """
@@ -196,7 +200,7 @@ class AuthorizedRepository(ReadableRepository):
             yield entry
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
-        """See `Repository`; only tags that the caller may view."""
+        """Returns the messages of tags that the caller may view."""
         return self._inner.messages(
             [name for name in names if self.rights.may(rules.VIEW_REFERENCE, name)]
         )
@@ -223,17 +227,17 @@ class AuthorizedRepository(ReadableRepository):
         operations: bool = False,
         all_parents: bool = False,
     ) -> Iterator[LogEntry]:
-        """See `Repository`; only operations whose contents the caller may see."""
+        """Yields commits, without operations on contents that the caller may not see."""
         hash_, through = self._listed(start)
-        found = self._inner.log(
+        entries = self._inner.log(
             f"@{hash_}", until=until, operations=operations, all_parents=all_parents
         )
-        return self._without_hidden(found, through)
+        return self._without_hidden(entries, through)
 
     def log_excluding(
         self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`, and `log`."""
+        """Yields the commits of `start` that `exclude` does not reach, as `log` shows them."""
         hash_, through = self._listed(start)
         hidden = [f"@{self._at(revision)[0]}" for revision in exclude]
         return self._without_hidden(
@@ -243,7 +247,10 @@ class AuthorizedRepository(ReadableRepository):
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False
     ) -> Iterator[LogEntry]:
-        """See `Repository`, and `log`; the caller must be allowed to know the key."""
+        """Yields the commits that change a key, as `log` shows them.
+
+        Raises `NotAllowed` if the caller may not know the key.
+        """
         hash_, through = self._listed(start)
         if not self.rights.may_somehow(rules.READ_CONTENT_KEY, through, key):
             raise self.rights.refusal(rules.READ_CONTENT_KEY, through, key)
@@ -252,7 +259,7 @@ class AuthorizedRepository(ReadableRepository):
         )
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """See `Repository`, and `log`. A viewable reference shows its HEAD commit."""
+        """Returns a commit as `log` shows it. A viewable reference shows its HEAD commit."""
         hash_, through = self._at(revision)
         return self._shown(self._inner.commit_at(f"@{hash_}"), through)
 
@@ -264,7 +271,9 @@ class AuthorizedRepository(ReadableRepository):
             return entry
         return structs.replace(
             entry,
-            operations=tuple(found for found in entry.operations if self._may_see(found, through)),
+            operations=tuple(
+                operation for operation in entry.operations if self._may_see(operation, through)
+            ),
         )
 
     def _may_see(self, operation: Operation, through: str) -> bool:
@@ -282,26 +291,29 @@ class AuthorizedRepository(ReadableRepository):
         )
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
-        """See `Repository`."""
+        """Returns the newest commit of `log_of_key`."""
         return next((entry.meta for entry in self.log_of_key(at, key)), None)
 
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
-        """See `Repository`."""
+        """Returns the merge base of two commits that the caller sees."""
         return self._inner.merge_base(f"@{self._at(a)[0]}", f"@{self._at(b)[0]}")
 
     def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
-        """See `Repository`."""
+        """Returns whether one visible commit is reachable from another."""
         return self._inner.is_ancestor(f"@{self._at(ancestor)[0]}", f"@{self._at(descendant)[0]}")
 
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
-        """See `Repository`."""
+        """Compares the first-parent histories of two commits that the caller sees."""
         return self._inner.ahead_behind(f"@{self._at(of)[0]}", f"@{self._at(base)[0]}")
 
     # -- contents ---------------------------------------------------------------------------------
     def entries(
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
-        """See `Repository`; only keys that the caller may know, and contents that it may read."""
+        """Yields the keys that the caller may know.
+
+        With `content`, yields only those whose content the caller may read.
+        """
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
         needed = (
@@ -318,7 +330,7 @@ class AuthorizedRepository(ReadableRepository):
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
     ) -> list[ContentKey] | None:
-        """See `Repository`; divides only at keys that the caller may know."""
+        """Divides a state only at keys that the caller may know."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
         cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix)
@@ -327,23 +339,23 @@ class AuthorizedRepository(ReadableRepository):
         return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
 
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-        """See `Repository`.
+        """Returns the contents of those keys that exist.
 
         Raises `NotAllowed` for a key that may not be read, even if it is absent.
         """
         hash_, through = self._at(at)
-        wanted = list(keys)
-        found = self._inner.contents(f"@{hash_}", wanted)
-        for key in wanted:
-            content = found.get(key)
+        requested = list(keys)
+        contents = self._inner.contents(f"@{hash_}", requested)
+        for key in requested:
+            content = contents.get(key)
             if content is not None:
                 self.rights.require(rules.READ_ENTITY_VALUE, through, key, content.type_name)
             elif not self.rights.may_somehow(rules.READ_ENTITY_VALUE, through, key):
                 raise self.rights.refusal(rules.READ_ENTITY_VALUE, through, key)
-        return found
+        return contents
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
-        """See `Repository`, and `contents`."""
+        """Returns one content. Raises `NotAllowed` if the caller may not read it."""
         return self.contents(at, [key]).get(key) or self._inner.content(at, key)
 
     def diff(
@@ -354,7 +366,7 @@ class AuthorizedRepository(ReadableRepository):
         *,
         whole: bool = False,
     ) -> Iterator[DiffEntry]:
-        """See `Repository`; only keys whose contents the caller may read on both sides."""
+        """Yields the differences whose contents the caller may read on both sides."""
         left, right = self._at(before), self._at(after)
         for _, through in (left, right):
             self.rights.require(rules.READ_ENTRIES, through)
@@ -378,16 +390,19 @@ class AuthorizedRepository(ReadableRepository):
 
     # -- care -------------------------------------------------------------------------------------
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
-        """See `Repository`; only branches that the caller may commit to, and keys it may know."""
-        found = self._inner.find_request(request_id, branch=branch)
-        if found is None:
+        """Returns the result of a write, with the added keys that the caller may know.
+
+        Raises `NotAllowed` if the caller may not commit to the branch.
+        """
+        result = self._inner.find_request(request_id, branch=branch)
+        if result is None:
             return None
-        name = found.reference.name
+        name = result.reference.name
         self._see(name)
         self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
         may_know = partial(self.rights.may_somehow, rules.READ_CONTENT_KEY, name)
-        added = {key: id_ for key, id_ in found.added.items() if may_know(key)}
-        return structs.replace(found, added=added)
+        added = {key: id_ for key, id_ in result.added.items() if may_know(key)}
+        return structs.replace(result, added=added)
 
     def close(self) -> None:
         """Does nothing: the repository belongs to the server."""

@@ -27,14 +27,14 @@ from nessie_cli.server.auth.identity import (
     Unauthenticated,
     credentials,
 )
-from nessie_cli.server.auth.issuer import Issuer, JwtSettings
+from nessie_cli.server.auth.issuer import JwtSettings, TokenVerifier
 from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Rules, read_rules
 from nessie_cli.server.auth.tokens import WHAT, is_ours, read_tokens
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, header
-from nessie_cli.server.http.streams import Pieces
+from nessie_cli.server.http.streams import LogEntryCache
 from nessie_cli.server.runtime.thread_pool import Writer
 from nessie_cli.server.runtime.watched_files import (
     SECRET,
@@ -82,7 +82,7 @@ class Catalog(NamedTuple):
 
     repository: StoreRepository
     default_branch: str
-    pieces: Pieces
+    log_entry_cache: LogEntryCache
     open: Callable[[StoreRepository], CallerAccess] = full_access
     filter_seconds: float = 10.0
     locations: RecordedLocations | None = None
@@ -175,7 +175,7 @@ class Gate:
             if security.tokens
             else None
         )
-        self._issuer = Issuer(security.jwt, report) if security.jwt else None
+        self._issuer = TokenVerifier(security.jwt, report) if security.jwt else None
         self._rules = (
             WatchedFile(security.rules, TRUSTED, "rules file", read_rules, report)
             if security.rules
@@ -210,14 +210,16 @@ class Gate:
         return tokens.expiry(given)
 
     async def _caller(self, given: Credentials) -> Caller:
-        found = None
+        caller = None
         if is_ours(given.token):
-            found = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens else None
+            caller = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens else None
         elif self._issuer is not None:
-            found = self._issuer.known(given) or await asyncio.to_thread(self._issuer.caller, given)
-        if found is None:
+            caller = self._issuer.cached_caller(given) or await asyncio.to_thread(
+                self._issuer.caller, given
+            )
+        if caller is None:
             raise Unauthenticated(_WRONG, refused=True)
-        return found
+        return caller
 
 
 def open_gate(security: Security, report: Report = report_on_stderr) -> Gate | None:

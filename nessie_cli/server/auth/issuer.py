@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 LEEWAY = 30
 """Seconds by which the clocks of issuer and server may differ."""
-_KNOWN_FOR = 60.0
+_CACHED_FOR = 60.0
 """Seconds for which a verified token is accepted without verifying it again."""
-_MOST_KNOWN = 5_000
+_MOST_CACHED = 5_000
 _DOTS_OF_JWT = 2
 MISSING = (
     "tokens of an issuer need the library PyJWT, which is not installed: pip install"
@@ -70,7 +70,7 @@ class JwtSettings(NamedTuple):
         return KeyUrl(self.issuer, self.keys, report)
 
 
-class Issuer:
+class TokenVerifier:
     """Maps tokens of an issuer to callers. `clock` returns seconds since 1970."""
 
     def __init__(
@@ -80,14 +80,14 @@ class Issuer:
         self._settings = settings
         self._keys = settings.source(report)
         self._clock = clock
-        self._known: dict[bytes, tuple[Caller, float]] = {}
+        self._callers: dict[bytes, tuple[Caller, float]] = {}
 
-    def known(self, given: Credentials) -> Caller | None:
+    def cached_caller(self, given: Credentials) -> Caller | None:
         """Returns the caller of a token that was verified recently. Never waits."""
-        found = self._known.get(_digest(given.token))
+        entry = self._callers.get(_digest(given.token))
         return (
-            found[0]
-            if found is not None and self._clock() < found[1] and given.name is None
+            entry[0]
+            if entry is not None and self._clock() < entry[1] and given.name is None
             else None
         )
 
@@ -102,15 +102,15 @@ class Issuer:
             return None
         try:
             claims = self._verified(given.token)
-            found = Caller(
+            caller = Caller(
                 check_name(_text(claims, self._settings.name), "name"),
                 tuple(_texts(claims, self._settings.roles)),
             )
         except (jwt.PyJWTError, InvalidInput, ValueError, TypeError):
             # The reason is for the issuer; the client only learns that the token is invalid.
             return None
-        self._remember(given.token, found, claims["exp"])
-        return found
+        self._remember(given.token, caller, claims["exp"])
+        return caller
 
     def _verified(self, token: str) -> Mapping[str, Any]:
         import jwt
@@ -129,7 +129,7 @@ class Issuer:
             raise InvalidInput("another issuer")
         for key in self._keys.find(id_, algorithm):
             try:
-                found: Mapping[str, Any] = jwt.decode(
+                claims: Mapping[str, Any] = jwt.decode(
                     token,
                     key,
                     algorithms=[algorithm],
@@ -140,14 +140,14 @@ class Issuer:
                 )
             except jwt.InvalidSignatureError:
                 continue
-            return found
+            return claims
         raise InvalidInput("no key of the issuer has signed it")
 
-    def _remember(self, token: str, found: Caller, expires: float) -> None:
-        if len(self._known) >= _MOST_KNOWN:
-            self._known.clear()
+    def _remember(self, token: str, caller: Caller, expires: float) -> None:
+        if len(self._callers) >= _MOST_CACHED:
+            self._callers.clear()
         now = self._clock()
-        self._known[_digest(token)] = (found, min(float(expires) + LEEWAY, now + _KNOWN_FOR))
+        self._callers[_digest(token)] = (caller, min(float(expires) + LEEWAY, now + _CACHED_FOR))
 
 
 def _digest(token: str) -> bytes:
@@ -158,25 +158,25 @@ def _claim(claims: Mapping[str, Any], path: str) -> Any:
     """Returns a claim by name, or a nested one by path; a claim whose own name has dots wins."""
     if path in claims:
         return claims[path]
-    found: Any = claims
+    claim: Any = claims
     for name in path.split("."):
-        found = found.get(name) if isinstance(found, dict) else None
-    return found
+        claim = claim.get(name) if isinstance(claim, dict) else None
+    return claim
 
 
 def _text(claims: Mapping[str, Any], path: str) -> str:
-    found = _claim(claims, path)
-    if not isinstance(found, str):
+    claim = _claim(claims, path)
+    if not isinstance(claim, str):
         raise InvalidInput(f"the claim {path} is not a string")
-    return found
+    return claim
 
 
 def _texts(claims: Mapping[str, Any], path: str) -> list[str]:
     """Returns roles from a list of strings, or from one text with spaces between them."""
-    found = _claim(claims, path)
-    if found is None:
+    claim = _claim(claims, path)
+    if claim is None:
         return []
-    listed = found.split() if isinstance(found, str) else found
+    listed = claim.split() if isinstance(claim, str) else claim
     if not isinstance(listed, list) or not all(isinstance(text, str) for text in listed):
         raise InvalidInput(f"the claim {path} is not a list of strings")
     return [check_name(text, "role") for text in dict.fromkeys(listed)]

@@ -65,16 +65,16 @@ def _key_set(document: Any) -> PyJWKSet:
     if not isinstance(listed, list):
         raise InvalidInput("not a JSON Web Key Set: it has no list 'keys'")
     try:
-        found = PyJWKSet(
+        key_set = PyJWKSet(
             [{**key, "alg": name} for key in listed[:_MOST_KEYS] for name in _algorithms(key)]
         )
     except PyJWTError:
-        found = None
-    if found is not None:
-        found.keys = [key for key in found.keys if not key.Algorithm.check_key_length(key.key)]
-    if found is None or not found.keys:
+        key_set = None
+    if key_set is not None:
+        key_set.keys = [key for key in key_set.keys if not key.Algorithm.check_key_length(key.key)]
+    if key_set is None or not key_set.keys:
         raise InvalidInput("no public key in it can verify tokens")
-    return found
+    return key_set
 
 
 def _algorithms(key: Any) -> list[str]:
@@ -103,7 +103,7 @@ class KeyFile:
         self._file = WatchedFile(path, TRUSTED, "key file", read_keys, report)
 
     def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
-        """See `Keys`."""
+        """Returns matching keys of the file as it is now."""
         return _find(self._file.value(), id_, algorithm)
 
 
@@ -133,19 +133,22 @@ class KeyUrl(PyJWKClient):
         self._failed = float("-inf")
 
     def find(self, id_: str | None, algorithm: str) -> Sequence[PyJWK]:
-        """See `Keys`. Raises `KeysUnavailable` before any keys were fetched."""
-        found = _find(self.get_jwk_set(), id_, algorithm)
-        if not found and id_ is not None:
+        """Returns matching keys. Raises `KeysUnavailable` before any keys were fetched."""
+        keys = _find(self.get_jwk_set(), id_, algorithm)
+        if not keys and id_ is not None:
             try:
                 # Fetches the keys again, unless that was done recently.
                 self.get_signing_key(id_)
             except PyJWKClientError:
                 return []
-            found = _find(self.get_jwk_set(), id_, algorithm)
-        return found
+            keys = _find(self.get_jwk_set(), id_, algorithm)
+        return keys
 
     def get_jwk_set(self, refresh: bool = False) -> PyJWKSet:
-        """See the base class; does not retry soon after a failure. Raises `KeysUnavailable`."""
+        """Returns the current keys, or the previous ones if fetching fails.
+
+        Does not retry soon after a failure. Raises `KeysUnavailable`.
+        """
         with self._lock:
             if time.monotonic() - self._failed >= self._retry:
                 try:
@@ -161,7 +164,7 @@ class KeyUrl(PyJWKClient):
             return self._last
 
     def fetch_data(self) -> PyJWKSet:
-        """See the base class; fetches from where the issuer says, and drops unusable keys."""
+        """Fetches the keys and drops unusable ones; without a URL, the issuer names it."""
         if self._discovers:
             self.uri = self._discover()
         return _key_set(super().fetch_data())

@@ -121,12 +121,12 @@ class Policy:
         """Returns an answer with those keys of a merge that the caller may know on a side."""
         if not isinstance(change, Merge | Transplant) or not isinstance(answer, MergeResult):
             return answer
-        known = [
+        details = [
             self._shown_detail(change, detail)
             for detail in answer.details
             if self._may_know(change, detail.key)
         ]
-        return structs.replace(answer, details=tuple(known))
+        return structs.replace(answer, details=tuple(details))
 
     def _may_know(self, change: Commit | Merge | Transplant, key: ContentKey) -> bool:
         """Returns whether the caller may know a key on the branch, or on the source of a merge."""
@@ -378,22 +378,24 @@ def check_locations(draft: Draft[Any], locations: RecordedLocations, policy: Pol
     changes = list(draft.key_changes())
     recorded = {
         before.id: before
-        for one in changes
-        if one.type_before in _TYPES
-        and isinstance(before := one.before, IcebergTable | IcebergView)
+        for key_change in changes
+        if key_change.type_before in _TYPES
+        and isinstance(before := key_change.before, IcebergTable | IcebergView)
     }
-    for one in changes:
-        after = one.after if one.type_after in _TYPES else None
+    for key_change in changes:
+        after = key_change.after if key_change.type_after in _TYPES else None
         if not isinstance(after, IcebergTable | IcebergView) or locations.accept(
             after, recorded.get(after.id)
         ):
             continue
-        if policy is None or not policy.may_choose_location(change.branch, one.key, after.type):
+        if policy is None or not policy.may_choose_location(
+            change.branch, key_change.key, after.type
+        ):
             raise NotAllowed(
                 (
-                    f"'CHOOSE_LOCATION' is not allowed on content '{one.key.plain}': its metadata"
-                    f" file {after.metadata_location} is not in the folder that the catalog records"
-                    " for it"
+                    f"'CHOOSE_LOCATION' is not allowed on content '{key_change.key.plain}': its"
+                    f" metadata file {after.metadata_location} is not in the folder that the"
+                    " catalog records for it"
                 ),
                 hint="create tables through the Iceberg REST catalog",
             )

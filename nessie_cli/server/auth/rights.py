@@ -151,10 +151,10 @@ class Visibility:
 
         Cost: ancestor tests.
         """
-        known = self._through.get(hash_)
-        if known is None:
-            known = self._through[hash_] = self._find(hash_)
-        return known
+        name = self._through.get(hash_)
+        if name is None:
+            name = self._through[hash_] = self._find(hash_)
+        return name
 
     def _find(self, hash_: str) -> str:
         return next(self.ways(hash_), DETACHED)
@@ -173,16 +173,16 @@ class Visibility:
         if self._rights.may(VIEW_REFERENCE, DETACHED):
             yield DETACHED
         yield from (
-            found.name
-            for found in self._viewable()
-            if found.name not in self._named and self._reaches(found.hash, hash_)
+            reference.name
+            for reference in self._viewable()
+            if reference.name not in self._named and self._reaches(reference.hash, hash_)
         )
 
     def _viewable(self) -> Iterator[Reference]:
         return (
-            found
-            for found in self._repository.references()
-            if self._rights.may(VIEW_REFERENCE, found.name)
+            reference
+            for reference in self._repository.references()
+            if self._rights.may(VIEW_REFERENCE, reference.name)
         )
 
     def _reaches(self, head: str, hash_: str) -> bool:

@@ -75,8 +75,8 @@ class Rules:
         """Remembers such commits; the last few of each caller and reference."""
         if len(self._readable) >= _MOST_READERS:
             self._readable.clear()
-        known = self._readable.get((caller, api, through), [])
-        self._readable[caller, api, through] = [*hashes, *known][:_HEADS_REMEMBERED]
+        earlier_hashes = self._readable.get((caller, api, through), [])
+        self._readable[caller, api, through] = [*hashes, *earlier_hashes][:_HEADS_REMEMBERED]
 
     def _allow(self, caller: Caller, api: int, question: Question) -> bool:
         """Returns whether a rule allows this to the caller."""
@@ -137,15 +137,15 @@ def _compiled(name: str, text: str) -> Any:
     if len(text) > _LONGEST:
         raise InvalidInput(f"rule '{name}' has {len(text)} characters, {_LONGEST} are allowed")
     try:
-        found = _environment().compile(text)
+        expression = _environment().compile(text)
     except RuntimeError as error:
         reason = (str(error).splitlines() or ["cannot be compiled"])[0]
         raise InvalidInput(
             f"rule '{name}': {reason.removeprefix('INVALID_ARGUMENT: ').removeprefix('ERROR: ')}"
         ) from None
-    if found.return_type() != _cel().Type.BOOL:
+    if expression.return_type() != _cel().Type.BOOL:
         raise InvalidInput(f"rule '{name}' is not a condition; it must be true or false")
-    return found
+    return expression
 
 
 @cache

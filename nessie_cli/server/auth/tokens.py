@@ -67,7 +67,7 @@ _encode = json.Encoder().encode
 _NO_HASH = "sha256:" + "0" * 64
 
 
-class Tokens:
+class TokenTable:
     """The tokens of a file."""
 
     def __init__(self, entries: Sequence[TokenEntry]) -> None:
@@ -78,19 +78,19 @@ class Tokens:
 
         It may be unknown, wrong, expired, or another user's. Takes the same time for wrong secrets.
         """
-        found = _TOKEN.fullmatch(given.token)
-        if not found:
+        match = _TOKEN.fullmatch(given.token)
+        if not match:
             return None
-        entry = self._by_id.get(found[1])
-        right = hmac.compare_digest(_hash(found[2]), entry.hash if entry else _NO_HASH)
+        entry = self._by_id.get(match[1])
+        right = hmac.compare_digest(_hash(match[2]), entry.hash if entry else _NO_HASH)
         if entry is None or not right or (entry.expires is not None and entry.expires <= now):
             return None
         return Caller(entry.name, entry.roles) if given.name in (None, "", entry.name) else None
 
     def expiry(self, given: Credentials) -> datetime | None:
         """Returns when a valid token expires; None for never."""
-        found = _TOKEN.fullmatch(given.token)
-        entry = self._by_id.get(found[1]) if found else None
+        match = _TOKEN.fullmatch(given.token)
+        entry = self._by_id.get(match[1]) if match else None
         return entry.expires if entry else None
 
 
@@ -104,13 +104,13 @@ def _hash(secret: str) -> str:
 
 
 # -- the file ------------------------------------------------------------------------------------
-def read_tokens(data: bytes) -> Tokens:
+def read_tokens(data: bytes) -> TokenTable:
     """Reads the tokens of a file. Raises `InvalidInput` that names the line."""
-    return Tokens([entry for _, entry in _entries(data)])
+    return TokenTable([entry for _, entry in _entries(data)])
 
 
 def _entries(data: bytes) -> list[tuple[int, TokenEntry]]:
-    found: list[tuple[int, TokenEntry]] = []
+    entries: list[tuple[int, TokenEntry]] = []
     ids: set[str] = set()
     for number, line in enumerate(data.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith(b"#"):
@@ -122,8 +122,8 @@ def _entries(data: bytes) -> list[tuple[int, TokenEntry]]:
         if entry.id in ids:
             raise InvalidInput(f"line {number}: the id {entry.id} occurs twice")
         ids.add(entry.id)
-        found.append((number, entry))
-    return found
+        entries.append((number, entry))
+    return entries
 
 
 def list_tokens(path: Path) -> list[TokenEntry]:
@@ -175,13 +175,13 @@ def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
             raise NotFound(f"{WHAT} {path} has no token with the id or name '{which}'", which)
         data = read_guarded(path, SECRET, WHAT)
         gone = {number for number, entry in _entries(data) if entry in removed}
-        kept = b"".join(
+        remaining = b"".join(
             line
             for number, line in enumerate(data.splitlines(keepends=True), 1)
             if number not in gone
         )
         # Replacing a symbolic link would leave the tokens in the file that it points to.
-        _replace(path.resolve(), kept, os.fstat(descriptor).st_mode & 0o777)
+        _replace(path.resolve(), remaining, os.fstat(descriptor).st_mode & 0o777)
     return removed
 
 
@@ -212,14 +212,14 @@ def _is_at(path: Path, descriptor: int) -> bool:
 
 def _replace(path: Path, data: bytes, mode: int) -> None:
     """Writes a new file beside the old one and replaces it."""
-    beside = path.with_name(f"{path.name}.{os.getpid()}.tmp")
-    descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _NEW_FILE)
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, _NEW_FILE)
     try:
         _write_all(descriptor, data)
         os.fchmod(descriptor, mode)
-        beside.replace(path)
+        temporary.replace(path)
     except OSError:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
     finally:
         os.close(descriptor)

@@ -1,10 +1,10 @@
 """Connections: how much of what clients send is parsed in a turn of the event loop.
 
-uvicorn parses whatever has arrived in one call, and queues every request in it. So a `Connection`
-stands between the transport and uvicorn's protocol, and hands on the bytes in parts. A part is
-small, and ends with the head or with the body of a request. What follows a request stays here, and
-then in the socket, until the request has been answered: uvicorn refuses bytes that are not HTTP at
-once, and this would be taken for the answer.
+uvicorn parses whatever has arrived in one call, and queues every request in it. So a
+`ClientConnection` stands between the transport and uvicorn's protocol, and hands on the bytes in
+parts. A part is small, and ends with the head or with the body of a request. What follows a request
+stays here, and then in the socket, until the request has been answered: uvicorn refuses bytes that
+are not HTTP at once, and this would be taken for the answer.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _CONNECTION = "connection"
 
 def connections() -> type[asyncio.Protocol]:
     """Returns the setting `http` of a server of uvicorn, whose connections take turns."""
-    return cast("type[asyncio.Protocol]", partial(Connection, Turns()))
+    return cast("type[asyncio.Protocol]", partial(ClientConnection, Turns()))
 
 
-def connection_of(scope: Any) -> Connection | None:
+def connection_of(scope: Any) -> ClientConnection | None:
     """Returns the connection of a request, if it is one of `connections`."""
-    return cast("Connection | None", scope.get("state", {}).get(_CONNECTION))
+    return cast("ClientConnection | None", scope.get("state", {}).get(_CONNECTION))
 
 
 class Turns:
@@ -53,10 +53,10 @@ class Turns:
 
     def __init__(self) -> None:
         self.left = PART
-        self._waiting: deque[Connection] = deque()
+        self._waiting: deque[ClientConnection] = deque()
         self._is_scheduled = False
 
-    def add(self, connection: Connection) -> None:
+    def add(self, connection: ClientConnection) -> None:
         """Adds a connection that is ready for its next part."""
         self._waiting.append(connection)
         self._schedule()
@@ -80,7 +80,7 @@ class Turns:
         self._schedule()
 
 
-class Connection(asyncio.Protocol):
+class ClientConnection(asyncio.Protocol):
     """A connection of a client, in front of the protocol that uvicorn uses by default."""
 
     def __init__(self, turns: Turns, app_state: dict[str, Any], **others: Any) -> None:
@@ -200,9 +200,9 @@ class Connection(asyncio.Protocol):
 
 
 class _Transport:
-    """The transport of uvicorn's protocol, which pauses a `Connection`."""
+    """The transport of uvicorn's protocol, which pauses a `ClientConnection`."""
 
-    def __init__(self, transport: asyncio.BaseTransport, connection: Connection) -> None:
+    def __init__(self, transport: asyncio.BaseTransport, connection: ClientConnection) -> None:
         self._transport = transport
         self.pause_reading = connection.pause
         self.resume_reading = connection.resume

@@ -80,13 +80,13 @@ class Limits(NamedTuple):
 class Reply(NamedTuple):
     """A reply ready to be sent.
 
-    One with `pieces` reads each from the store after sending the last.
+    One with `chunks` reads each from the store after sending the last.
     """
 
     status: int
     headers: Headers
     body: bytes = b""
-    pieces: Iterator[bytes] | None = None
+    chunks: Iterator[bytes] | None = None
 
 
 def encoded(value: Any) -> bytes:
@@ -106,8 +106,8 @@ def json_reply(body: bytes, *headers: tuple[bytes, bytes]) -> Reply:
 def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     """Returns the first value of a header, or empty bytes."""
     # Called several times per request; a generator would cost twice as much.
-    for found, value in headers:
-        if found == name:
+    for header_name, value in headers:
+        if header_name == name:
             return value
     return b""
 
@@ -180,18 +180,18 @@ def takes_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
     """Returns the reply, compressed if that pays and the client accepts it."""
-    if (len(reply.body) < COMPRESSED_FROM and reply.pieces is None) or not takes_gzip(headers):
+    if (len(reply.body) < COMPRESSED_FROM and reply.chunks is None) or not takes_gzip(headers):
         return reply
     headers_out = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
-    if reply.pieces is not None:
-        return Reply(reply.status, headers_out, pieces=_packed(reply.pieces))
+    if reply.chunks is not None:
+        return Reply(reply.status, headers_out, chunks=_packed(reply.chunks))
     return Reply(reply.status, headers_out, gzip.compress(reply.body, 1))
 
 
-def _packed(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """Yields the pieces, compressed by gzip."""
+def _packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Yields the chunks, compressed by gzip."""
     packer = zlib.compressobj(1, wbits=_GZIP)
-    yield from filter(None, map(packer.compress, pieces))
+    yield from filter(None, map(packer.compress, chunks))
     yield packer.flush()
 
 

@@ -19,11 +19,11 @@ from nessie_cli.wire.rest import BarePage
 from nessie_cli.wire.scalars import Json
 
 AT_ONCE = 2000
-"""Items in memory before an answer is sent in pieces, and the number of items per piece."""
+"""Items in memory before an answer is sent in chunks, and the number of items per chunk."""
 _encode = json.Encoder().encode
 
 
-class Listing(NamedTuple):
+class ListingBody(NamedTuple):
     """The body of a listing: the attribute with the items, read on demand, and the others.
 
     `others` is called when all items have been read. `search` finds the items, in short steps,
@@ -36,13 +36,13 @@ class Listing(NamedTuple):
     search: Iterable[None] = ()
 
     def opened(self) -> Json | Iterator[bytes]:
-        """Returns the whole body if it is small, otherwise its JSON text in pieces."""
+        """Returns the whole body if it is small, otherwise its JSON text in chunks."""
         first = list(islice(self.items, AT_ONCE))
         if len(first) < AT_ONCE:
             return self.others() | {self.name: first}
-        return self._pieces(first)
+        return self._chunks(first)
 
-    def _pieces(self, first: list[Json | Struct | Raw]) -> Iterator[bytes]:
+    def _chunks(self, first: list[Json | Struct | Raw]) -> Iterator[bytes]:
         yield b"{" + _encode(self.name) + b":[" + _joined(first)
         while more := list(islice(self.items, AT_ONCE)):
             yield b"," + _joined(more)
@@ -56,7 +56,7 @@ def listing(
     token: Callable[[], str | None],
     *references: Reference,
     search: Iterable[None] = (),
-) -> Listing:
+) -> ListingBody:
     """Returns a page of a listing. `page` is its struct, a `wire.rest.BarePage`.
 
     The fields of the struct are `has_more`, `token`, the items, and the references that the page is
@@ -71,7 +71,7 @@ def listing(
         del body[name]
         return body
 
-    return Listing(name, iter(items), others, search)
+    return ListingBody(name, iter(items), others, search)
 
 
 def _joined(items: list[Json | Struct | Raw]) -> bytes:
@@ -84,7 +84,7 @@ _LARGEST = 4096
 """The largest entry in bytes that is cached."""
 
 
-class Pieces:
+class LogEntryCache:
     """Log entries by commit. Threads may share it."""
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ class Pieces:
                 self._keep(entry.hash, text)
         return text
 
-    def _keep(self, hash_: str, piece: Raw) -> None:
+    def _keep(self, hash_: str, text: Raw) -> None:
         if len(self._young) >= MOST:
             self._old, self._young = self._young, {}
-        self._young[hash_] = piece
+        self._young[hash_] = text

@@ -22,7 +22,7 @@ from nessie_cli.errors import (
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.warehouses.issuing import Issuer
+from nessie_cli.iceberg.warehouses.issuing import UuidIssuer
 from nessie_cli.iceberg.warehouses.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import (
     MAX_BYTES,
@@ -93,7 +93,7 @@ class Services(NamedTuple):
     files: Mapping[str, MetadataFiles]
     """The metadata files of each warehouse, by its name."""
     large_files: LargeFiles
-    issuer: Issuer
+    issuer: UuidIssuer
     delegation: Delegation
     idempotency: idempotency.Idempotency
     bodies: ByteCache

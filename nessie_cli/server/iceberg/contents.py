@@ -38,7 +38,7 @@ MOST = 10_000
 _decode = json.Decoder(tuple[str, tuple[str, ...]]).decode
 
 
-class Page(NamedTuple):
+class PageRequest(NamedTuple):
     """Where a page begins, how many entries it has (None: all), and the state that it shows."""
 
     state: State
@@ -59,20 +59,20 @@ class Page(NamedTuple):
         return keys, _token(self.state, keys[-1])
 
 
-def asked_page(call: IcebergCall) -> Page:
+def asked_page(call: IcebergCall) -> PageRequest:
     """Returns the page that a request asks for. Raises `InvalidInput`."""
     token = call.text("pageToken")
     if token is None:
-        return Page(call.state(), None, None)
+        return PageRequest(call.state(), None, None)
     size = _size(call)
     if not token:
-        return Page(call.state(), None, size)
+        return PageRequest(call.state(), None, size)
     try:
         hash_, elements = _decode(urlsafe_b64decode(token))
         after = ContentKey(elements)
     except (DecodeError, ValidationError, binascii.Error, ValueError, InvalidInput):
         raise InvalidInput("pageToken: was not issued by this server") from None
-    return Page(call.state_at(hash_), after, size)
+    return PageRequest(call.state_at(hash_), after, size)
 
 
 def identifiers(call: IcebergCall, type_: str) -> Answer:

@@ -7,7 +7,7 @@ from functools import partial
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import scheme_of
-from nessie_cli.iceberg.warehouses.issuing import Issuer
+from nessie_cli.iceberg.warehouses.issuing import UuidIssuer
 from nessie_cli.iceberg.warehouses.metadata_files import ByteCache, MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import REMOTE_SIGNING, Warehouses
 from nessie_cli.server.auth.gate import Gate
@@ -83,7 +83,7 @@ def _services(warehouses: Warehouses, gate: Gate | None, threads: Threads) -> Se
         warehouses,
         {warehouse.name: MetadataFiles(warehouse) for warehouse in warehouses.all},
         threads.bodies.files,
-        Issuer(warehouses.secret),
+        UuidIssuer(warehouses.secret),
         Delegation(warehouses),
         Idempotency(),
         ByteCache(),
@@ -223,9 +223,9 @@ SIGN = Endpoint(
 
 def endpoints(*, writable: bool, signing: bool) -> list[str]:
     """Returns the endpoints that work on a branch, or on a tag or commit."""
-    working = [one for one in ENDPOINTS if writable or one.effect is READS]
+    working = [endpoint for endpoint in ENDPOINTS if writable or endpoint.effect is READS]
     announced = [*working, *([SIGN] if signing else [])]
-    return [f"{one.method} {one.path.removeprefix(BELOW)}" for one in announced]
+    return [f"{endpoint.method} {endpoint.path.removeprefix(BELOW)}" for endpoint in announced]
 
 
 CONFIG = Endpoint(

@@ -116,7 +116,7 @@ class NamespaceNotEmpty(Refused):
     type = "NamespaceNotEmptyException"
 
 
-class CommitFailed(Refused):
+class CommitConflict(Refused):
     """The state has changed since the client read it. The client may read again and retry."""
 
     status = 409
@@ -137,7 +137,7 @@ class Unprocessable(Refused):
 
 
 _TYPES: tuple[tuple[Any, str], ...] = (
-    (RequirementFailed | ReferenceConflict, CommitFailed.type),
+    (RequirementFailed | ReferenceConflict, CommitConflict.type),
     (Unauthenticated, "NotAuthorizedException"),
     (NotAllowed, _FORBIDDEN),
     (NotFound, "NotFoundException"),

@@ -65,26 +65,26 @@ def child(namespace: ContentKey, name: str) -> ContentKey:
 
 def need_namespace(state: State, key: ContentKey) -> Namespace:
     """Returns a namespace. Raises `NoSuchNamespace`."""
-    found = state.content(key)
-    if not isinstance(found, Namespace):
-        raise NoSuchNamespace(f"Namespace does not exist: {key}{_but(found)}")
-    return found
+    content = state.content(key)
+    if not isinstance(content, Namespace):
+        raise NoSuchNamespace(f"Namespace does not exist: {key}{_but(content)}")
+    return content
 
 
 def need_table(state: State, key: ContentKey) -> IcebergTable:
     """Returns a table. Raises `NoSuchTable`."""
-    found = state.content(key)
-    if not isinstance(found, IcebergTable):
-        raise NoSuchTable(f"Table does not exist: {key}{_but(found)}")
-    return found
+    content = state.content(key)
+    if not isinstance(content, IcebergTable):
+        raise NoSuchTable(f"Table does not exist: {key}{_but(content)}")
+    return content
 
 
 def need_view(state: State, key: ContentKey) -> IcebergView:
     """Returns a view. Raises `NoSuchView`."""
-    found = state.content(key)
-    if not isinstance(found, IcebergView):
-        raise NoSuchView(f"View does not exist: {key}{_but(found)}")
-    return found
+    content = state.content(key)
+    if not isinstance(content, IcebergView):
+        raise NoSuchView(f"View does not exist: {key}{_but(content)}")
+    return content
 
 
 def need_free(state: State, key: ContentKey, kind: str) -> Namespace:
@@ -119,9 +119,9 @@ def _with_parent(state: State, key: ContentKey) -> tuple[Content | None, Namespa
 
 def raise_existing(key: ContentKey, there: Content, kind: str) -> NoReturn:
     """Raises `Exists` for a key that is taken. The words are those of Iceberg's own library."""
-    found = _kind_of(there)
-    same = "" if found == kind else " with same name"
-    raise Exists(f"{found}{same} already exists: {key}")
+    existing = _kind_of(there)
+    same = "" if existing == kind else " with same name"
+    raise Exists(f"{existing}{same} already exists: {key}")
 
 
 def _kind_of(content: Content) -> str:
@@ -163,13 +163,13 @@ def read_prefix(front: str | None, prefix: str | None, parameter: str | None) ->
     return _joined(in_path, in_query)
 
 
-def _joined(one: Prefix, other: Prefix) -> Prefix:
-    """Returns two parts of a request as one. What `one` names takes precedence."""
-    if None not in (one.reference, other.reference) and one.reference != other.reference:
+def _joined(first: Prefix, second: Prefix) -> Prefix:
+    """Returns two parts of a request as one. The first takes precedence."""
+    if None not in (first.reference, second.reference) and first.reference != second.reference:
         raise InvalidInput(
-            f"the request names two references, {one.reference!r} and {other.reference!r}"
+            f"the request names two references, {first.reference!r} and {second.reference!r}"
         )
-    return Prefix(one.reference or other.reference, one.warehouse or other.warehouse)
+    return Prefix(first.reference or second.reference, first.warehouse or second.warehouse)
 
 
 def _parsed(text: str | None) -> Prefix:
@@ -191,10 +191,14 @@ def client_uri(scheme: str, header: Callable[[bytes], str | None]) -> str:
     trusted, because the answer goes only to its client.
     """
     host = header(b"x-forwarded-host") or header(b"host") or ""
-    known = header(b"x-forwarded-proto")
-    if known is None and (scheme == "https" or _THIS_MACHINE.fullmatch(host)):
-        known = scheme
+    protocol = header(b"x-forwarded-proto")
+    if protocol is None and (scheme == "https" or _THIS_MACHINE.fullmatch(host)):
+        protocol = scheme
     front = (header(b"x-forwarded-prefix") or "").rstrip("/")
-    if known not in ("http", "https") or not _HOST.fullmatch(host) or not _FRONT.fullmatch(front):
+    if (
+        protocol not in ("http", "https")
+        or not _HOST.fullmatch(host)
+        or not _FRONT.fullmatch(front)
+    ):
         return ""
-    return f"{known}://{host}{front}{BELOW}"
+    return f"{protocol}://{host}{front}{BELOW}"

@@ -65,12 +65,16 @@ def _creation(state: State, key: ContentKey, properties: Mapping[str, str]) -> l
     if (there := contents.get(key)) is not None:
         raise_existing(key, there, NAMESPACE)
     for parent in above:
-        found = contents.get(parent)
-        if not isinstance(found, Namespace | None):
+        existing = contents.get(parent)
+        if not isinstance(existing, Namespace | None):
             raise NoSuchNamespace(
-                f"Namespace does not exist: {parent} (its type is {type_label(found.type_name)})"
+                f"Namespace does not exist: {parent} (its type is {type_label(existing.type_name)})"
             )
-    missing = [Put(one, Namespace(elements=one.elements)) for one in above if one not in contents]
+    missing = [
+        Put(parent, Namespace(elements=parent.elements))
+        for parent in above
+        if parent not in contents
+    ]
     content = Namespace(elements=key.elements, properties=properties)
     return [*missing, Put(key, content)]
 
@@ -101,8 +105,10 @@ def update_properties(call: IcebergCall) -> Answer:
 
     def make(state: State) -> Proposal[CommitResult] | None:
         there = need_namespace(state, key)
-        kept = {name: value for name, value in there.properties.items() if name not in removals}
-        properties = {**kept, **updates}
+        remaining = {
+            name: value for name, value in there.properties.items() if name not in removals
+        }
+        properties = {**remaining, **updates}
         if properties == there.properties:
             return None
         differing = {*updates, *(name for name in removals if name in there.properties)}

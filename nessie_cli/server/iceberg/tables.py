@@ -40,7 +40,7 @@ from nessie_cli.server.http.messages import Reply, encoded, json_reply
 from nessie_cli.server.iceberg.call import IcebergCall, mode_of
 from nessie_cli.server.iceberg.contents import drop, identifiers, rename
 from nessie_cli.server.iceberg.delegation import FileAccess
-from nessie_cli.server.iceberg.errors import CommitFailed
+from nessie_cli.server.iceberg.errors import CommitConflict
 from nessie_cli.server.iceberg.names import (
     TABLE,
     child,
@@ -220,10 +220,14 @@ def for_client(call: IcebergCall, access: FileAccess) -> dict[str, Any]:
 
 def _with_refs_only(document: Document) -> Document:
     """Returns metadata with the snapshots that a branch or tag of the table refers to."""
-    referenced = {one["snapshot-id"] for one in (document.get("refs") or {}).values()}
+    referenced = {ref["snapshot-id"] for ref in (document.get("refs") or {}).values()}
     referenced.add(document.get("current-snapshot-id"))
-    kept = [one for one in document.get("snapshots") or () if one["snapshot-id"] in referenced]
-    return {**document, "snapshots": kept} if "snapshots" in document else document
+    snapshots = [
+        snapshot
+        for snapshot in document.get("snapshots") or ()
+        if snapshot["snapshot-id"] in referenced
+    ]
+    return {**document, "snapshots": snapshots} if "snapshots" in document else document
 
 
 def _digest_for(call: IcebergCall, content: IcebergTable, snapshots: str) -> str:
@@ -317,7 +321,7 @@ def _made_by(
 ) -> TableChange | None:
     """Returns a table with changes made in order; each requirement is checked on their result.
 
-    Returns None if they change nothing. Raises `CommitFailed`, `NoSuchTable`, `InvalidInput`.
+    Returns None if they change nothing. Raises `CommitConflict`, `NoSuchTable`, `InvalidInput`.
     """
     try:
         if creates_table(several[0].requirements):
@@ -326,7 +330,7 @@ def _made_by(
     except RequirementFailed as error:
         changed = state.last_change(key)
         more = f". {key} was last changed by {changed}" if changed else ""
-        raise CommitFailed(f"{error.message}{more}") from None
+        raise CommitConflict(f"{error.message}{more}") from None
 
 
 def _created_by(
@@ -338,7 +342,12 @@ def _created_by(
         check_requirements(several[0].requirements, read_table(call, there))
     namespace = need_free(state, key, TABLE)
     asked = next(
-        (one.get("uuid") for one in several[0].updates if one.get("action") == "assign-uuid"), None
+        (
+            update.get("uuid")
+            for update in several[0].updates
+            if update.get("action") == "assign-uuid"
+        ),
+        None,
     )
     own_uuid = call.new_uuid(key)
     issued = new_location(call.warehouse, namespace, key, own_uuid)

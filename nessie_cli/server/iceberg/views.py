@@ -149,7 +149,7 @@ def _read_view(call: IcebergCall, content: IcebergView) -> Document:
     document = call.read(content.metadata_location)
     versions = document.get("versions") or ()
     if document.get("current-version-id") != content.version_id and any(
-        one.get("version-id") == content.version_id for one in versions
+        version.get("version-id") == content.version_id for version in versions
     ):
         return {**document, "current-version-id": content.version_id}
     return document

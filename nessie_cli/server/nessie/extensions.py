@@ -11,8 +11,8 @@ from nessie_cli import model
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
-from nessie_cli.server.http.streams import Listing, listing
-from nessie_cli.server.nessie.listings import MOST_COMMITS, Page, limit, token_start
+from nessie_cli.server.http.streams import ListingBody, listing
+from nessie_cli.server.nessie.listings import MOST_COMMITS, ListingPage, limit, token_start
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.pipeline.targets import Target, expected, named, parse_segment
@@ -87,12 +87,12 @@ def log_of_key(call: Call, start: str) -> Answer | None:
         start = token_start(call, page_token)
     entries = call.repository.log_of_key(f"@{start}", key, operations=call.fetches_all())
     most = min(limit(call.number("max-records")) or MOST_COMMITS, MOST_COMMITS)
-    return Answer(log_page(Page(entries, most, lambda found: found.hash)))
+    return Answer(log_page(ListingPage(entries, most, lambda entry: entry.hash)))
 
 
-def log_page(found: Page[model.LogEntry]) -> Listing:
+def log_page(page: ListingPage[model.LogEntry]) -> ListingBody:
     """A page of a log with the height of each commit."""
-    return listing(LogResponseOfOurs, map(LogEntry.of, found), found.token, search=found.search())
+    return listing(LogResponseOfOurs, map(LogEntry.of, page), page.token, search=page.search())
 
 
 def get_divisions(call: Call) -> Answer:
@@ -101,8 +101,8 @@ def get_divisions(call: Call) -> Answer:
     repository, most = call.repository, call.number("most")
     if most is None:
         raise InvalidInput("most: is missing (the maximum number of keys in a part)")
-    found = repository.divisions(f"@{call.text('at')}", most, prefix=call.key("prefix-key"))
-    return Answer({"divisions": list(map(Key.of, found or ()))})
+    divisions = repository.divisions(f"@{call.text('at')}", most, prefix=call.key("prefix-key"))
+    return Answer({"divisions": list(map(Key.of, divisions or ()))})
 
 
 # -- references ----------------------------------------------------------------------------------
@@ -119,9 +119,9 @@ def get_reflog(call: Call) -> Answer:
     if token:
         entries = dropwhile(lambda entry: str(entry.number) != token, entries)
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
-    found = Page(entries, most, lambda entry: str(entry.number))
+    page = ListingPage(entries, most, lambda entry: str(entry.number))
     return Answer(
-        listing(ReflogResponse, map(ReflogEntry.of, found), found.token, search=found.search())
+        listing(ReflogResponse, map(ReflogEntry.of, page), page.token, search=page.search())
     )
 
 
@@ -137,11 +137,11 @@ def post_rename(call: Call) -> Answer:
     target = parse_segment(call.segments["ref"], call.default_branch)
     if target.name is None:
         raise InvalidInput("A branch or a tag must be named.")
-    found = named(call.repository, target.name)
+    reference = named(call.repository, target.name)
     new = call.text("name") or ""
     return Answer(
         SingleReference.of(
-            call.submit(RenameReference(found.name, new, expected(call.repository, target)))
+            call.submit(RenameReference(reference.name, new, expected(call.repository, target)))
         )
     )
 
@@ -150,8 +150,8 @@ def post_rename(call: Call) -> Answer:
 def get_request(call: Call) -> Answer:
     """The result of the write with a request id."""
     _require_extensions(call)
-    found = call.repository.find_request(call.segments["request"])
-    return Answer({"result": None if found is None else CommitOutcome.of(found)})
+    result = call.repository.find_request(call.segments["request"])
+    return Answer({"result": None if result is None else CommitOutcome.of(result)})
 
 
 class _Settings(Struct):

@@ -51,7 +51,7 @@ def filter_of(call: Call, kind: str, held: float = HELD) -> Filter[Any] | None:
     return Filter(compile_filter(FilterKind(kind), text), call.filter_seconds, held)
 
 
-def references(call: Call, records: int | None, page_token: str | None) -> Page[Reference]:
+def references(call: Call, records: int | None, page_token: str | None) -> ListingPage[Reference]:
     """Returns a page of references."""
     metadata = call.fetches_all()
     # References may move between two readings, so all that pass are kept.
@@ -59,7 +59,7 @@ def references(call: Call, records: int | None, page_token: str | None) -> Page[
     return page(
         lambda: _references(call, page_token, metadata=metadata),
         limit(records),
-        lambda found: token(f"{found.type.value}/{found.name}"),
+        lambda reference: token(f"{reference.type.value}/{reference.name}"),
         filter_,
     )
 
@@ -79,7 +79,7 @@ def _references(call: Call, page_token: str | None, *, metadata: bool) -> Iterat
     yield from call.repository.references(ReferenceType.TAG, start=name, metadata=metadata)
 
 
-def log(call: Call, start: str, oldest: str | None, records: int | None) -> Page[LogEntry]:
+def log(call: Call, start: str, oldest: str | None, records: int | None) -> ListingPage[LogEntry]:
     """Returns a page of the log from a commit on; the oldest commit ends it, filtered or not."""
     operations = call.fetches_all()
     filter_ = filter_of(call, "log")
@@ -89,7 +89,7 @@ def log(call: Call, start: str, oldest: str | None, records: int | None) -> Page
         entries = call.repository.log(f"@{start}", operations=operations)
         return _until(entries, oldest) if oldest else entries
 
-    return page(read, most, lambda found: found.hash, filter_)
+    return page(read, most, lambda entry: entry.hash, filter_)
 
 
 def _until(entries: Iterable[LogEntry], oldest: str) -> Iterator[LogEntry]:
@@ -113,45 +113,49 @@ def oldest_of(text: str | None) -> Target | None:
 
 def key_range(call: Call) -> KeyRange:
     """Returns the parameters `key`, `min-key`, `max-key` and `prefix-key`."""
-    wanted = [keys.decode(text) for text in call.texts("key")]
-    found = KeyRange(
-        keys=tuple(key for key in wanted if key.elements) if wanted else None,
+    requested = [keys.decode(text) for text in call.texts("key")]
+    range_ = KeyRange(
+        keys=tuple(key for key in requested if key.elements) if requested else None,
         minimum=call.key("min-key"),
         maximum=call.key("max-key"),
         prefix=call.key("prefix-key"),
     )
-    if found.prefix is not None and (found.minimum is not None or found.maximum is not None):
+    if range_.prefix is not None and (range_.minimum is not None or range_.maximum is not None):
         raise InvalidInput("Combining prefixKey with either minKey or maxKey is not supported.")
-    if found.minimum is not None and found.maximum is not None and found.minimum > found.maximum:
+    if (
+        range_.minimum is not None
+        and range_.maximum is not None
+        and range_.minimum > range_.maximum
+    ):
         raise InvalidInput("'to' must be greater than 'from'")
-    return found
+    return range_
 
 
-def from_page(wanted: KeyRange, page_token: str | None) -> tuple[KeyRange, ContentKey | None]:
+def from_page(range_: KeyRange, page_token: str | None) -> tuple[KeyRange, ContentKey | None]:
     """Returns the range from a page on, and the prefix to be filtered, which allows no bounds."""
     start = key_from_token(page_token) if page_token else None
     if start is None:
-        return wanted, None
+        return range_, None
     if not start.elements:
         return KeyRange(keys=()), None
-    minimum = max(start, wanted.minimum) if wanted.minimum else start
-    return KeyRange(keys=wanted.keys, minimum=minimum, maximum=wanted.maximum), wanted.prefix
+    minimum = max(start, range_.minimum) if range_.minimum else start
+    return KeyRange(keys=range_.keys, minimum=minimum, maximum=range_.maximum), range_.prefix
 
 
 def entries(
     call: Call,
     at: Reference,
-    wanted: KeyRange,
+    range_: KeyRange,
     *,
     records: int | None,
     page_token: str | None,
     content: bool = False,
-) -> Page[Entry]:
+) -> ListingPage[Entry]:
     """Returns a page of keys."""
     filter_ = filter_of(call, "entries")
-    if filter_ is not None and wanted == KeyRange():
-        wanted = _range_of(call.text("filter") or "")
-    rest, prefix = from_page(wanted, page_token)
+    if filter_ is not None and range_ == KeyRange():
+        range_ = _range_of(call.text("filter") or "")
+    rest, prefix = from_page(range_, page_token)
 
     def read() -> Iterable[Entry]:
         items = call.repository.entries(f"@{at.hash}", rest, content=content)
@@ -161,7 +165,7 @@ def entries(
             else takewhile(lambda entry: entry.key.starts_with(prefix), items)
         )
 
-    return page(read, limit(records), lambda found: key_token(found.key), filter_)
+    return page(read, limit(records), lambda entry: key_token(entry.key), filter_)
 
 
 def _range_of(text: str) -> KeyRange:
@@ -175,14 +179,14 @@ def differences(
     call: Call,
     before: Reference,
     after: Reference,
-    wanted: KeyRange,
+    range_: KeyRange,
     *,
     records: int | None = None,
     page_token: str | None = None,
-) -> Page[DiffEntry]:
+) -> ListingPage[DiffEntry]:
     """Returns a page of a diff."""
     filter_ = filter_of(call, "diff")
-    rest, prefix = from_page(wanted, page_token)
+    rest, prefix = from_page(range_, page_token)
 
     def read() -> Iterable[DiffEntry]:
         # The first page is refused for all.
@@ -194,10 +198,10 @@ def differences(
             else takewhile(lambda entry: entry.key.starts_with(prefix), items)
         )
 
-    return page(read, limit(records), lambda found: key_token(found.key), filter_)
+    return page(read, limit(records), lambda entry: key_token(entry.key), filter_)
 
 
-class Page(Generic[T]):
+class ListingPage(Generic[T]):
     """The items of one page, read on iteration, and the token of the next page afterwards.
 
     `most` is the largest number of items, None for all; `name` creates the token for the first item
@@ -234,8 +238,8 @@ class Filter(NamedTuple, Generic[T]):
     held: float = HELD
 
 
-class FilteredPage(Page[T]):
-    """A `Page` of the items that pass a test.
+class FilteredPage(ListingPage[T]):
+    """A `ListingPage` of the items that pass a test.
 
     A test may fail on an item, and the status of the answer reports that before its body begins. So
     `search` tests all items in short steps before the first one is sent. `read` returns the items.
@@ -297,9 +301,13 @@ def page(
     most: int | None,
     name: Callable[[T], str],
     filter_: Filter[T] | None,
-) -> Page[T]:
+) -> ListingPage[T]:
     """Returns a page of items, filtered if there is a filter."""
-    return Page(read(), most, name) if filter_ is None else FilteredPage(read, most, name, filter_)
+    return (
+        ListingPage(read(), most, name)
+        if filter_ is None
+        else FilteredPage(read, most, name, filter_)
+    )
 
 
 def limit(records: int | None) -> int | None:
@@ -330,7 +338,7 @@ def key_from_token(text: str) -> ContentKey | None:
 
     Returns None for a token before all keys, and the key without elements for one after all keys.
     """
-    found = from_token(text)
-    if found.startswith(_KEY):
-        return ContentKey(tuple(found[len(_KEY) :].split(_BETWEEN)))
-    return None if found < _KEY else ContentKey(())
+    position = from_token(text)
+    if position.startswith(_KEY):
+        return ContentKey(tuple(position[len(_KEY) :].split(_BETWEEN)))
+    return None if position < _KEY else ContentKey(())

@@ -60,8 +60,8 @@ def _ways_in(document: Json) -> Iterator[str]:
         " and ".join(f"<code>{escape(name)}</code>" for name in way) or "nothing" for way in ways
     )
     rows = "".join(
-        f"<tr><td><code>{escape(name)}</code></td><td>{escape(found['description'])}</td></tr>"
-        for name, found in schemes.items()
+        f"<tr><td><code>{escape(name)}</code></td><td>{escape(scheme['description'])}</td></tr>"
+        for name, scheme in schemes.items()
     )
     yield f"<h2>Authentication</h2><p>A request needs {credentials}.</p><table>{rows}</table>"
 
@@ -79,8 +79,8 @@ def _operation(method: str, path: str, operation: Json) -> str:
     body = operation.get("requestBody")
     takes = f"<p>Takes {_type(body['content']['application/json']['schema'])}.</p>" if body else ""
     answers = "".join(
-        f"<tr><td>{status}</td><td>{_answer(found)}</td></tr>"
-        for status, found in operation["responses"].items()
+        f"<tr><td>{status}</td><td>{_answer(response)}</td></tr>"
+        for status, response in operation["responses"].items()
     )
     head = (
         f"<summary><span class='method {method}'>{method}</span> <code>{escape(path)}</code>"
@@ -89,18 +89,18 @@ def _operation(method: str, path: str, operation: Json) -> str:
     return f"<details>{head}{table}{takes}<table>{answers}</table></details>"
 
 
-def _parameter(found: Json) -> str:
-    needed = ", required" if found["required"] else ""
+def _parameter(parameter: Json) -> str:
+    needed = ", required" if parameter["required"] else ""
     return (
-        f"<tr><td><code>{escape(found['name'])}</code></td><td>{found['in']}{needed}</td>"
-        f"<td>{escape(found['description'])}</td></tr>"
+        f"<tr><td><code>{escape(parameter['name'])}</code></td><td>{parameter['in']}{needed}</td>"
+        f"<td>{escape(parameter['description'])}</td></tr>"
     )
 
 
-def _answer(found: Json) -> str:
-    content = found.get("content")
+def _answer(response: Json) -> str:
+    content = response.get("content")
     shape = f" {_type(content['application/json']['schema'])}" if content else ""
-    return f"{escape(found['description'])}{shape}"
+    return f"{escape(response['description'])}{shape}"
 
 
 def _shape(name: str, schema: Json) -> str:

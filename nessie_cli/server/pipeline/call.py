@@ -141,7 +141,7 @@ class Call:
         self.repeated = False
         """Whether the write of this request was committed before."""
         self.default_branch = catalog.default_branch
-        self.pieces = catalog.pieces
+        self.log_entry_cache = catalog.log_entry_cache
         self.filter_seconds = catalog.filter_seconds
         self.segments = segments
         self._query = query
@@ -281,8 +281,8 @@ class Call:
         return given[0] if given else None
 
     @property
-    def begin(self) -> tuple[str, str] | None:
-        """The reference in the path and the request id or "": what the plan reads first."""
+    def prefetch(self) -> tuple[str, str] | None:
+        """The reference in the path and the request id or "", which the plan reads first."""
         name = self.segments.get("ref", "").partition("@")[0]
         return (
             (self.default_branch if name == "-" else name, self.request_id or "") if name else None
@@ -292,10 +292,10 @@ class Call:
     @cached_property
     def parameters(self) -> dict[str, list[str]]:
         """The values of each query parameter."""
-        found: dict[str, list[str]] = {}
+        parameters: dict[str, list[str]] = {}
         for name, value in _fields(self._query) if self._query else ():
-            found.setdefault(name, []).append(value)
-        return found
+            parameters.setdefault(name, []).append(value)
+        return parameters
 
     def texts(self, name: str) -> list[str]:
         """Returns every value of a parameter."""
@@ -352,7 +352,7 @@ class Call:
     # -- headers ----------------------------------------------------------------------------------
     def headers(self, name: bytes) -> list[str]:
         """Returns every value of a header (lower-case name), decoded as UTF-8 or Latin-1."""
-        return [_header_text(value) for found, value in self._headers if found == name]
+        return [_header_text(value) for header_name, value in self._headers if header_name == name]
 
     def headers_from(self, prefix: bytes) -> Iterable[tuple[str, str]]:
         """Returns (rest of the name, value) of all headers with a prefix."""
@@ -467,13 +467,13 @@ def merged_with_headers(call: Call, meta: CommitMeta | None) -> CommitMeta | Non
 
 
 def _names(call: Call, header: bytes) -> tuple[str, ...]:
-    found = (name.strip() for value in call.headers(header) for name in value.split(","))
-    return tuple(name for name in found if name)
+    names = (name.strip() for value in call.headers(header) for name in value.split(","))
+    return tuple(name for name in names if name)
 
 
 def _properties(call: Call) -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    properties: dict[str, tuple[str, ...]] = {}
     for name, value in call.headers_from(_PROPERTY):
         if value:
-            found[name.lower()] = (*found.get(name.lower(), ()), value)
-    return found
+            properties[name.lower()] = (*properties.get(name.lower(), ()), value)
+    return properties

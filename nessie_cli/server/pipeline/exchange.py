@@ -14,7 +14,7 @@ from typing import Any
 
 from msgspec import json
 
-from nessie_cli.server.http.connections import Connection, connection_of
+from nessie_cli.server.http.connections import ClientConnection, connection_of
 from nessie_cli.server.http.messages import Headers, Receive, header
 from nessie_cli.server.runtime.metrics import Metrics
 
@@ -57,7 +57,7 @@ class Exchange:
         self.hides_query = False
         """Whether the log leaves the query out, because it holds a secret."""
         self.id = request_id(self.headers)
-        self._connection: Connection | None = connection_of(scope)
+        self._connection: ClientConnection | None = connection_of(scope)
         if self._connection is not None:
             self._connection.begin(self.method, self.headers)
 

@@ -47,7 +47,7 @@ from nessie_cli.server.http.messages import (
     header,
     read_body,
 )
-from nessie_cli.server.http.streams import Listing
+from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.exchange import AccessLog, Exchange
 from nessie_cli.server.pipeline.reads import Made, Read, Reads
@@ -62,7 +62,7 @@ from nessie_cli.server.pipeline.table import (
 )
 from nessie_cli.server.pipeline.targets import read_targets
 from nessie_cli.server.runtime.metrics import Metrics
-from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool, Write
+from nessie_cli.server.runtime.thread_pool import BUSY, QueuedWrite, ThreadPool
 from nessie_cli.server.runtime.threads import Threads
 
 if TYPE_CHECKING:
@@ -122,15 +122,15 @@ class Job(NamedTuple):
         try:
             self.read_body()
             answer = self.call.answer(self.endpoint.handler)
-            if isinstance(answer, Answer) and isinstance(answer.body, Listing):
+            if isinstance(answer, Answer) and isinstance(answer.body, ListingBody):
                 yield from answer.body.search
             yield self.reply(answer)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             yield self.failure(error)
 
-    def write(self, *, large: bool) -> Write:
+    def write(self, *, large: bool) -> QueuedWrite:
         """Returns the request for the writing thread. Nothing can fail after the commit."""
-        return Write(self.read_body, self._planned, self.failure, large, self.call.begin)
+        return QueuedWrite(self.read_body, self._planned, self.failure, large, self.call.prefetch)
 
     def _planned(self, repository: StoreRepository) -> Planned[Reply]:
         return self.call.plan(
@@ -144,10 +144,10 @@ def _reply_of(answer: Answer | Reply) -> Reply:
         return answer
     if answer.status == _NO_CONTENT:
         return Reply(answer.status, [])
-    value = answer.body.opened() if isinstance(answer.body, Listing) else answer.body
+    value = answer.body.opened() if isinstance(answer.body, ListingBody) else answer.body
     headers = [(b"content-type", JSON)]
     if isinstance(value, Iterator):
-        return Reply(answer.status, headers, pieces=value)
+        return Reply(answer.status, headers, chunks=value)
     return Reply(answer.status, headers, encoded(value))
 
 
@@ -249,8 +249,8 @@ class Pipeline:
         if is_arriving or (reply.status in _TOO_LARGE and not exchange.received):
             await drain(exchange.headers, receive, self.limits)
         headers = [*reply.headers, (b"x-request-id", exchange.id.encode())]
-        if reply.pieces is not None:
-            await self._send_pieces(exchange, reply, headers, send)
+        if reply.chunks is not None:
+            await self._send_chunks(exchange, reply, headers, send)
         else:
             await self._send(exchange, reply, headers, send)
 
@@ -370,7 +370,7 @@ class Pipeline:
         await send({"type": "http.response.body", "body": body})
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
 
-    async def _send_pieces(
+    async def _send_chunks(
         self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
     ) -> None:
         """Sends an answer while it is read.
@@ -378,18 +378,18 @@ class Pipeline:
         If that fails, the status has been sent already, so the connection ends before the body
         does.
         """
-        assert reply.pieces is not None
+        assert reply.chunks is not None
         size, lost = 0, exchange.lost
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         try:
             while exchange.method != "HEAD" and (
-                piece := await self._threads.long_readers.submit(
-                    partial(next, reply.pieces, b""), lost, begun=True
+                chunk := await self._threads.long_readers.submit(
+                    partial(next, reply.chunks, b""), lost, begun=True
                 )
             ):
-                size += len(piece)
+                size += len(chunk)
                 async with asyncio.timeout(self.limits.seconds):
-                    await send({"type": "http.response.body", "body": piece, "more_body": True})
+                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
             await send({"type": "http.response.body"})
         except (ClientGone, TimeoutError):
             # The client has closed the connection, or does not read.
@@ -415,4 +415,4 @@ def _key(
 
 
 def _may_be_cached(reply: Reply, endpoint: Endpoint, call: Call) -> bool:
-    return reply.status < _FAILED and reply.pieces is None and endpoint.takes(call.parameters)
+    return reply.status < _FAILED and reply.chunks is None and endpoint.takes(call.parameters)

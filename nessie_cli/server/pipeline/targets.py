@@ -58,13 +58,13 @@ class Target(NamedTuple):
 def parse_segment(text: str, default_branch: str) -> Target:
     """Parses a reference segment of a v2 path; `-` is the default branch."""
     check_revision_size(text)
-    found = _SEGMENT.fullmatch(text)
-    if not found:
+    match = _SEGMENT.fullmatch(text)
+    if not match:
         raise InvalidInput(
             f"reference {text!r}: write NAME, NAME@HASH or @HASH, optionally followed by relative"
             " parts (~N, ^N, *TIME)"
         )
-    name, hash_, steps = found["name"], found["hash"], found["steps"]
+    name, hash_, steps = match["name"], match["hash"], match["steps"]
     if name and name != "-":
         check_reference_name(name)
     if not name and not hash_ and not steps:
@@ -88,10 +88,10 @@ def read_targets(match: Match, default_branch: str) -> list[Target] | None:
 def parse_spec(text: str, place: str) -> Target:
     """Parses a hash with optional relative parts, without a reference."""
     check_revision_size(text)
-    found = _SPEC.fullmatch(text)
-    if not text or not found:
+    match = _SPEC.fullmatch(text)
+    if not text or not match:
         raise InvalidInput(f"{place}: {SPEC_RULE} - but was: {text}")
-    return Target(None, found["hash"], found["steps"])
+    return Target(None, match["hash"], match["steps"])
 
 
 def plain_hash(text: str | None, place: str) -> str:
@@ -171,7 +171,7 @@ def _check_even(hash_: str) -> None:
 
 def _canonical(steps: str) -> str:
     """Returns relative parts for a repository: milliseconds as an instant, and numbers in range."""
-    return "".join(_step(*found.groups()) for found in _STEP.finditer(steps)) if steps else ""
+    return "".join(_step(*match.groups()) for match in _STEP.finditer(steps)) if steps else ""
 
 
 def _step(kind: str, time: str | None, number: str | None) -> str:

@@ -66,7 +66,9 @@ class Durations(Struct):
         """Adds other durations."""
         self.count += other.count
         self.total += other.total
-        self.buckets = [one + more for one, more in zip(self.buckets, other.buckets, strict=True)]
+        self.buckets = [
+            mine + others for mine, others in zip(self.buckets, other.buckets, strict=True)
+        ]
         self.longest = max(self.longest, other.longest)
         self.longest_before = max(self.longest_before, other.longest_before)
 

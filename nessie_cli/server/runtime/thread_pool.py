@@ -123,8 +123,8 @@ class ThreadPool:
 
 def deliver(outcomes: list[Outcome]) -> None:
     """Delivers results to their waiters, from another thread."""
-    _resolve([one for one in outcomes if isinstance(one[0], Future)])
-    on_loop = [one for one in outcomes if isinstance(one[0], asyncio.Future)]
+    _resolve([outcome for outcome in outcomes if isinstance(outcome[0], Future)])
+    on_loop = [outcome for outcome in outcomes if isinstance(outcome[0], asyncio.Future)]
     # The event loop was closed, and its waiters with it.
     with suppress(RuntimeError):
         if on_loop:
@@ -217,11 +217,11 @@ MOST_WAITING = 1000
 _BUSY = "Too many writes are waiting; nothing was written"
 
 
-class Write(NamedTuple):
+class QueuedWrite(NamedTuple):
     """A request that writes.
 
     `prepare` reads its body, `plan` drafts and answers it on a repository, and `refuse` makes the
-    answer for an error. A `large` one is committed alone. `begin` is the reference that it moves
+    answer for an error. A `large` one is committed alone. `prefetch` is the reference that it moves
     and its request id (or ""), if known.
     """
 
@@ -229,11 +229,11 @@ class Write(NamedTuple):
     plan: Callable[[StoreRepository], Planned[Any]]
     refuse: Callable[[Exception], Any]
     large: bool = False
-    begin: tuple[str, str] | None = None
+    prefetch: tuple[str, str] | None = None
 
 
 class _Waiting(NamedTuple):
-    write: Write
+    write: QueuedWrite
     future: Waiter
 
 
@@ -259,21 +259,21 @@ class Writer:
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
 
-    def submit(self, write: Write) -> asyncio.Future[Any]:
+    def submit(self, write: QueuedWrite) -> asyncio.Future[Any]:
         """Queues a write. Only for the event loop. Raises `Unavailable` if the queue is full."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._put(_Waiting(write, future))
         return future
 
     def run(
-        self, plan: Callable[[StoreRepository], Planned[T]], begin: tuple[str, str] | None = None
+        self, plan: Callable[[StoreRepository], Planned[T]], prefetch: tuple[str, str] | None = None
     ) -> T:
-        """Queues a write and waits for its answer, on another thread. See `Write`.
+        """Queues a write and waits for its answer, on another thread. See `QueuedWrite`.
 
         Raises the errors of `submit` and of the write.
         """
         future: Future[T] = Future()
-        self._put(_Waiting(Write(_nothing, plan, _raised, begin=begin), future))
+        self._put(_Waiting(QueuedWrite(_nothing, plan, _raised, prefetch=prefetch), future))
         return future.result()
 
     def _put(self, waiting: _Waiting) -> None:
@@ -294,12 +294,13 @@ class Writer:
     def _round(self) -> bool:
         """Writes what is queued, and answers it. Returns False at the end."""
         first = self._queue.get()
-        name = first.write.begin[0] if first is not None and first.write.begin is not None else ""
+        prefetch = first.write.prefetch if first is not None else None
+        name = prefetch[0] if prefetch is not None else ""
         lease = self._repository.lease_if_contested(name)
         try:
             # Writes that came while it waited for the lease are in the group.
             taken = self._take(first)
-            groups = list(_groups([one for one in taken if one is not None]))
+            groups = list(_groups([waiting for waiting in taken if waiting is not None]))
             for group in groups:
                 lease.last = group is groups[-1]
                 deliver(self._write(group, lease))
@@ -319,22 +320,24 @@ class Writer:
 
     def _write(self, group: list[_Waiting], lease: Lease) -> list[Outcome]:
         refused = {}
-        for number, one in enumerate(group):
-            if (error := _failed(one.write.prepare)) is not None:
+        for number, waiting in enumerate(group):
+            if (error := _failed(waiting.write.prepare)) is not None:
                 refused[number] = error
-        writes = [one.write for number, one in enumerate(group) if number not in refused]
-        found = iter(self._committed(writes, lease) if writes else ())
+        writes = [waiting.write for number, waiting in enumerate(group) if number not in refused]
+        answers = iter(self._committed(writes, lease) if writes else ())
         return [
-            _outcome(one, refused[number] if number in refused else next(found))
-            for number, one in enumerate(group)
+            _outcome(waiting, refused[number] if number in refused else next(answers))
+            for number, waiting in enumerate(group)
         ]
 
-    def _committed(self, writes: list[Write], lease: Lease) -> list[Any]:
+    def _committed(self, writes: list[QueuedWrite], lease: Lease) -> list[Any]:
         """Returns the answer or error of each plan; everything that they drafted is durable."""
-        begin = list(dict.fromkeys(one.begin for one in writes if one.begin is not None))
+        prefetch = list(
+            dict.fromkeys(write.prefetch for write in writes if write.prefetch is not None)
+        )
         try:
             return self._repository.commit_all(
-                [one.plan for one in writes], prefetch=begin, lease=lease
+                [write.plan for write in writes], prefetch=prefetch, lease=lease
             )
         except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
             return [error] * len(writes)
@@ -348,16 +351,16 @@ def _raised(error: Exception) -> NoReturn:
     raise error
 
 
-def _groups(waiting: list[_Waiting]) -> Iterator[list[_Waiting]]:
+def _groups(taken: list[_Waiting]) -> Iterator[list[_Waiting]]:
     group: list[_Waiting] = []
-    for one in waiting:
-        if one.write.large:
+    for waiting in taken:
+        if waiting.write.large:
             if group:
                 yield group
-            yield [one]
+            yield [waiting]
             group = []
         else:
-            group.append(one)
+            group.append(waiting)
     if group:
         yield group
 
@@ -370,8 +373,9 @@ def _failed(call: Callable[[], object]) -> Exception | None:
     return None
 
 
-def _outcome(one: _Waiting, found: Any) -> Outcome:
+def _outcome(waiting: _Waiting, answer: Any) -> Outcome:
     try:
-        return one.future, one.write.refuse(found) if isinstance(found, Exception) else found, None
+        result = waiting.write.refuse(answer) if isinstance(answer, Exception) else answer
     except Exception as error:  # noqa: BLE001 - every waiting request gets an answer
-        return one.future, None, error
+        return waiting.future, None, error
+    return waiting.future, result, None

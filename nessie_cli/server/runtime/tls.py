@@ -106,7 +106,7 @@ class RenewedContext(ssl.SSLContext):
         server_hostname: str | bytes | None = None,
         session: ssl.SSLSession | None = None,
     ) -> ssl.SSLObject:
-        """See the base class; event loops begin every connection with it."""
+        """Begins TLS on a connection with the current certificate. Event loops call it."""
         return self._current.value().wrap_bio(
             incoming, outgoing, server_side, server_hostname, session
         )

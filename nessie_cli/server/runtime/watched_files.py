@@ -44,16 +44,16 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
     except OSError as error:
         raise InvalidInput(f"{what} {path} cannot be read: {error.strerror}") from None
     try:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise InvalidInput(f"{what} {path} is not a file")
-        if found.st_mode & forbidden:
+        if status.st_mode & forbidden:
             fix = "chmod 600" if forbidden & stat.S_IROTH else "chmod o-w"
             raise NotAllowed(
                 f"{what} {path}: others may read or change it (mode"
-                f" {stat.S_IMODE(found.st_mode):03o}); `{fix} {path}`"
+                f" {stat.S_IMODE(status.st_mode):03o}); `{fix} {path}`"
             )
-        if found.st_size > _MOST_BYTES:
+        if status.st_size > _MOST_BYTES:
             raise InvalidInput(f"{what} {path} is larger than {_MOST_BYTES} bytes")
         with open(descriptor, "rb", closefd=False) as file:
             return file.read()
@@ -125,7 +125,7 @@ class WatchedFile(Watched[T]):
 def _stamp(path: Path) -> Stamp | None:
     """Returns the identity of a file's state, or None if there is no file."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_mode
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode

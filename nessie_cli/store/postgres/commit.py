@@ -27,7 +27,7 @@ from nessie_cli.store.chain import chain_of_setting
 from nessie_cli.store.postgres.errors import RETRIED, failure, is_about_text, unstorable
 from nessie_cli.store.postgres.lease import END
 from nessie_cli.store.postgres.location import Location
-from nessie_cli.store.postgres.pool import Connection, Pool, Statement
+from nessie_cli.store.postgres.pool import Pool, PostgresConnection, Statement
 from nessie_cli.store.postgres.rows import (
     ADD_ANCHORS,
     ANCHOR_COLUMNS,
@@ -40,7 +40,7 @@ from nessie_cli.store.postgres.rows import (
     packed,
     put_values,
 )
-from nessie_cli.store.records import DONE, Decision, Needs, Outcome, PackedObject, Write
+from nessie_cli.store.records import DONE, Needs, Outcome, PackedObject, Write, WriteDecision
 from nessie_cli.store.rows import (
     REFERENCE,
     REQUEST,
@@ -105,9 +105,12 @@ class Committer:
         self._url = pool.location.url
 
     def commit(
-        self, writes: Sequence[Write], leased: Connection | None = None, end_lease: bool = False
+        self,
+        writes: Sequence[Write],
+        leased: PostgresConnection | None = None,
+        end_lease: bool = False,
     ) -> list[Outcome]:
-        """See `Store.commit`. `leased` is the connection that holds the caller's lease."""
+        """Decides writes in order. `leased` is the connection that holds the caller's lease."""
         # Packed before anything is locked.
         objects = [packed(write.objects) for write in writes]
         deadline = time.monotonic() + self._pool.patience
@@ -134,7 +137,7 @@ class Committer:
                 leased = None
 
     @contextmanager
-    def _lent(self, leased: Connection | None) -> Iterator[Connection]:
+    def _lent(self, leased: PostgresConnection | None) -> Iterator[PostgresConnection]:
         if leased is not None:
             yield leased
         else:
@@ -143,7 +146,7 @@ class Committer:
 
     def _commit(
         self,
-        connection: Connection,
+        connection: PostgresConnection,
         writes: Sequence[Write],
         objects: Sequence[Sequence[PackedObject]],
         is_leased: bool,
@@ -151,16 +154,16 @@ class Committer:
     ) -> list[Outcome]:
         last: list[Statement] = [(f"SELECT {END}", ())] if is_leased and end_lease else []
         with _rolled_back_after_errors(connection):
-            state = _State(connection, self._pool.location, writes)
+            state = _LockedState(connection, self._pool.location, writes)
             outcomes = [state.decision.decide(write) for write in writes]
             if not state.decision.done:
                 connection.send([("ROLLBACK", ()), *last])
                 return outcomes
             done = [
-                one
+                stored
                 for each, outcome in zip(objects, outcomes, strict=True)
                 if outcome is DONE
-                for one in each
+                for stored in each
             ]
             now = self._clock()
             attempt = (int(now * 1e6), os.urandom(16))
@@ -216,14 +219,16 @@ class _AnswerLost(Exception):
         self.outcomes = outcomes
 
 
-class _State:
+class _LockedState:
     """The state on which writes are decided, read under locks in a new transaction.
 
     The order of locks is the same for all: leases, settings, names of new references, references,
     and then those of the changes; each in its own sorted order.
     """
 
-    def __init__(self, connection: Connection, location: Location, writes: Sequence[Write]) -> None:
+    def __init__(
+        self, connection: PostgresConnection, location: Location, writes: Sequence[Write]
+    ) -> None:
         needs = Needs(writes)
         moves = [move for write in writes for move in write.moves]
         # A reference that does not exist has no row to lock.
@@ -241,9 +246,9 @@ class _State:
             "chains": (_CHAINS, (Texts({*created, *changed}),)),
         }
         sent = {
-            name: one
-            for name, one in statements.items()
-            if name in ("begin", "references", "state") or one[1][0]
+            name: statement
+            for name, statement in statements.items()
+            if name in ("begin", "references", "state") or statement[1][0]
         }
         rows = dict(zip(sent, connection.send(list(sent.values())), strict=True))
         [[version, self._numbers]] = rows["state"]
@@ -251,7 +256,7 @@ class _State:
         self._before = {name: references.get(name) for name in needs.references}
         self._newest: dict[str, bytes] = dict(rows.get("chains", ()))
         self._newest |= {row[0]: row[3] for row in rows["references"]}
-        self.decision = Decision(
+        self.decision = WriteDecision(
             dict(self._before),
             {row[0]: request_of(row) for row in rows.get("requests", ())},
             {id_ for (id_,) in rows.get("objects", ())},
@@ -308,7 +313,7 @@ def _locks(
 
 
 @contextmanager
-def _rolled_back_after_errors(connection: Connection) -> Iterator[None]:
+def _rolled_back_after_errors(connection: PostgresConnection) -> Iterator[None]:
     try:
         yield
     except BaseException:
@@ -318,7 +323,7 @@ def _rolled_back_after_errors(connection: Connection) -> Iterator[None]:
         raise
 
 
-def _is_intact(connection: Connection) -> bool:
+def _is_intact(connection: PostgresConnection) -> bool:
     """Returns whether the server is ready for more, and has told so."""
     state = connection.pgconn
     return (

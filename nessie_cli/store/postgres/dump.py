@@ -14,11 +14,25 @@ from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
 from nessie_cli.store.chain import broken_chains
-from nessie_cli.store.dump import Tally, batches, checked, packed_size, require_empty, setting_rows
+from nessie_cli.store.dump import (
+    LoadProgress,
+    batches,
+    checked,
+    packed_size,
+    require_empty,
+    setting_rows,
+)
 from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
-from nessie_cli.store.postgres.pool import Connection, Pool
+from nessie_cli.store.postgres.pool import Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
-from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
+from nessie_cli.store.records import (
+    Counts,
+    Move,
+    PackedObject,
+    RequestRecord,
+    StoredReference,
+    StoredSettings,
+)
 from nessie_cli.store.rows import (
     ANCHOR,
     REFERENCE,
@@ -90,7 +104,7 @@ def verify_chains(pool: Pool) -> Iterator[str]:
 class PostgresDump:
     """A `Dump` of a store in PostgreSQL: one transaction that only reads."""
 
-    def __init__(self, url: str, connection: Connection) -> None:
+    def __init__(self, url: str, connection: PostgresConnection) -> None:
         self._url = url
         self._connection = connection
         self._open: list[Rows] = []
@@ -108,30 +122,30 @@ class PostgresDump:
 
     @property
     def counts(self) -> Counts:
-        """See `Dump`."""
+        """The number of rows of each iterator."""
         return Counts(sum(self._kinds.values()), *self._others)
 
-    def settings(self) -> Settings:
-        """See `Dump`."""
+    def settings(self) -> StoredSettings:
+        """Returns all settings. Raises `DamagedObject` if their checksum fails."""
         try:
             return settings_of(self._setting_rows())
         except (psycopg.Error, DamagedRow) as error:
             raise failure(self._url, error) from error
 
     def references(self) -> Iterator[StoredReference]:
-        """See `Dump`."""
+        """Returns all references."""
         return self._read(reference_of, _REFERENCES, _REFERENCE_TYPES)
 
     def moves(self) -> Iterator[Move]:
-        """See `Dump`."""
+        """Returns the reflog, oldest first."""
         return self._read(lambda row: reflog_row_of(row).move, _MOVES, _MOVE_TYPES)
 
-    def requests(self) -> Iterator[Request]:
-        """See `Dump`."""
+    def requests(self) -> Iterator[RequestRecord]:
+        """Returns the committed requests."""
         return self._read(request_of, _REQUESTS, _REQUEST_TYPES)
 
     def broken_chains(self) -> Iterator[str]:
-        """See `chain.broken_chains`."""
+        """Yields the problems of the chains of the reflog, one line each."""
         return broken_chains(
             self._copied(_ANCHORS, _ANCHOR_TYPES),
             self._copied(_MOVES, _MOVE_TYPES),
@@ -143,7 +157,7 @@ class PostgresDump:
         yield from self._connection.execute(SETTINGS).fetchall()
 
     def objects(self) -> Iterator[PackedObject]:
-        """See `Dump`."""
+        """Yields all objects in the order of their numbers."""
         if not self._kinds:
             return iter(())
         rows = self._copied(self._objects_query(), ("bytea", "int2", "bytea", "bytea[]"))
@@ -204,7 +218,7 @@ _PAUSE = 0.1  # seconds between two attempts to reach a server that is away
 
 
 def load(pool: Pool, dump: Dump, now: int, progress: Progress | None) -> None:
-    """See `Store.load`."""
+    """Stores everything in a dump, in one transaction. Raises `StoreNotEmpty`."""
     url, transaction = pool.location.url, ""
     try:
         with (
@@ -221,13 +235,13 @@ def load(pool: Pool, dump: Dump, now: int, progress: Progress | None) -> None:
 
 
 def _write(
-    connection: Connection, url: str, dump: Dump, now: int, progress: Progress | None
+    connection: PostgresConnection, url: str, dump: Dump, now: int, progress: Progress | None
 ) -> None:
     connection.execute(_LOCK, prepare=False)
     [[*counts, version]] = connection.execute(_OCCUPIED).fetchall()
     require_empty(url, Counts(*counts), version)
     connection.execute(_CLEAR, prepare=False)
-    tally = Tally(dump.counts, progress)
+    tally = LoadProgress(dump.counts, progress)
     # What PostgreSQL may refuse, a text with a NUL, comes before the objects, which take longest.
     newest: dict[str, bytes] = {}
     for moves in batches(dump.moves()):
@@ -250,7 +264,10 @@ def _write(
 
 
 def _write_settings(
-    connection: Connection, settings: Settings, replaced: int, newest: Mapping[str, bytes]
+    connection: PostgresConnection,
+    settings: StoredSettings,
+    replaced: int,
+    newest: Mapping[str, bytes],
 ) -> None:
     names = [name for (name,) in connection.execute(_NAMES).fetchall()]
     connection.execute("DELETE FROM settings")
@@ -259,29 +276,31 @@ def _write_settings(
     _add_anchors(connection, anchors)
 
 
-def _add_anchors(connection: Connection, anchors: Sequence[Row]) -> None:
+def _add_anchors(connection: PostgresConnection, anchors: Sequence[Row]) -> None:
     if anchors:
         connection.execute(ADD_ANCHORS, columns(ANCHOR_COLUMNS, anchors))
 
 
-def _write_objects(connection: Connection, dump: Dump, now: int, tally: Tally) -> None:
+def _write_objects(
+    connection: PostgresConnection, dump: Dump, now: int, tally: LoadProgress
+) -> None:
     for objects in batches(dump.objects(), packed_size):
         numbered = list(enumerate(objects, _first_number(connection)))
-        rows = ((n, now, one.kind, one.id, one.packed) for n, one in numbered)
+        rows = ((n, now, stored.kind, stored.id, stored.packed) for n, stored in numbered)
         _copy(connection, _PUT_OBJECTS, ("int8", "int8", "int2", "bytea", "bytea"), rows)
-        entries = ((n, entry, one.id) for n, one in numbered for entry in one.index)
+        entries = ((n, entry, stored.id) for n, stored in numbered for entry in stored.index)
         _copy(connection, _PUT_ENTRIES, ("int8", "bytea", "bytea"), entries)
         tally.add(len(objects))
 
 
-def _first_number(connection: Connection) -> int:
+def _first_number(connection: PostgresConnection) -> int:
     """Returns the first of 2^24 numbers, which are more than a batch has rows."""
     [[number]] = connection.execute(_NUMBERS).fetchall()
     return int(number)
 
 
 def _copy(
-    connection: Connection,
+    connection: PostgresConnection,
     statement: LiteralString,
     types: Sequence[str],
     rows: Iterable[Row],

@@ -16,7 +16,7 @@ import psycopg
 
 from nessie_cli.store.base import LEASE
 from nessie_cli.store.postgres.errors import failure
-from nessie_cli.store.postgres.pool import Connection, Pool, is_usable
+from nessie_cli.store.postgres.pool import Pool, PostgresConnection, is_usable
 
 WAIT = 5 * LEASE
 """Seconds that a writer waits for a lease. Then it goes on without one."""
@@ -33,11 +33,11 @@ class Leases:
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
         self._free = threading.BoundedSemaphore(pool.location.pool_size)
-        self._held: dict[str, tuple[int, Connection]] = {}
+        self._held: dict[str, tuple[int, PostgresConnection]] = {}
 
     @contextmanager
     def hold(self, name: str) -> Iterator[str]:
-        """See `Store.lease`. The token is empty if no lease was granted in time."""
+        """Waits for a lease and yields its token, empty if none was granted in time."""
         if not self._free.acquire(timeout=WAIT):
             yield ""
             return
@@ -55,14 +55,14 @@ class Leases:
         """Forgets a lease that a statement on its connection has ended."""
         self._held.pop(token, None)
 
-    def connection(self, token: str) -> Connection | None:
+    def connection(self, token: str) -> PostgresConnection | None:
         """Returns the connection that holds a lease, or None if the lease has ended."""
         process, connection = self._held.get(token, (0, None))
         if connection is None or process != os.getpid() or not is_usable(connection):
             return None
         return connection
 
-    def _begin(self, connection: Connection, name: str) -> str:
+    def _begin(self, connection: PostgresConnection, name: str) -> str:
         wait, lease = (f"{int(seconds * 1000)}ms" for seconds in (WAIT, LEASE))
         try:
             key = self._pool.location.lock_key(f"lease {name}")
@@ -77,7 +77,7 @@ class Leases:
         self._held[token] = (os.getpid(), connection)
         return token
 
-    def _end(self, connection: Connection, token: str) -> None:
+    def _end(self, connection: PostgresConnection, token: str) -> None:
         process, _ = self._held.pop(token, (0, None))
         if process != os.getpid():
             # There is none, it has ended, or it is that of a parent process.

@@ -51,7 +51,7 @@ def parse_location(url: str) -> Location:
     """Returns the parts of a URL; raises `InvalidInput`, whose text never shows a password."""
     base, options = _split(url)
     own = dict(options)
-    if repeated := {name for name in own if [one for one, _ in options].count(name) > 1}:
+    if repeated := {name for name in own if [option for option, _ in options].count(name) > 1}:
         raise InvalidInput(f"store {url}: option {min(repeated)} is given twice")
     schema, pool_size = own.pop("schema", SCHEMA), own.pop("pool_size", str(POOL_SIZE))
     if not schema or "\0" in schema or len(schema.encode(errors="replace")) > _LONGEST_NAME:
@@ -63,10 +63,10 @@ def parse_location(url: str) -> Location:
         raise InvalidInput(f"store {url}: pool_size is a number from {sizes}")
     query = "&".join(f"{quote(name)}={quote(value, safe='')}" for name, value in own.items())
     try:
-        found = conninfo_to_dict(f"{base}?{query}")
+        parsed = conninfo_to_dict(f"{base}?{query}")
     except (psycopg.Error, UnicodeEncodeError) as error:
         raise InvalidInput(f"store {url}: {' '.join(str(error).split())}") from None
-    connection = {name: str(value) for name, value in found.items() if value is not None}
+    connection = {name: str(value) for name, value in parsed.items() if value is not None}
     return Location(url, {**_DEFAULTS, **connection}, schema, int(pool_size))
 
 

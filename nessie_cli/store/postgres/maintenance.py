@@ -14,7 +14,7 @@ import psycopg
 from nessie_cli.store.base import Reached
 from nessie_cli.store.chain import Expiry
 from nessie_cli.store.postgres.errors import failure
-from nessie_cli.store.postgres.pool import Connection, Pool
+from nessie_cli.store.postgres.pool import Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import (
     ADD_ANCHORS,
     ANCHOR_COLUMNS,
@@ -72,26 +72,26 @@ _TABLES: LiteralString = (
 
 
 class PostgresMaintenance:
-    """See `Maintenance`. Attempts expire with the request ids."""
+    """Maintenance of a PostgreSQL store. Attempts expire with the request ids."""
 
     def __init__(self, pool: Pool) -> None:
         self._pool = pool
 
     def size(self) -> StoreSize:
-        """See `Maintenance`. Includes indexes; free space is not known."""
+        """Returns the size of the store with its indexes. Free space is not known."""
         return StoreSize(self._rows(_SIZE, (self._pool.location.schema,))[0][0])
 
     def objects(self) -> Iterator[ListedObject]:
-        """See `Maintenance`."""
+        """Yields every object by kind, the highest number of a kind first."""
         last = (_LAST_KIND, _LAST)
         while rows := self._rows(_LIST, (*last, _BATCH)):
             yield from (ListedObject(*row) for row in rows)
             last = rows[-1][1:3]
 
     def last_move(self) -> int:
-        """See `Maintenance`. Waits for the commits that are under way."""
+        """Returns the highest number in the reflog. Waits for the commits that are under way."""
 
-        def read(connection: Connection) -> int:
+        def read(connection: PostgresConnection) -> int:
             with connection.transaction():
                 connection.execute(_LOCK, prepare=False)
                 return int(connection.execute(_LAST_MOVE).fetchall()[0][0])
@@ -101,14 +101,14 @@ class PostgresMaintenance:
     def delete(
         self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached
     ) -> Deleted:
-        """See `Maintenance`."""
+        """Deletes objects in one transaction, during which no reference moves."""
 
-        def delete(connection: Connection) -> Deleted:
+        def delete(connection: PostgresConnection) -> Deleted:
             with connection.transaction():
                 connection.execute(_LOCK, prepare=False)
                 rows = connection.execute(_MOVES_SINCE, (since,), binary=True).fetchall()
-                kept = reached([reflog_row_of(row) for row in rows])
-                doomed = Blobs(id_ for id_ in ids if id_ not in kept)
+                retained = reached([reflog_row_of(row) for row in rows])
+                doomed = Blobs(id_ for id_ in ids if id_ not in retained)
                 return Deleted(*connection.execute(_DELETE, (doomed, written_before)).fetchall()[0])
 
         return self._write(delete)
@@ -116,7 +116,7 @@ class PostgresMaintenance:
     def expire(
         self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
     ) -> Expired:
-        """See `Maintenance`."""
+        """Deletes old moves and request ids in batches, or only counts them."""
         moves = self._expire_moves(moves_before, last_move, dry_run=dry_run)
         if dry_run:
             return Expired(moves, int(self._rows(_COUNT_REQUESTS, (requests_before,))[0][0]))
@@ -134,7 +134,7 @@ class PostgresMaintenance:
         expiry = Expiry()
         last, count = -1, 0
 
-        def expire_batch(connection: Connection) -> int | None:
+        def expire_batch(connection: PostgresConnection) -> int | None:
             """Returns the number of expired entries of the next batch, or None after the last."""
             nonlocal last
             with connection.transaction():
@@ -162,7 +162,7 @@ class PostgresMaintenance:
         return self._write(lambda connection: connection.execute(query, values).rowcount)
 
     def compact(self, *, full: bool = False) -> None:
-        """See `Maintenance`: VACUUM, which PostgreSQL also does by itself in time.
+        """Runs VACUUM, which PostgreSQL also does by itself in time.
 
         `full` locks each table meanwhile.
         """
@@ -176,7 +176,7 @@ class PostgresMaintenance:
             lambda connection: connection.execute(query, values, binary=True).fetchall()
         )
 
-    def _write(self, act: Callable[[Connection], T]) -> T:
+    def _write(self, act: Callable[[PostgresConnection], T]) -> T:
         with self._pool.connection(writing=True, bounded=False) as connection:
             try:
                 return act(connection)

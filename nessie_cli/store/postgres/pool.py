@@ -72,14 +72,14 @@ class Pool:
 
     def _reset(self) -> None:
         self._changed = threading.Condition()
-        self._idle: list[Connection] = []
-        self._open: weakref.WeakSet[Connection] = weakref.WeakSet()
+        self._idle: list[PostgresConnection] = []
+        self._open: weakref.WeakSet[PostgresConnection] = weakref.WeakSet()
         self._busy = 0
         self._writing = 0
         self._gave_up = False
         self._close_idle = weakref.finalize(self, _close_all, self._idle, os.getpid())
 
-    def connect(self, until: float | None = None) -> Connection:
+    def connect(self, until: float | None = None) -> PostgresConnection:
         """Opens a connection, which the caller closes; raises `StoreUnavailable`.
 
         It fails if it is not open `until` a time of the monotonic clock.
@@ -91,7 +91,7 @@ class Pool:
             limit = self._limit(until)
             options["connect_timeout"] = _connect_timeout(options["connect_timeout"], limit)
         try:
-            connection = Connection.connect(
+            connection = PostgresConnection.connect(
                 **options,  # type: ignore[arg-type]
                 autocommit=True,
                 client_encoding="UTF8",
@@ -119,7 +119,7 @@ class Pool:
     @contextmanager
     def connection(
         self, *, writing: bool = False, bounded: bool = True, until: float | None = None
-    ) -> Iterator[Connection]:
+    ) -> Iterator[PostgresConnection]:
         """Lends a connection that is in no transaction.
 
         Unless `bounded`, its statements may take as long as they need. All waits together end
@@ -139,7 +139,7 @@ class Pool:
                 _inherited.append(connection)
 
     @contextmanager
-    def extra_connection(self) -> Iterator[Connection]:
+    def extra_connection(self) -> Iterator[PostgresConnection]:
         """Lends a connection outside of the limit."""
         process, connection = os.getpid(), self._take()
         connection.longest_wait = self.patience
@@ -177,7 +177,7 @@ class Pool:
             return False
         return self._busy < self.location.pool_size
 
-    def _take(self, until: float | None = None) -> Connection:
+    def _take(self, until: float | None = None) -> PostgresConnection:
         while True:
             with self._changed:
                 connection = self._idle.pop() if self._idle else None
@@ -187,7 +187,7 @@ class Pool:
                 return connection
             connection.close()
 
-    def _leave(self, connection: Connection | None, writing: bool) -> None:
+    def _leave(self, connection: PostgresConnection | None, writing: bool) -> None:
         if connection is not None:
             self._keep(connection)
         with self._changed:
@@ -195,7 +195,7 @@ class Pool:
             self._writing -= writing
             self._changed.notify_all()
 
-    def _keep(self, connection: Connection) -> None:
+    def _keep(self, connection: PostgresConnection) -> None:
         usable = is_usable(connection)
         if connection.is_silent:
             # The others have probably lost the same server, so nobody should wait for it again.
@@ -246,7 +246,7 @@ def _connect_timeout(given: str, limit: float) -> str:
     return given if 0 < int(given) <= most else str(most)
 
 
-def is_usable(connection: Connection) -> bool:
+def is_usable(connection: PostgresConnection) -> bool:
     """Returns whether a connection is in no transaction and the server has not ended it."""
     state = connection.pgconn
     if state.status != pq.ConnStatus.OK or state.transaction_status != pq.TransactionStatus.IDLE:
@@ -257,14 +257,14 @@ def is_usable(connection: Connection) -> bool:
     return not poll.poll(0)
 
 
-def _close_all(connections: list[Connection], process: int) -> None:
+def _close_all(connections: list[PostgresConnection], process: int) -> None:
     if os.getpid() == process:
         while connections:
             connections.pop().close()
 
 
 _pools: weakref.WeakSet[Pool] = weakref.WeakSet()
-_inherited: list[Connection | None] = []
+_inherited: list[PostgresConnection | None] = []
 
 
 def _disown_all() -> None:
@@ -303,7 +303,7 @@ class _Trip(psycopg.Pipeline):
         yield from self._fetch_gen(flush=False)
 
 
-class Connection(psycopg.Connection[tuple[Any, ...]]):
+class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
     """A connection that is closed if the server does not answer within `longest_wait` seconds.
 
     The network may be intact meanwhile: a stopped server process, a proxy that forwards nothing,
@@ -348,13 +348,13 @@ class Connection(psycopg.Connection[tuple[Any, ...]]):
         return super().wait(self._bounded(gen), interval)
 
     def _bounded(self, gen: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
-        begin = time.monotonic()
+        start = time.monotonic()
         try:
             state = next(gen)
             while True:
                 ready = yield state
                 if not ready:
-                    self._check(time.monotonic() - begin)
+                    self._check(time.monotonic() - start)
                 state = gen.send(ready)
         except StopIteration as end:
             return end.value

@@ -66,24 +66,26 @@ ANCHOR_COLUMNS: Types = (Texts, Blobs, Numbers)
 def packed(objects: Iterable[StoredObject]) -> list[PackedObject]:
     """Returns objects in their stored form."""
     return [
-        PackedObject(one.id, one.kind, pack(one.id, one.kind, one.data), one.index)
-        for one in objects
+        PackedObject(
+            stored.id, stored.kind, pack(stored.id, stored.kind, stored.data), stored.index
+        )
+        for stored in objects
     ]
 
 
 def put_values(now: int, objects: Iterable[PackedObject]) -> tuple[Any, ...]:
     """Returns the parameters of `PUT`. Numbers have the order of `objects`."""
     numbered: dict[bytes, tuple[int, PackedObject]] = {}
-    for ordinal, one in enumerate(objects):
-        numbered.setdefault(one.id, (ordinal, one))
+    for ordinal, stored in enumerate(objects):
+        numbered.setdefault(stored.id, (ordinal, stored))
     rows = [numbered[id_] for id_ in sorted(numbered)]
-    entries = [(one.id, entry) for _, one in rows for entry in one.index]
+    entries = [(stored.id, entry) for _, stored in rows for entry in stored.index]
     return (
         now,
-        Blobs(one.id for _, one in rows),
+        Blobs(stored.id for _, stored in rows),
         Numbers(ordinal for ordinal, _ in rows),
-        Numbers(one.kind for _, one in rows),
-        Blobs(one.packed for _, one in rows),
+        Numbers(stored.kind for _, stored in rows),
+        Blobs(stored.packed for _, stored in rows),
         Blobs(id_ for id_, _ in entries),
         Blobs(entry for _, entry in entries),
     )
@@ -119,7 +121,7 @@ class _ListDumper(Dumper):
     element_oid: int
 
     def dump(self, obj: list[Any]) -> bytes:
-        """See `psycopg.adapt.Dumper`."""
+        """Returns a list in PostgreSQL's binary format of an array."""
         if not obj:
             return _empty(0, 0, self.element_oid)
         header = _header(1, None in obj, self.element_oid, len(obj), 1)

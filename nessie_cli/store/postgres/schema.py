@@ -10,7 +10,7 @@ from psycopg import sql
 from nessie_cli.errors import StoreNotFound, UnsupportedFormat
 from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.postgres.location import Location
-from nessie_cli.store.postgres.pool import Connection
+from nessie_cli.store.postgres.pool import PostgresConnection
 
 OLDEST_SERVER = 140000
 """PostgreSQL 14: the first one with `idle_session_timeout`, by which a lease ends."""
@@ -19,7 +19,7 @@ _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('nessie store ' || %s, 0)
 _TABLES = Path(__file__).parent / "tables.sql"
 
 
-def create_schema(connection: Connection, location: Location) -> None:
+def create_schema(connection: PostgresConnection, location: Location) -> None:
     """Creates the tables, unless they exist. Two processes may do so at once."""
     _check_server(connection, location)
     with connection.transaction():
@@ -38,7 +38,7 @@ def create_schema(connection: Connection, location: Location) -> None:
         connection.execute("INSERT INTO store (format) VALUES (%s)", (STORE_FORMAT,))
 
 
-def check_schema(connection: Connection, location: Location) -> None:
+def check_schema(connection: PostgresConnection, location: Location) -> None:
     """Raises `StoreNotFound`, `UnsupportedFormat`, `StoreUnavailable`."""
     _check_server(connection, location)
     format_ = _format(connection, location)
@@ -65,7 +65,7 @@ def check_schema(connection: Connection, location: Location) -> None:
         )
 
 
-def _check_server(connection: Connection, location: Location) -> None:
+def _check_server(connection: PostgresConnection, location: Location) -> None:
     if connection.info.server_version < OLDEST_SERVER:
         raise UnsupportedFormat(f"store {location.url} needs PostgreSQL 14 or newer")
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
@@ -75,7 +75,7 @@ def _check_server(connection: Connection, location: Location) -> None:
         )
 
 
-def _format(connection: Connection, location: Location) -> int:
+def _format(connection: PostgresConnection, location: Location) -> int:
     schema, url = location.schema, location.url
     if not _has_table(connection, schema):
         if _exists(connection, schema) and not _is_empty(connection, schema):
@@ -90,18 +90,18 @@ def _format(connection: Connection, location: Location) -> int:
     return int(rows[0][0])
 
 
-def _has_table(connection: Connection, schema: str, table: str = "store") -> bool:
+def _has_table(connection: PostgresConnection, schema: str, table: str = "store") -> bool:
     query = """SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE n.nspname = %s AND c.relname = %s AND c.relkind = 'r'"""
     return connection.execute(query, (schema, table)).fetchone() is not None
 
 
-def _exists(connection: Connection, schema: str) -> bool:
+def _exists(connection: PostgresConnection, schema: str) -> bool:
     query = "SELECT 1 FROM pg_namespace WHERE nspname = %s"
     return connection.execute(query, (schema,)).fetchone() is not None
 
 
-def _is_empty(connection: Connection, schema: str) -> bool:
+def _is_empty(connection: PostgresConnection, schema: str) -> bool:
     query = """SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
         WHERE n.nspname = %s LIMIT 1"""
     return connection.execute(query, (schema,)).fetchone() is None

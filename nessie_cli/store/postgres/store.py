@@ -20,7 +20,7 @@ from nessie_cli.store.postgres.errors import RETRIED, failure
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
-from nessie_cli.store.postgres.pool import PATIENCE, Connection, Pool
+from nessie_cli.store.postgres.pool import PATIENCE, Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import PUT, Blobs, Texts, is_storable, packed, put_values
 from nessie_cli.store.postgres.schema import check_schema, create_schema
 from nessie_cli.store.records import (
@@ -28,10 +28,10 @@ from nessie_cli.store.records import (
     DamagedId,
     Outcome,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
     Write,
 )
 from nessie_cli.store.rows import (
@@ -117,7 +117,7 @@ def create_postgres(
     """
     location = parse_location(url)
 
-    def create(connection: Connection) -> None:
+    def create(connection: PostgresConnection) -> None:
         create_schema(connection, location)
         check_schema(connection, location)
 
@@ -128,7 +128,7 @@ def _open(
     location: Location,
     clock: Callable[[], float],
     patience: float,
-    prepare: Callable[[Connection], object],
+    prepare: Callable[[PostgresConnection], object],
 ) -> PostgresStore:
     pool = Pool(location, patience)
     try:
@@ -157,41 +157,41 @@ class PostgresStore:
 
     @property
     def url(self) -> str:
-        """See `Store`. A URL with a password is refused, so this one has none."""
+        """The URL that opens this store again. One with a password is refused, so it has none."""
         return self._url
 
     # -- objects --
 
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """See `View`."""
+        """Returns the bytes of objects."""
         if not ids:
             return {}
         return objects_of(self._url, self._rows(_GET, (Blobs(ids),)))
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
-        """See `View`."""
+        """Reads ahead: returns an object and those of its kind written before it."""
         return read_ahead_of(self._rows(_BEFORE, (kind, id_, limit + 1)))
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
-        """See `View`. Costs the objects of any kind with this prefix."""
+        """Returns ids by prefix. Costs the objects of any kind with this prefix."""
         if (ids := hex_range(prefix)) is None:
             return []
         return [id_ for (id_,) in self._rows(_IDS, (*ids, kind, limit))]
 
     def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
-        """See `View`."""
+        """Returns objects with an index entry, highest number first."""
         before = _LAST if before is None else before
         return [(number, id_) for number, id_ in self._rows(_INDEXED, (entry, before, limit))]
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
-        """See `Store`. Some hundred objects per statement, by kind, in the order of writing."""
+        """Yields objects by kind, in the order of writing, some hundred per statement."""
         last, end = ((-1, -1), _LAST) if kind is None else ((kind, -1), kind)
         while rows := self._rows(_SCAN_OBJECTS, (*last, end, _SCAN)):
             yield from (object_of(row[:3]) for row in rows)
             last = (rows[-1][1], rows[-1][3])
 
     def verify_file(self) -> Iterator[str]:
-        """See `Store`: the chains of the reflog.
+        """Yields the problems of the chains of the reflog.
 
         PostgreSQL verifies its own pages, if data checksums are enabled.
         """
@@ -200,18 +200,18 @@ class PostgresStore:
         return verify_chains(self._pool)
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
-        """See `Store`."""
+        """Yields every index entry with the id of its object."""
         last: tuple[bytes, int] = (b"", -_LAST)
         while rows := self._rows(_SCAN_INDEX, (*last, _SCAN)):
             yield from ((entry, id_) for entry, _, id_ in rows)
             last = rows[-1][:2]
 
     def count(self) -> int:
-        """See `Store`."""
+        """Returns the number of objects."""
         return int(self._rows("SELECT count(*) FROM objects")[0][0])
 
     def put(self, objects: Iterable[StoredObject]) -> None:
-        """See `Store`. Each batch is a transaction: if one fails, those before are stored."""
+        """Stores objects. Each batch is a transaction: if one fails, those before are stored."""
         batch: list[StoredObject] = []
         size = 0
         for stored in objects:
@@ -228,13 +228,16 @@ class PostgresStore:
         self._retried(lambda connection: connection.execute(PUT, values))
 
     def maintenance(self) -> AbstractContextManager[PostgresMaintenance]:
-        """See `Store`. The grace period for objects must be longer than `REFRESH_AFTER`."""
+        """Opens the maintenance.
+
+        The grace period for objects must be longer than `REFRESH_AFTER`.
+        """
         return nullcontext(PostgresMaintenance(self._pool))
 
     # -- references, reflog, settings, requests --
 
     def reference(self, name: str) -> StoredReference | None:
-        """See `View`."""
+        """Returns a reference, or None."""
         if not is_storable(name):
             return None
         return next(iter(self._read(reference_of, f"{REFERENCE} WHERE name = %s", (name,))), None)
@@ -242,7 +245,7 @@ class PostgresStore:
     def references(
         self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
     ) -> list[StoredReference]:
-        """See `View`."""
+        """Returns references in the order of their names."""
         if not is_storable(prefix, start, kind or ""):
             return []
         query: LiteralString = f"{REFERENCE} WHERE name >= %s"
@@ -258,7 +261,7 @@ class PostgresStore:
     def reflog(
         self, name: str | None = None, before: int | None = None, limit: int | None = None
     ) -> list[ReflogRow]:
-        """See `View`."""
+        """Returns moves, newest first."""
         query: LiteralString = f"{REFLOG} WHERE number < %s"
         values: list[object] = [_LAST if before is None else before]
         if name is not None:
@@ -269,38 +272,40 @@ class PostgresStore:
         return self._read(reflog_row_of, query + " ORDER BY number DESC LIMIT %s", (*values, limit))
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
-        """See `View`."""
+        """Returns the newest move of each reference, unordered."""
         storable = Texts(name for name in names if is_storable(name))
         return self._read(reflog_row_of, _NEWEST_MOVES, (storable,))
 
-    def settings(self) -> Settings:
-        """See `View`."""
+    def settings(self) -> StoredSettings:
+        """Returns all settings."""
         return self._checked(settings_of, self._rows(SETTINGS))
 
-    def request(self, id_: str) -> Request | None:
-        """See `View`."""
+    def request(self, id_: str) -> RequestRecord | None:
+        """Returns the request of an id, or None."""
         if not is_storable(id_):
             return None
         return next(iter(self._read(request_of, f"{REQUEST} WHERE id = %s", (id_,))), None)
 
     def basis(self, name: str, request_id: str) -> Basis:
-        """See `View`."""
+        """Returns the state with which a draft begins."""
         return self.bases([(name, request_id)])[0]
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
-        """See `View`."""
+    def bases(self, pairs: Sequence[tuple[str, str]]) -> list[Basis]:
+        """Returns `basis` for each name and request id, in one round trip."""
         names, ids = (
-            Texts(text for text in texts if is_storable(text))
-            for texts in zip(*wanted, strict=True)
+            Texts(text for text in texts if is_storable(text)) for texts in zip(*pairs, strict=True)
         )
-        return self._checked(lambda rows: _bases(wanted, rows), self._rows(_BASES, (names, ids)))
+        return self._checked(lambda rows: _bases(pairs, rows), self._rows(_BASES, (names, ids)))
 
     # -- writing --
 
     def commit(
         self, writes: Sequence[Write], *, lease: str = "", end_lease: bool = False
     ) -> list[Outcome]:
-        """See `Store`. Objects of many megabytes are stored before, whatever the outcomes are."""
+        """Decides writes in order.
+
+        Objects of many megabytes are stored before, whatever the outcomes are.
+        """
         if not writes:
             return []
         if sum(len(stored.data) for write in writes for stored in write.objects) > _LARGE:
@@ -312,41 +317,41 @@ class PostgresStore:
         return outcomes
 
     def lease(self, name: str) -> AbstractContextManager[str]:
-        """See `Store`."""
+        """Waits for a lease, and yields its token."""
         return self._leases.hold(name)
 
     def dump(self) -> AbstractContextManager[Dump]:
-        """See `Store`."""
+        """Opens one consistent state of the store."""
         from nessie_cli.store.postgres.dump import open_dump
 
         return open_dump(self._pool)
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
-        """See `Store`."""
+        """Stores everything in a dump, in one transaction."""
         from nessie_cli.store.postgres.dump import load
 
         load(self._pool, dump, int(self._clock()), progress)
 
     def change_counter(self) -> tuple[int, str] | None:
-        """See `Store`. Equal snapshots see the same transactions.
+        """Returns a value that changes with every write, or None while a connection is replaced.
 
-        Other databases on the server do not matter. The number of connections opened so far
-        distinguishes a server that was restored or replaced by a standby. Raises
-        `StoreUnavailable`.
+        Equal snapshots see the same transactions. Other databases on the server do not matter. The
+        number of connections opened so far distinguishes a server that was restored or replaced by
+        a standby. Raises `StoreUnavailable`.
         """
         opened = self._pool.opened
         [(snapshot,)] = self._rows(_SNAPSHOT)
         return (opened, snapshot) if opened == self._pool.opened else None
 
     def heads(self, names: Sequence[str]) -> list[StoredReference | None]:
-        """See `Store`. One round trip. Raises `StoreUnavailable`."""
+        """Returns the reference of each name, in one round trip. Raises `StoreUnavailable`."""
         storable = Texts(name for name in names if is_storable(name))
         rows = self._read(reference_of, f"{REFERENCE} WHERE name = ANY (%s)", (storable,))
         references = {reference.name: reference for reference in rows}
         return [references.get(name) for name in names]
 
     def close(self) -> None:
-        """See `Store`."""
+        """Closes the connections."""
         self._pool.close()
 
     # -- statements --
@@ -356,9 +361,9 @@ class PostgresStore:
 
         A server may be silent on one connection only, so the first attempt leaves time for another.
         """
-        begin, again = time.monotonic(), True
+        start, again = time.monotonic(), True
         while True:
-            until = begin + self._pool.patience * (_FIRST_SHARE if again else 1)
+            until = start + self._pool.patience * (_FIRST_SHARE if again else 1)
             with self._pool.connection(until=until) as connection:
                 try:
                     return connection.execute(query, values, binary=True).fetchall()
@@ -379,7 +384,7 @@ class PostgresStore:
         except DamagedRow as error:
             raise failure(self._url, error) from error
 
-    def _retried(self, write: Callable[[Connection], T]) -> T:
+    def _retried(self, write: Callable[[PostgresConnection], T]) -> T:
         """Runs statements that may lose races with other writers and that may be repeated."""
         deadline = time.monotonic() + self._pool.patience
         while True:
@@ -392,7 +397,7 @@ class PostgresStore:
             time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - no secret
 
 
-def _bases(wanted: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[Basis]:
+def _bases(pairs: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[Basis]:
     """Returns the values of the rows of `_BASES`."""
     of_table = {table: [row[1:] for row in rows if row[0] == table] for table in (1, 2, 3)}
     references = {row[0]: reference_of(row[:5]) for row in of_table[1]}
@@ -401,7 +406,7 @@ def _bases(wanted: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[Basis
         (name, value, version, newest, check)
         for name, value, newest, _, version, check in of_table[3]
     )
-    return [Basis(references.get(name), settings, requests.get(id_)) for name, id_ in wanted]
+    return [Basis(references.get(name), settings, requests.get(id_)) for name, id_ in pairs]
 
 
 def _without_objects(write: Write) -> Write:

@@ -10,12 +10,12 @@ import apsw
 from nessie_cli.store.chain import chain_of_setting
 from nessie_cli.store.records import (
     DONE,
-    Decision,
     Needs,
     Outcome,
     StoredObject,
     StoredReference,
     Write,
+    WriteDecision,
 )
 from nessie_cli.store.rows import (
     REFERENCE,
@@ -86,7 +86,10 @@ def packed(objects: Sequence[StoredObject], now: int) -> list[ObjectRow]:
 
     Raises `InvalidInput` for an object that is too large for a store.
     """
-    return [(one.id, one.kind, now, pack(one.id, one.kind, one.data)) for one in objects]
+    return [
+        (stored.id, stored.kind, now, pack(stored.id, stored.kind, stored.data))
+        for stored in objects
+    ]
 
 
 def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[StoredObject]) -> None:
@@ -97,7 +100,7 @@ def put(cursor: apsw.Cursor, rows: Sequence[ObjectRow], objects: Sequence[Stored
     if connection.total_changes() - before < len(rows):
         # Some exist. Checking that here is faster than a statement that does both.
         cursor.executemany(_REFRESH, [(id_, written, REFRESH_AFTER) for id_, _, written, _ in rows])
-    cursor.executemany(_INDEX, [(entry, one.id) for one in objects for entry in one.index])
+    cursor.executemany(_INDEX, [(entry, stored.id) for stored in objects for entry in stored.index])
 
 
 class SQLiteCommit:
@@ -153,7 +156,7 @@ class SQLiteCommit:
 
 def _read(
     cursor: apsw.Cursor, needs: Needs, settings_version: int
-) -> tuple[Decision, dict[str, bytes]]:
+) -> tuple[WriteDecision, dict[str, bytes]]:
     """Reads the state that deciding needs, inside the transaction that applies the outcome.
 
     Returns it with the digest of the newest entry of each reference that exists.
@@ -168,7 +171,7 @@ def _read(
     requests = [
         request_of(row) for id_ in needs.requests for row in cursor.execute(_FIND_REQUEST, (id_,))
     ]
-    decision = Decision(
+    decision = WriteDecision(
         references,
         {request.id: request for request in requests},
         {id_ for id_ in needs.objects if cursor.execute(_EXISTS, (id_,)).fetchall()},
@@ -180,7 +183,7 @@ def _read(
 def _apply(
     cursor: apsw.Cursor,
     before: dict[str, StoredReference | None],
-    decided: Decision,
+    decided: WriteDecision,
     newest: dict[str, bytes],
     last_number: int,
 ) -> None:

@@ -14,14 +14,21 @@ from nessie_cli.model.progress import Progress
 from nessie_cli.store.base import Dump
 from nessie_cli.store.chain import broken_chains
 from nessie_cli.store.dump import (
-    Tally,
+    LoadProgress,
     batches,
     checked,
     packed_size,
     require_empty,
     setting_rows,
 )
-from nessie_cli.store.records import Counts, Move, PackedObject, Request, Settings, StoredReference
+from nessie_cli.store.records import (
+    Counts,
+    Move,
+    PackedObject,
+    RequestRecord,
+    StoredReference,
+    StoredSettings,
+)
 from nessie_cli.store.rows import (
     ANCHOR,
     REFERENCE,
@@ -110,12 +117,12 @@ class SQLiteDump:
 
     @cached_property
     def counts(self) -> Counts:
-        """See `Dump`."""
+        """The number of rows of each iterator."""
         [counts] = self._rows(_COUNTS)
         return Counts(*counts)
 
-    def settings(self) -> Settings:
-        """See `Dump`."""
+    def settings(self) -> StoredSettings:
+        """Returns all settings. Raises `DamagedObject` if their checksum fails."""
         rows = list(self._rows(SETTINGS))
         try:
             return settings_of(rows)
@@ -123,19 +130,19 @@ class SQLiteDump:
             raise failure(self._path, error) from error
 
     def references(self) -> Iterator[StoredReference]:
-        """See `Dump`."""
+        """Returns all references."""
         return self._read(reference_of, f"{REFERENCE} ORDER BY name")
 
     def moves(self) -> Iterator[Move]:
-        """See `Dump`."""
+        """Returns the reflog, oldest first."""
         return self._read(lambda row: reflog_row_of(row).move, f"{REFLOG} ORDER BY number")
 
-    def requests(self) -> Iterator[Request]:
-        """See `Dump`."""
+    def requests(self) -> Iterator[RequestRecord]:
+        """Returns the committed requests."""
         return self._read(request_of, f"{REQUEST} ORDER BY id")
 
     def objects(self) -> Iterator[PackedObject]:
-        """See `Dump`.
+        """Yields all objects in the order of their numbers.
 
         SQLite sorts the index entries first, in a temporary file if there are many.
         """
@@ -153,10 +160,10 @@ class SQLiteDump:
     def _read(self, make: Callable[[Row], T], sql: str) -> Iterator[T]:
         for row in self._rows(sql):
             try:
-                found = make(row)
+                value = make(row)
             except DamagedRow as error:
                 raise failure(self._path, error) from error
-            yield found
+            yield value
 
     def _rows(self, sql: str) -> Iterator[Row]:
         try:
@@ -178,7 +185,7 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
         (SELECT coalesce(max(number), 0) FROM reflog)""",
     )
     require_empty(url, Counts(*before), version)
-    tally = Tally(dump.counts, progress)
+    tally = LoadProgress(dump.counts, progress)
     for statement in _CLEAR:
         cursor.execute(statement)
     settings = dump.settings()
@@ -202,14 +209,16 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
     number = 1
     for objects in batches(dump.objects(), packed_size):
         numbered = list(enumerate(objects, number))
-        cursor.executemany(_PUT, [(n, one.id, one.kind, now, one.packed) for n, one in numbered])
-        cursor.executemany(_INDEX, [(entry, n) for n, one in numbered for entry in one.index])
+        cursor.executemany(
+            _PUT, [(n, stored.id, stored.kind, now, stored.packed) for n, stored in numbered]
+        )
+        cursor.executemany(_INDEX, [(entry, n) for n, stored in numbered for entry in stored.index])
         number += len(objects)
         tally.add(len(objects))
 
 
 def _load_settings(
-    cursor: apsw.Cursor, settings: Settings, replaced: int, newest: Mapping[str, bytes]
+    cursor: apsw.Cursor, settings: StoredSettings, replaced: int, newest: Mapping[str, bytes]
 ) -> None:
     names = [str(name) for (name,) in cursor.execute("SELECT name FROM settings").fetchall()]
     rows, anchors = setting_rows(settings, names, replaced, newest)

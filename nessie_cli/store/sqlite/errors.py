@@ -41,7 +41,7 @@ _DAMAGE = (
 )
 
 
-class CommitFailed(StoreUnavailable):
+class DiskFailed(StoreUnavailable):
     """The disk failed during the final COMMIT."""
 
 

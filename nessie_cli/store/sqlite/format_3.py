@@ -17,7 +17,7 @@ from zlib import crc32
 import apsw
 from msgspec import msgpack
 
-from nessie_cli.store.records import Move, Request, Settings, StoredReference
+from nessie_cli.store.records import Move, RequestRecord, StoredReference, StoredSettings
 from nessie_cli.store.rows import REQUEST, DamagedRow, Row, check_fields, settings_of_fields
 from nessie_cli.store.sqlite.dump import SQLiteDump
 from nessie_cli.store.sqlite.errors import failure
@@ -69,21 +69,21 @@ class _Format3Dump(SQLiteDump):
     def _broken_chains(self) -> Iterator[str]:
         return iter(())
 
-    def settings(self) -> Settings:
-        """See `Dump`."""
+    def settings(self) -> StoredSettings:
+        """Returns all settings."""
         rows = self._read(lambda row: _checked_row("settings", row), _SETTINGS)
         return settings_of_fields(rows)
 
     def references(self) -> Iterator[StoredReference]:
-        """See `Dump`."""
+        """Returns all references."""
         return self._read(_reference_of, _REFERENCES)
 
     def moves(self) -> Iterator[Move]:
-        """See `Dump`."""
+        """Returns the reflog, oldest first."""
         return self._read(_move_of, _MOVES)
 
-    def requests(self) -> Iterator[Request]:
-        """See `Dump`."""
+    def requests(self) -> Iterator[RequestRecord]:
+        """Returns the committed requests."""
         return self._read(_request_of, f"{REQUEST} ORDER BY id")
 
 
@@ -95,8 +95,8 @@ def _move_of(row: Row) -> Move:
     return Move(*_checked_row("reflog", row)[1:])
 
 
-def _request_of(row: Row) -> Request:
-    return Request(*_checked_row("requests", row))
+def _request_of(row: Row) -> RequestRecord:
+    return RequestRecord(*_checked_row("requests", row))
 
 
 def _checked_row(table: str, row: Row) -> Row:

@@ -40,7 +40,7 @@ def draw(cursor: apsw.Cursor, name: str) -> str:
 
 def waiting(cursor: apsw.Cursor, name: str, token: str) -> bool:
     """Returns whether valid tickets are ahead of a ticket."""
-    tickets = [found for found, _ in _tickets(cursor, name, time.time())]
+    tickets = [queued for queued, _ in _tickets(cursor, name, time.time())]
     return token in tickets[1:]
 
 
@@ -48,7 +48,7 @@ def give_back(cursor: apsw.Cursor, name: str, token: str) -> None:
     """Leaves the queue at any position, and moves later tickets forward."""
     now = time.time()
     tickets = _tickets(cursor, name, now)
-    tokens = [found for found, _ in tickets]
+    tokens = [queued for queued, _ in tickets]
     if token in tokens:
         place = tokens.index(token)
         begins = tickets[place - 1][1] if place else now

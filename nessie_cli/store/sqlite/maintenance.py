@@ -64,14 +64,14 @@ def open_maintenance(path: str, patience: float) -> Iterator[SQLiteMaintenance]:
 
 
 class SQLiteMaintenance:
-    """See `Maintenance`."""
+    """Maintenance of a SQLite store."""
 
     def __init__(self, path: str, session: Session) -> None:
         self._path = path
         self._session = session
 
     def size(self) -> StoreSize:
-        """See `Maintenance`. Includes SQLite's log file."""
+        """Returns the size of the store on disk, with SQLite's log file."""
         with self._errors():
             pages, page_size, free = map(
                 self._session.number, ("page_count", "page_size", "freelist_count")
@@ -83,7 +83,7 @@ class SQLiteMaintenance:
             )
 
     def objects(self) -> Iterator[ListedObject]:
-        """See `Maintenance`."""
+        """Yields every object, the highest number first."""
         last = _LAST
         while rows := self._rows(_LIST, (last, _BATCH)):
             with self._errors():
@@ -93,20 +93,22 @@ class SQLiteMaintenance:
             last = rows[-1][2]
 
     def last_move(self) -> int:
-        """See `Maintenance`. Transactions commit in the order of numbers here."""
+        """Returns the highest number in the reflog. Transactions commit in the order of numbers."""
         number: int = self._rows(_LAST_MOVE)[0][0]
         return number
 
     def delete(
         self, ids: Sequence[bytes], written_before: int, since: int, reached: Reached
     ) -> Deleted:
-        """See `Maintenance`.
+        """Deletes objects in one transaction.
 
         Index entries of deleted objects stay until `compact`, and are not found.
         """
         with self._transaction() as cursor:
-            kept = reached([reflog_row_of(row) for row in cursor.execute(_MOVES_SINCE, (since,))])
-            doomed = tuple(id_ for id_ in ids if id_ not in kept)
+            retained = reached(
+                [reflog_row_of(row) for row in cursor.execute(_MOVES_SINCE, (since,))]
+            )
+            doomed = tuple(id_ for id_ in ids if id_ not in retained)
             sizes = (
                 [size for (size,) in cursor.execute(_DELETE, (apsw.carray(doomed), written_before))]
                 if doomed
@@ -117,7 +119,7 @@ class SQLiteMaintenance:
     def expire(
         self, moves_before: int, requests_before: int, last_move: int, *, dry_run: bool = False
     ) -> Expired:
-        """See `Maintenance`."""
+        """Deletes old moves and request ids in batches, or only counts them."""
         moves = self._expire_moves(moves_before, last_move, dry_run=dry_run)
         last, requests = "", 0
         while rows := self._rows(_OLD_REQUESTS, (last, requests_before, _BATCH)):
@@ -152,7 +154,7 @@ class SQLiteMaintenance:
         return count
 
     def compact(self, *, full: bool = False) -> None:
-        """See `Maintenance`."""
+        """Deletes the index entries of deleted objects; `full` shrinks the file."""
         last: tuple[bytes, int] = (b"", -_LAST)
         while dead := self._rows(_DEAD_ENTRIES, (*last, _BATCH)):
             with self._errors():

@@ -270,8 +270,8 @@ _inherited: set[tuple[int, int]] = set()
 
 def file_of(path: str) -> tuple[int, int]:
     """Returns the identity of a file: its device and inode."""
-    found = os.stat(path)
-    return found.st_dev, found.st_ino
+    status = os.stat(path)
+    return status.st_dev, status.st_ino
 
 
 def _before_fork() -> None:

@@ -28,10 +28,10 @@ from nessie_cli.store.records import (
     DamagedId,
     Outcome,
     ReflogRow,
-    Request,
-    Settings,
+    RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSettings,
     Write,
 )
 from nessie_cli.store.rows import (
@@ -55,7 +55,7 @@ from nessie_cli.store.rows import (
     settings_of,
 )
 from nessie_cli.store.sqlite.commit import SQLiteCommit, packed, put
-from nessie_cli.store.sqlite.errors import CommitFailed, failure, reason
+from nessie_cli.store.sqlite.errors import DiskFailed, failure, reason
 from nessie_cli.store.sqlite.lease import draw, give_back, waiting
 from nessie_cli.store.sqlite.schema import create_file, open_session
 from nessie_cli.store.sqlite.session import (
@@ -146,7 +146,7 @@ class SQLiteStore:
         self._clock = clock
         self._patience = patience
         self._closed = False
-        self._settings = Settings()
+        self._settings = StoredSettings()
         self._local = threading.local()
         self._sessions: WeakSet[Session] = WeakSet()
         self._watch: Watch | None = None
@@ -161,7 +161,10 @@ class SQLiteStore:
     # -- objects --
 
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
-        """See `View`. Costs about 10 microseconds for one object, less per object for many."""
+        """Returns the bytes of objects.
+
+        Costs about 10 microseconds for one object, less per object for many.
+        """
         if len(ids) > _FEW:
             rows = self._rows(_GET_MANY, (apsw.carray(tuple(ids)),))
         else:
@@ -169,7 +172,7 @@ class SQLiteStore:
         return objects_of(self._path, rows)
 
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
-        """See `View`. Takes half the time of `get` if every fifth row is of this kind."""
+        """Reads ahead. Takes half the time of `get` if every fifth row is of this kind."""
         try:
             rows = self._rows(_BEFORE, (id_, _SPREAD * limit, kind, limit + 1))
         except (DamagedObject, StoreUnavailable):
@@ -178,25 +181,25 @@ class SQLiteStore:
         return read_ahead_of(rows)
 
     def find_ids(self, kind: int, prefix: str, limit: int) -> list[bytes]:
-        """See `View`. Reads the ids of all objects with this prefix."""
+        """Returns ids by prefix. Reads the ids of all objects with this prefix."""
         if (ids := hex_range(prefix)) is None:
             return []
         sql = "SELECT id FROM objects WHERE id BETWEEN ? AND ? AND kind = ? ORDER BY id LIMIT ?"
         return [id_ for (id_,) in self._rows(sql, (*ids, kind, limit))]
 
     def find_indexed(self, entry: bytes, before: int | None, limit: int) -> list[tuple[int, bytes]]:
-        """See `View`."""
+        """Returns objects with an index entry, highest number first."""
         rows = self._rows(_INDEXED, (entry, _LAST if before is None else before, limit))
         self._check_order("object_index", [row[0] for row in rows], before, descending=True)
         return rows
 
     def verify_file(self) -> Iterator[str]:
-        """See `Store`: SQLite's check of pages and indexes, and the chains, of one state."""
+        """Yields the problems of pages, indexes and chains, all of one state."""
         with self.dump() as dump:
             yield from dump.problems()
 
     def scan_index(self) -> Iterator[tuple[bytes, bytes]]:
-        """See `Store`. Reads some hundred entries at a time."""
+        """Yields every index entry with the id of its object. Reads some hundred at a time."""
         last: tuple[bytes, int] = (b"", -_LAST)
         while rows := self._read(index_row_of, _INDEX_AFTER, (*last, _SCAN)):
             self._check_order("object_index", [row[:2] for row in rows], last)
@@ -204,10 +207,7 @@ class SQLiteStore:
             last = rows[-1][:2]
 
     def scan(self, kind: int | None = None) -> Iterator[StoredObject | DamagedId]:
-        """See `Store`.
-
-        Objects come in the order of writing; those written meanwhile may be missing.
-        """
+        """Yields objects in the order of writing; those written meanwhile may be missing."""
         last, rows = -_LAST, None
         while rows is None or len(rows) == _SCAN:
             rows = self._rows(_SCAN_AFTER, (last, kind, _SCAN))
@@ -216,12 +216,12 @@ class SQLiteStore:
                 yield object_of(fields)
 
     def count(self) -> int:
-        """See `Store`."""
+        """Returns the number of objects."""
         rows: list[tuple[int]] = self._rows("SELECT count(*) FROM objects", ())
         return rows[0][0]
 
     def put(self, objects: Iterable[StoredObject]) -> None:
-        """See `Store`.
+        """Stores objects.
 
         Some thousand objects share a transaction: after an error, earlier ones are stored.
         """
@@ -232,7 +232,10 @@ class SQLiteStore:
                 put(cursor, rows, batch)
 
     def maintenance(self) -> AbstractContextManager[SQLiteMaintenance]:
-        """See `Store`, and `REFRESH_AFTER` for the grace period that deleting objects needs."""
+        """Opens the maintenance.
+
+        The grace period for objects must be longer than `REFRESH_AFTER`.
+        """
         from nessie_cli.store.sqlite.maintenance import open_maintenance
 
         return open_maintenance(self._path, self._patience)
@@ -240,13 +243,13 @@ class SQLiteStore:
     # -- references, reflog, settings, requests --
 
     def reference(self, name: str) -> StoredReference | None:
-        """See `View`."""
+        """Returns a reference, or None."""
         return next(iter(self._read(reference_of, f"{REFERENCE} WHERE name = ?", (name,))), None)
 
     def references(
         self, kind: str | None = None, prefix: str = "", start: str = "", limit: int | None = None
     ) -> list[StoredReference]:
-        """See `View`."""
+        """Returns references in the order of their names."""
         conditions, values = ["name >= ?"], [max(prefix, start)]
         if (end := after_prefix(prefix)) is not None:
             conditions.append("name < ?")
@@ -262,7 +265,7 @@ class SQLiteStore:
     def reflog(
         self, name: str | None = None, before: int | None = None, limit: int | None = None
     ) -> list[ReflogRow]:
-        """See `View`."""
+        """Returns moves, newest first."""
         condition = "number < ?" if name is None else "number < ? AND name = ?"
         values = (
             _LAST if before is None else before,
@@ -276,38 +279,43 @@ class SQLiteStore:
         return rows
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
-        """See `View`."""
+        """Returns the newest move of each reference, unordered."""
         # SQLite cuts the texts of an array at a NUL. No reference has such a name.
-        wanted = tuple(name for name in names if "\0" not in name)
-        return self._read(reflog_row_of, _NEWEST_MOVES, (apsw.carray(wanted),)) if wanted else []
+        storable = tuple(name for name in names if "\0" not in name)
+        return (
+            self._read(reflog_row_of, _NEWEST_MOVES, (apsw.carray(storable),)) if storable else []
+        )
 
-    def settings(self) -> Settings:
-        """See `View`."""
-        return self._found(settings_of, self._rows(SETTINGS, ()))
+    def settings(self) -> StoredSettings:
+        """Returns all settings."""
+        return self._checked(settings_of, self._rows(SETTINGS, ()))
 
-    def request(self, id_: str) -> Request | None:
-        """See `View`."""
+    def request(self, id_: str) -> RequestRecord | None:
+        """Returns the request of an id, or None."""
         return next(iter(self._read(request_of, f"{REQUEST} WHERE id = ?", (id_,))), None)
 
     def basis(self, name: str, request_id: str) -> Basis:
-        """See `View`. One statement, unless the settings have changed since the last call."""
+        """Returns the state with which a draft begins.
+
+        Takes one statement, unless the settings have changed since the last call.
+        """
         reference = request = None
         version = 0
         for row in self._rows(BASIS, (name, request_id)):
             if row[0] == 0:
                 version = row[1] or 0
             elif row[0] == 1:
-                reference = self._found(reference_of, row[1:6])
+                reference = self._checked(reference_of, row[1:6])
             else:
-                request = self._found(request_of, row[1:])
+                request = self._checked(request_of, row[1:])
         settings = self._settings
         if settings.version != version:
             settings = self._settings = self.settings()
         return Basis(reference, settings, request)
 
-    def bases(self, wanted: Sequence[tuple[str, str]]) -> list[Basis]:
-        """See `View`. One statement each: there is no round trip to save."""
-        return [self.basis(*one) for one in wanted]
+    def bases(self, pairs: Sequence[tuple[str, str]]) -> list[Basis]:
+        """Returns `basis` for each name and request id, one statement each."""
+        return [self.basis(*pair) for pair in pairs]
 
     # -- writing --
 
@@ -318,7 +326,7 @@ class SQLiteStore:
         lease: str = "",
         end_lease: bool = False,  # noqa: ARG002 - it ends a moment later
     ) -> list[Outcome]:
-        """See `Store`. All writes share one transaction."""
+        """Decides writes in order. All of them share one transaction."""
         commit = SQLiteCommit(writes, int(self._clock()))
         deadline = 0.0
         while True:
@@ -336,14 +344,14 @@ class SQLiteStore:
                 return commit.run(cursor, lease)
         except _ERRORS as error:
             failed = self._translated(session, error)
-            if not isinstance(failed, CommitFailed):
+            if not isinstance(failed, DiskFailed):
                 raise failed from error
             self._find_out(commit, failed)
             return True
         finally:
             session.lock.release()
 
-    def _find_out(self, commit: SQLiteCommit, failed: CommitFailed) -> None:
+    def _find_out(self, commit: SQLiteCommit, failed: DiskFailed) -> None:
         """Returns if a transaction is durable although its COMMIT failed, otherwise raises.
 
         It raises `failed`. The bytes of the transaction may be in SQLite's log file, where the next
@@ -371,7 +379,7 @@ class SQLiteStore:
 
     @contextmanager
     def lease(self, name: str) -> Iterator[str]:
-        """See `Store`. If too many wait, it yields at once, without a lease."""
+        """Waits for a lease. If too many wait, it yields at once, without a lease."""
         with self._unsynced_transaction() as cursor:
             token = draw(cursor, name)
         try:
@@ -390,7 +398,7 @@ class SQLiteStore:
     # -- the whole --
 
     def dump(self) -> AbstractContextManager[SQLiteDump]:
-        """See `Store`.
+        """Opens one consistent state of the store.
 
         Meanwhile, SQLite's log file cannot be truncated, so it grows with each write.
         """
@@ -401,13 +409,13 @@ class SQLiteStore:
         return open_dump(self._path, self._patience)
 
     def load(self, dump: Dump, progress: Progress | None = None) -> None:
-        """See `Store`. The log file takes as much space as the dump until the end."""
+        """Stores a dump. The log file takes as much space as the dump until the end."""
         from nessie_cli.store.sqlite.dump import load
 
         try:
             with self._transaction() as cursor:
                 load(cursor, self.url, dump, int(self._clock()), progress)
-        except CommitFailed as error:
+        except DiskFailed as error:
             message = (
                 f"{error}; whether the load happened cannot be found out: load again, which is"
                 " refused if it did"
@@ -415,12 +423,12 @@ class SQLiteStore:
             raise OutcomeUnknown(message, "") from error
 
     def change_counter(self) -> tuple[int, int] | None:
-        """See `Store`."""
+        """Returns a value that changes with every write, or None if it is unavailable."""
         watch = self._watching()
         return None if watch is None else watch.version()
 
     def heads(self, names: Sequence[str]) -> list[StoredReference | None] | None:
-        """See `Store`. One statement each."""
+        """Returns the reference of each name, one statement each."""
         watch = self._watching()
         return None if watch is None else watch.heads(names)
 
@@ -439,7 +447,7 @@ class SQLiteStore:
         return self._watch
 
     def close(self) -> None:
-        """See `Store`.
+        """Closes all connections.
 
         The last connection of all processes writes SQLite's log back into the file.
         """
@@ -474,12 +482,12 @@ class SQLiteStore:
     def _check_file(self) -> None:
         """Raises `StoreUnavailable` if the file was replaced: commits to it would be lost."""
         try:
-            found = file_of(self._path)
+            current = file_of(self._path)
         except OSError:
             raise StoreUnavailable(
                 f"store {self._path}: no such file; it was moved or deleted while it was open"
             ) from None
-        if found != self._file:
+        if current != self._file:
             raise StoreUnavailable(
                 f"store {self._path}: another file took its place while it was open; restart the"
                 " programs that use it"
@@ -506,9 +514,9 @@ class SQLiteStore:
             session.lock.release()
 
     def _translated(self, session: Session, error: Exception) -> NessieError:
-        """Returns our error for one of SQLite's; `CommitFailed` for a failed COMMIT."""
+        """Returns our error for one of SQLite's; `DiskFailed` for a failed COMMIT."""
         if session.committing and isinstance(error, apsw.IOError):
-            return CommitFailed(str(self._failure(error)))
+            return DiskFailed(str(self._failure(error)))
         return self._failure(error)
 
     @contextmanager
@@ -546,16 +554,16 @@ class SQLiteStore:
 
     def _read(self, make: Callable[[Row], _T], sql: str, values: tuple[Any, ...]) -> list[_T]:
         rows = self._rows(sql, values)
-        return self._found(lambda found: [make(row) for row in found], rows)
+        return self._checked(lambda fetched: [make(row) for row in fetched], rows)
 
-    def _found(self, make: Callable[[Any], _T], rows: Any) -> _T:
+    def _checked(self, make: Callable[[Any], _T], rows: Any) -> _T:
         try:
             return make(rows)
         except DamagedRow as error:
             raise self._failure(error) from error
 
     def _check_order(self, *places: Any, descending: bool = False) -> None:
-        self._found(lambda found: check_order(*found, descending=descending), places)
+        self._checked(lambda arguments: check_order(*arguments, descending=descending), places)
 
     def _failure(self, error: Exception) -> StoreUnavailable:
         if self._closed and isinstance(error, apsw.BusyError):

@@ -42,7 +42,7 @@ class _TemporaryStore(SQLiteStore):
         return "memory:"
 
     def close(self) -> None:
-        """See `Store`. Removes the folder."""
+        """Closes the store and removes the folder."""
         super().close()
         self._remove()
 

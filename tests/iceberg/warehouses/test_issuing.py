@@ -4,24 +4,24 @@ from __future__ import annotations
 
 import uuid
 
-from nessie_cli.iceberg.warehouses.issuing import Issuer
+from nessie_cli.iceberg.warehouses.issuing import UuidIssuer
 from nessie_cli.model import ContentKey, Secret
 
 KEY = ContentKey(("db", "orders"))
 
 
 def test_an_issued_uuid_is_recognised_for_its_branch_and_key_alone() -> None:
-    issuer = Issuer(Secret("a" * 32))
+    issuer = UuidIssuer(Secret("a" * 32))
     for _ in range(100):
         made = issuer.issue("main", KEY)
         assert issuer.has_issued(made, "main", KEY)
         assert not issuer.has_issued(made, "feature", KEY)
         assert not issuer.has_issued(made, "main", ContentKey(("db.orders",)))
-        assert not Issuer(Secret("b" * 32)).has_issued(made, "main", KEY)
+        assert not UuidIssuer(Secret("b" * 32)).has_issued(made, "main", KEY)
 
 
 def test_issued_uuids_are_uuids_and_differ() -> None:
-    issuer = Issuer(Secret("a" * 32))
+    issuer = UuidIssuer(Secret("a" * 32))
     made = [issuer.issue("main", KEY) for _ in range(1000)]
     assert len(set(made)) == 1000
     for one in made:
@@ -32,7 +32,7 @@ def test_issued_uuids_are_uuids_and_differ() -> None:
 
 
 def test_other_texts_are_not_recognised() -> None:
-    issuer = Issuer(Secret("a" * 32))
+    issuer = UuidIssuer(Secret("a" * 32))
     made = issuer.issue("main", KEY)
     changed = made[:-1] + ("0" if made[-1] != "0" else "1")
     for bad in (

@@ -65,14 +65,14 @@ class Delegation:
     """Gives clients access to tables of warehouses in S3."""
 
     def __init__(self, warehouses: Warehouses, clock: Callable[[], float] = time.time) -> None:
-        accounts = {one.name: Account(one) for one in warehouses.all}
+        accounts = {warehouse.name: Account(warehouse) for warehouse in warehouses.all}
         self._signers = {name: Signer(account) for name, account in accounts.items()}
         self._vendors = {
-            one.name: Vendor(accounts[one.name], one.vending, clock)
-            for one in warehouses.all
-            if one.vending is not None
+            warehouse.name: Vendor(accounts[warehouse.name], warehouse.vending, clock)
+            for warehouse in warehouses.all
+            if warehouse.vending is not None
         }
-        self._allowed = {one.name: Allowed(one.allowed) for one in warehouses.all}
+        self._allowed = {warehouse.name: Allowed(warehouse.allowed) for warehouse in warehouses.all}
         self._grants = Grants(warehouses.secret, clock)
 
     def access(self, mode: str, warehouse: Warehouse, table: Table) -> FileAccess:
@@ -112,16 +112,16 @@ class Delegation:
 
     def _vended(self, warehouse: Warehouse, table: Table, folder: Folder) -> FileAccess:
         vendor = self._vendors[warehouse.name]
-        found = vendor.credentials(folder, table.caller, writable=table.writable)
-        if found is None:
+        credentials = vendor.credentials(folder, table.caller, writable=table.writable)
+        if credentials is None:
             return FileAccess()
         refreshed = {"client.refresh-credentials-endpoint": f"{table.resource}/credentials"}
         prefix = f"{table.location.rstrip('/')}/"
         return FileAccess(
             # Older clients read the credentials here.
-            {**found.config, **refreshed},
-            ({"prefix": prefix, "config": found.config},),
-            found.expires,
+            {**credentials.config, **refreshed},
+            ({"prefix": prefix, "config": credentials.config},),
+            credentials.expires,
         )
 
     def _signing(self, warehouse: Warehouse, table: Table) -> FileAccess:

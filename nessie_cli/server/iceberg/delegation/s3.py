@@ -46,7 +46,7 @@ class Folder(NamedTuple):
         return (
             _is_plain(key)
             and key != self.prefix
-            and all(is_inside(normpath(one), self.prefix) for one in _readings(key))
+            and all(is_inside(normpath(reading), self.prefix) for reading in _readings(key))
         )
 
     def holds_prefix(self, prefix: str) -> bool:
@@ -68,12 +68,12 @@ def _readings(key: str) -> list[str]:
     Iceberg percent-encodes the values of partitions in keys.
     One that can be decoded again and again has no reading inside of any folder.
     """
-    found = [key]
-    while (decoded := unquote(found[-1])) != found[-1]:
-        if len(found) > _MOST_DECODINGS:
+    readings = [key]
+    while (decoded := unquote(readings[-1])) != readings[-1]:
+        if len(readings) > _MOST_DECODINGS:
             return [""]
-        found.append(decoded)
-    return found
+        readings.append(decoded)
+    return readings
 
 
 def is_metadata_file(key: str) -> bool:
@@ -87,7 +87,7 @@ class Account:
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
         self._lock = threading.Lock()
-        self._found: Any = None
+        self._botocore_session: Any = None
 
     @property
     def region(self) -> str | None:
@@ -100,12 +100,12 @@ class Account:
 
         Raises `StoreUnavailable` if there are none.
         """
-        found = self._session().get_credentials()
-        if found is None:
+        credentials = self._session().get_credentials()
+        if credentials is None:
             raise StoreUnavailable(
                 f"warehouse '{self.warehouse.name}': the server has no credentials for S3"
             )
-        return found.get_frozen_credentials()
+        return credentials.get_frozen_credentials()
 
     def sts(self, endpoint: str) -> Any:
         """Returns a client of STS."""
@@ -120,9 +120,9 @@ class Account:
 
     def _session(self) -> Any:
         with self._lock:
-            if self._found is None:
-                self._found = _session(self.warehouse.storage)
-            return self._found
+            if self._botocore_session is None:
+                self._botocore_session = _session(self.warehouse.storage)
+            return self._botocore_session
 
 
 def _session(settings: Mapping[str, str]) -> Any:

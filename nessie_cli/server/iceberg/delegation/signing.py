@@ -176,17 +176,17 @@ def _headers(given: Mapping[str, list[str]]) -> dict[str, str]:
 
     Raises `NotAllowed` for one that S3 acts on and that is not known.
     """
-    found: dict[str, str] = {}
+    headers: dict[str, str] = {}
     for name, values in given.items():
         lower = name.lower().strip()
-        if lower in found or lower != name.lower() or not all(map(str.isprintable, values)):
+        if lower in headers or lower != name.lower() or not all(map(str.isprintable, values)):
             raise InvalidInput(f"headers: {name!r} occurs twice, or no header")
         if lower.startswith("x-amz-") and not _HEADERS.fullmatch(lower):
             raise NotAllowed(f"headers: {lower} is not signed")
-        found[lower] = ",".join(values)
-    if not _HASHES.fullmatch(found.get(_CONTENT_HASH, UNSIGNED)):
+        headers[lower] = ",".join(values)
+    if not _HASHES.fullmatch(headers.get(_CONTENT_HASH, UNSIGNED)):
         raise InvalidInput(f"headers: {_CONTENT_HASH} is not a hash")
-    return found
+    return headers
 
 
 def _addressed(parts: SplitResult, warehouse: Warehouse) -> tuple[str, str]:
@@ -222,26 +222,26 @@ def _bucket_in_host(parts: SplitResult, host: str, warehouse: Warehouse) -> str:
         if settings.get("s3.endpoint")
     ]
     for endpoint in endpoints:
-        known = urlsplit(endpoint)
-        if (parts.scheme, parts.port) == (known.scheme, known.port) and known.hostname:
-            if host == known.hostname:
+        allowed = urlsplit(endpoint)
+        if (parts.scheme, parts.port) == (allowed.scheme, allowed.port) and allowed.hostname:
+            if host == allowed.hostname:
                 return ""
-            if host.endswith(f".{known.hostname}"):
-                return host.removesuffix(f".{known.hostname}")
-    found = _AWS_HOST.fullmatch(host) if not endpoints else None
-    if found is None or parts.scheme != "https" or parts.port not in (None, 443):
+            if host.endswith(f".{allowed.hostname}"):
+                return host.removesuffix(f".{allowed.hostname}")
+    match = _AWS_HOST.fullmatch(host) if not endpoints else None
+    if match is None or parts.scheme != "https" or parts.port not in (None, 443):
         raise NotAllowed("uri: the host is not that of the warehouse")
-    return found["bucket"] or ""
+    return match["bucket"] or ""
 
 
 def _query(text: str) -> dict[str, str]:
-    found: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for pair in text.split("&") if text else ():
         name, _, value = pair.partition("=")
-        if name in found or "%" in name or "+" in pair or ";" in pair:
+        if name in parameters or "%" in name or "+" in pair or ";" in pair:
             raise InvalidInput("uri: a parameter of the query occurs twice, or has '+' or ';'")
-        found[name] = unquote(value)
-    return found
+        parameters[name] = unquote(value)
+    return parameters
 
 
 def _operation(method: str, key: str, query: Mapping[str, str]) -> Operation:

@@ -24,10 +24,10 @@ _READ = ["s3:GetObject"]
 _WRITE = ["s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
 _NOT_IN_SESSION_NAMES = re.compile(r"[^\w+=,.@-]", re.ASCII)
 _LONGEST_SESSION_NAME = 64
-_MOST_KEPT = 4096
+_MOST_CACHED = 4096
 
 
-class Credentials(NamedTuple):
+class VendedCredentials(NamedTuple):
     """Temporary credentials, as clients read them, and the second of their expiry."""
 
     config: dict[str, str]
@@ -66,9 +66,11 @@ class Vendor:
         self._account, self._vending, self._clock = account, vending, clock
         self._lock = threading.Lock()
         self._sts: Any = None
-        self._kept: dict[tuple[Folder, bool, str], Credentials] = {}
+        self._cached: dict[tuple[Folder, bool, str], VendedCredentials] = {}
 
-    def credentials(self, folder: Folder, caller: str, *, writable: bool) -> Credentials | None:
+    def credentials(
+        self, folder: Folder, caller: str, *, writable: bool
+    ) -> VendedCredentials | None:
         """Returns a caller's credentials for a table's folder; None if the policy is too long.
 
         Raises `StoreUnavailable` if STS issues none. Cost: one request, unless some are cached.
@@ -77,22 +79,22 @@ class Vendor:
         if len(text) > LONGEST_POLICY:
             return None
         whose = (folder, writable, caller)
-        found = self._kept.get(whose)
-        if found is None or found.expires - self._clock() < self._vending.seconds / 2:
-            found = self._assumed(text, caller)
+        credentials = self._cached.get(whose)
+        if credentials is None or credentials.expires - self._clock() < self._vending.seconds / 2:
+            credentials = self._assumed(text, caller)
             with self._lock:
-                self._kept.pop(whose, None)
-                while len(self._kept) >= _MOST_KEPT:
-                    del self._kept[next(iter(self._kept))]
-                self._kept[whose] = found
-        return found
+                self._cached.pop(whose, None)
+                while len(self._cached) >= _MOST_CACHED:
+                    del self._cached[next(iter(self._cached))]
+                self._cached[whose] = credentials
+        return credentials
 
     @property
     def _partition(self) -> str:
         """The partition of AWS (`aws`, `aws-cn`, ...), from the ARN of the role."""
         return (self._vending.role_arn.split(":") + ["aws"] * 2)[1] or "aws"
 
-    def _assumed(self, text: str, caller: str) -> Credentials:
+    def _assumed(self, text: str, caller: str) -> VendedCredentials:
         request = {
             "RoleArn": self._vending.role_arn,
             "RoleSessionName": _NOT_IN_SESSION_NAMES.sub("_", f"nessie-{caller}")[
@@ -118,7 +120,7 @@ class Vendor:
             "s3.session-token": given["SessionToken"],
             EXPIRES: str(expires * 1000),
         }
-        return Credentials(config, expires)
+        return VendedCredentials(config, expires)
 
     def _client(self) -> Any:
         with self._lock:

@@ -29,7 +29,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import Commit
-from nessie_cli.server.http.streams import Listing
+from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.nessie.v1.reading import reference_at
 from nessie_cli.server.nessie.v1.requests import check_name_v1
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Call
@@ -55,7 +55,7 @@ class NamespaceExists(NessieError):
     status: ClassVar[int] = 409
 
 
-class NamespaceNotEmpty(NessieError):
+class NamespaceNotEmptyV1(NessieError):
     """The namespace contains something."""
 
     code: ClassVar[str] = "NAMESPACE_NOT_EMPTY"
@@ -77,10 +77,10 @@ def _below(call: Call, at: Reference, key: ContentKey) -> Iterable[ContentKey]:
 
 def _find(call: Call, at: Reference, key: ContentKey) -> Namespace:
     """Returns a namespace: stored, or implied by keys of contents below it (without an id)."""
-    found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
-    if isinstance(found, Namespace):
-        return found
-    if found is None and key.elements and any(True for _ in _below(call, at, key)):
+    content = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
+    if isinstance(content, Namespace):
+        return content
+    if content is None and key.elements and any(True for _ in _below(call, at, key)):
         return Namespace(elements=key.elements)
     raise NamespaceNotFound(key)
 
@@ -98,7 +98,7 @@ def get_namespaces(call: Call) -> Answer:
         f"@{at.hash}", KeyRange(prefix=prefix if prefix.elements else None), content=True
     )
     return Answer(
-        Listing(
+        ListingBody(
             "namespaces",
             map(content_struct, namespaces_of(entries, max(1, len(prefix.elements)))),
             dict,
@@ -128,12 +128,12 @@ def namespaces_of(entries: Iterable[Entry], shortest: int) -> Iterator[Namespace
 def put_namespace(call: Call) -> Answer:
     """Creates the namespace of the body; the name in the path is ignored."""
     body = call.needed_json("createNamespace.namespace")
-    wanted = decode_content_value(body, "namespace")
-    if not isinstance(wanted, Namespace):
-        raise InvalidInput(f"namespace.type: must be NAMESPACE, not {wanted.type_name}")
-    if not wanted.elements:
+    namespace = decode_content_value(body, "namespace")
+    if not isinstance(namespace, Namespace):
+        raise InvalidInput(f"namespace.type: must be NAMESPACE, not {namespace.type_name}")
+    if not namespace.elements:
         raise InvalidInput("Namespace name must not be empty")
-    key = ContentKey(wanted.elements)
+    key = ContentKey(namespace.elements)
     branch = _head(call)
     existing = call.repository.contents(f"@{branch.hash}", [key]).get(key)
     if existing is not None and not isinstance(existing, Namespace):
@@ -141,20 +141,20 @@ def put_namespace(call: Call) -> Answer:
     if existing is not None or any(True for _ in _below(call, branch, key)):
         raise NamespaceExists(f"Namespace '{key.plain}' already exists")
     created = _commit(
-        call, branch, Put(key, wanted), f"create namespace '{keys.encode_canonical(key)}'"
+        call, branch, Put(key, namespace), f"create namespace '{keys.encode_canonical(key)}'"
     )
-    return Answer(content_struct(structs.replace(wanted, id=created.added[key])))
+    return Answer(content_struct(structs.replace(namespace, id=created.added[key])))
 
 
 def delete_namespace(call: Call) -> Answer:
     """Deletes an empty namespace."""
     key = call.path_key("name")
     branch = _head(call)
-    found = call.repository.contents(f"@{branch.hash}", [key]).get(key) if key.elements else None
-    if not isinstance(found, Namespace):
+    content = call.repository.contents(f"@{branch.hash}", [key]).get(key) if key.elements else None
+    if not isinstance(content, Namespace):
         raise NamespaceNotFound(key)
     if any(True for _ in _below(call, branch, key)):
-        raise NamespaceNotEmpty(f"Namespace '{key.plain}' is not empty")
+        raise NamespaceNotEmptyV1(f"Namespace '{key.plain}' is not empty")
     _commit(call, branch, Delete(key), f"delete namespace '{keys.encode_canonical(key)}'")
     return NO_CONTENT
 
@@ -166,11 +166,11 @@ def post_namespace(call: Call) -> Answer:
     )
     key = call.path_key("name")
     branch = _head(call)
-    found = _find(call, branch, key)
+    namespace = _find(call, branch, key)
     properties = {
-        name: value for name, value in found.properties.items() if name not in removals
+        name: value for name, value in namespace.properties.items() if name not in removals
     } | updates
-    changed = structs.replace(found, properties=properties)
+    changed = structs.replace(namespace, properties=properties)
     _commit(
         call,
         branch,

@@ -11,7 +11,7 @@ from nessie_cli.model import ContentKey, Entry, Reference
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.server.http.streams import listing
 from nessie_cli.server.nessie import listings
-from nessie_cli.server.nessie.listings import FilteredPage, Page, key_token, limit
+from nessie_cli.server.nessie.listings import FilteredPage, ListingPage, key_token, limit
 from nessie_cli.server.nessie.v1.requests import check_name_v1
 from nessie_cli.server.nessie.v2.reading import content_not_found
 from nessie_cli.server.pipeline.call import Answer, Call
@@ -66,9 +66,9 @@ def get_log(call: Call) -> Answer:
     page_token = call.text("pageToken")
     if page_token:
         start = listings.token_start(call, page_token)
-    found = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
+    page = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
     return Answer(
-        listing(LogResponseV1, map(LogEntryV1.of, found), found.token, search=found.search())
+        listing(LogResponseV1, map(LogEntryV1.of, page), page.token, search=page.search())
     )
 
 
@@ -98,15 +98,15 @@ def get_entries(call: Call) -> Answer:
         return _cut(call.repository.entries(f"@{at.hash}", rest), depth)
 
     if filter_ is None:
-        found = Page(
+        page = ListingPage(
             filter(_first_of_its_name(), read()), limit(records), lambda name: key_token(name.key)
         )
     else:
         # A page may end within a namespace.
         passes = filter_._replace(test=_first_of_its_name(filter_.test))
-        found = FilteredPage(read, limit(records), lambda name: key_token(name.entry.key), passes)
+        page = FilteredPage(read, limit(records), lambda name: key_token(name.entry.key), passes)
     return Answer(
-        listing(EntriesResponseV1, map(EntryV1.of, found), found.token, search=found.search())
+        listing(EntriesResponseV1, map(EntryV1.of, page), page.token, search=page.search())
     )
 
 
@@ -148,18 +148,18 @@ def get_content(call: Call) -> Answer:
     """Returns a content."""
     key = call.path_key("key")
     at, name = _content_place(call, "getContent")
-    found = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
-    if found is None:
+    content = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
+    if content is None:
         raise content_not_found(key, name)
-    return Answer(content_struct(found))
+    return Answer(content_struct(content))
 
 
 def post_contents(call: Call) -> Answer:
     """Returns several contents."""
-    wanted = decode_requested_keys(call.needed_json("getMultipleContents.request"))
+    requested = decode_requested_keys(call.needed_json("getMultipleContents.request"))
     at, _ = _content_place(call, "getMultipleContents")
-    found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
-    return Answer(GetMultipleContentsResponseV1(list(starmap(ContentOfKey.of, found.items()))))
+    contents = call.repository.contents(f"@{at.hash}", [key for key in requested if key.elements])
+    return Answer(GetMultipleContentsResponseV1(list(starmap(ContentOfKey.of, contents.items()))))
 
 
 def get_diff(call: Call) -> Answer:
@@ -168,8 +168,8 @@ def get_diff(call: Call) -> Answer:
     if not dots or not left or not right:
         raise NoRoute(())
     before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
-    found = listings.differences(call, before, after, ALL_KEYS)
-    return Answer(listing(DiffResponseV1, map(BareDiffEntry.of, found), found.token))
+    page = listings.differences(call, before, after, ALL_KEYS)
+    return Answer(listing(DiffResponseV1, map(BareDiffEntry.of, page), page.token))
 
 
 def _side(call: Call, text: str, what: str) -> Reference:

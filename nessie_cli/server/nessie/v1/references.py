@@ -23,13 +23,13 @@ from nessie_cli.wire.rest import ReferencesResponseV1
 
 def list_references(call: Call) -> Answer:
     """Returns branches, then tags, by name."""
-    found = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
+    page = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
     return Answer(
         listing(
             ReferencesResponseV1,
-            map(reference_struct_v1, found),
-            found.token,
-            search=found.search(),
+            map(reference_struct_v1, page),
+            page.token,
+            search=page.search(),
         )
     )
 
@@ -43,9 +43,11 @@ def get_reference(call: Call) -> Answer:
     """Returns a reference."""
     metadata = call.fetches_all()
     name = check_name_v1(call.segments["ref"], "getReferenceByName.params.refName")
-    found = named(call.repository, name)
+    reference = named(call.repository, name)
     return Answer(
-        reference_struct_v1(call.repository.reference(name, metadata=True) if metadata else found)
+        reference_struct_v1(
+            call.repository.reference(name, metadata=True) if metadata else reference
+        )
     )
 
 

@@ -42,43 +42,45 @@ def _without(body: Any, *v2_attributes: str) -> Any:
     )
 
 
-def _kept(body: dict[str, Any]) -> Any:
+def _keep_individual(body: dict[str, Any]) -> Any:
     return body.get("keepIndividualCommits")
 
 
-def _check_kept(kept: Any, allowed: bool, rule: str) -> None:
-    if kept is not None and kept is not allowed:
+def _check_keep_individual(keep_individual: Any, allowed: bool, rule: str) -> None:
+    if keep_individual is not None and keep_individual is not allowed:
         raise InvalidInput(f"The parameter 'keepIndividualCommits' is deprecated. {rule}")
 
 
 def _decode_merge(body: Any) -> tuple[MergeBody, Any]:
-    found = decode_merge(merge_body(_without(body, "message", "commitMeta")))
-    plain_hash(found.source_hash, "fromHash")
-    return found, _kept(body)
+    decoded = decode_merge(merge_body(_without(body, "message", "commitMeta")))
+    plain_hash(decoded.source_hash, "fromHash")
+    return decoded, _keep_individual(body)
 
 
 def _decode_transplant(body: Any) -> tuple[TransplantBody, Any]:
-    found = decode_transplant(merge_body(_without(body, "message")))
-    for hash_ in found.hashes:
+    decoded = decode_transplant(merge_body(_without(body, "message")))
+    for hash_ in decoded.hashes:
         plain_hash(hash_, "hashesToTransplant")
-    return found, _kept(body)
+    return decoded, _keep_individual(body)
 
 
 def post_merge(call: Call) -> Answer:
     """Merges."""
-    target, (body, kept) = target_and_body(
+    target, (body, keep_individual) = target_and_body(
         call, Verb("mergeRefIntoBranch", "branchName", "merge"), _decode_merge
     )
-    _check_kept(kept, False, "Merge operations only support squashed now.")
+    _check_keep_individual(keep_individual, False, "Merge operations only support squashed now.")
     return Answer(MergeResponseV1.of(merge(call, target, body, None)))
 
 
 def post_transplant(call: Call) -> Answer:
     """Transplants; the message is in the query."""
-    target, (body, kept) = target_and_body(
+    target, (body, keep_individual) = target_and_body(
         call, Verb("transplantCommitsIntoBranch", "branchName", "transplant"), _decode_transplant
     )
-    _check_kept(kept, True, "Transplant operations only support unsquashed now.")
+    _check_keep_individual(
+        keep_individual, True, "Transplant operations only support unsquashed now."
+    )
     message = call.text("message")
     return Answer(
         MergeResponseV1.of(transplant(call, target, body, CommitMeta(message) if message else None))

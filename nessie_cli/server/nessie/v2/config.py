@@ -36,13 +36,15 @@ def get_repository_config(call: Call) -> Answer:
     """Returns the stored configuration objects of the requested types."""
     if settings_asked(call):
         return get_settings(call)
-    wanted = dict.fromkeys(call.texts("type"))
-    for name in wanted:
+    type_names = dict.fromkeys(call.texts("type"))
+    for name in type_names:
         if name not in TYPE_NAMES:
             raise InvalidInput(f"No repository config type registered for name {name}")
         require_config(call.repository, name)
-    settings = call.repository.config().settings if wanted else {}
-    configs = [config for name in wanted if (config := _object(settings.get(SETTING.format(name))))]
+    settings = call.repository.config().settings if type_names else {}
+    configs = [
+        config for name in type_names if (config := _object(settings.get(SETTING.format(name))))
+    ]
     return Answer({"configs": configs} if configs else {})
 
 

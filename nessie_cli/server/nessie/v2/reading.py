@@ -41,15 +41,15 @@ def get_history(call: Call) -> Answer:
     page_token = call.text("page-token")
     if page_token:
         start = listings.token_start(call, page_token)
-    found = listings.log(call, start, limit, call.number("max-records"))
+    page = listings.log(call, start, limit, call.number("max-records"))
     return Answer(
-        log_page(found)
+        log_page(page)
         if is_ours(call)
         else listing(
             rest.LogResponse,
-            map(call.pieces.log_entry, found),
-            found.token,
-            search=found.search(),
+            map(call.log_entry_cache.log_entry, page),
+            page.token,
+            search=page.search(),
         )
     )
 
@@ -67,12 +67,12 @@ def _oldest(call: Call, start: Target, oldest: Target) -> str:
 
 def get_entries(call: Call) -> Answer:
     """Returns a page of keys."""
-    wanted = listings.key_range(call)
+    range_ = listings.key_range(call)
     at = _at(call)
-    found = listings.entries(
+    page = listings.entries(
         call,
         at,
-        wanted,
+        range_,
         records=call.number("max-records"),
         page_token=call.text("page-token"),
         content=call.flag("content"),
@@ -80,34 +80,34 @@ def get_entries(call: Call) -> Answer:
     return Answer(
         listing(
             rest.EntriesResponse,
-            map(BareEntry.of, found),
-            found.token,
+            map(BareEntry.of, page),
+            page.token,
             at,
-            search=found.search(),
+            search=page.search(),
         )
     )
 
 
 def get_diff(call: Call) -> Answer:
     """Returns a page of a diff."""
-    wanted = listings.key_range(call)
+    range_ = listings.key_range(call)
     before, after = _at(call, "from", '"From" hash'), _at(call, "to", '"To" hash')
-    found = listings.differences(
+    page = listings.differences(
         call,
         before,
         after,
-        wanted,
+        range_,
         records=call.number("max-records"),
         page_token=call.text("page-token"),
     )
     return Answer(
         listing(
             rest.DiffResponse,
-            map(BareDiffEntry.of, found),
-            found.token,
+            map(BareDiffEntry.of, page),
+            page.token,
             before,
             after,
-            search=found.search(),
+            search=page.search(),
         )
     )
 
@@ -118,10 +118,10 @@ def get_content(call: Call) -> Answer:
     if not key.elements:
         raise InvalidInput("getContent.key.elements: size must be between 1 and 2147483647")
     at = _at(call)
-    found = call.repository.contents(f"@{at.hash}", [key]).get(key)
-    if found is None:
+    content = call.repository.contents(f"@{at.hash}", [key]).get(key)
+    if content is None:
         raise content_not_found(key, at.name or f"DETACHED@{at.hash}")
-    return Answer(rest.ContentResponse(content_struct(found), reference_struct(at)))
+    return Answer(rest.ContentResponse(content_struct(content), reference_struct(at)))
 
 
 def content_not_found(key: ContentKey, where: str) -> ContentNotFound:
@@ -141,12 +141,12 @@ def post_contents(call: Call) -> Answer:
     return _contents(call, decode_requested_keys(call.needed_json("getMultipleContents.request")))
 
 
-def _contents(call: Call, wanted: list[ContentKey]) -> Answer:
+def _contents(call: Call, requested: list[ContentKey]) -> Answer:
     at = _at(call)
-    found = call.repository.contents(f"@{at.hash}", [key for key in wanted if key.elements])
+    contents = call.repository.contents(f"@{at.hash}", [key for key in requested if key.elements])
     return Answer(
         rest.GetMultipleContentsResponse(
-            list(starmap(rest.ContentOfKey.of, found.items())), reference_struct(at)
+            list(starmap(rest.ContentOfKey.of, contents.items())), reference_struct(at)
         )
     )
 

@@ -36,11 +36,9 @@ _TYPE_RULE = "Reference type name must be either 'branch' or 'tag'"
 
 def list_references(call: Call) -> Answer:
     """Returns branches, then tags, by name."""
-    found = listings.references(call, call.number("max-records"), call.text("page-token"))
+    page = listings.references(call, call.number("max-records"), call.text("page-token"))
     return Answer(
-        listing(
-            ReferencesResponse, map(reference_struct, found), found.token, search=found.search()
-        )
+        listing(ReferencesResponse, map(reference_struct, page), page.token, search=page.search())
     )
 
 
@@ -128,20 +126,19 @@ def assign(
     """Assigns a reference to the commit that a body names."""
     if target.name is None:
         raise InvalidInput("Assignment target must be a branch or a tag.")
-    found = named(call.repository, target.name)
-    check_type(found, kind)
+    reference = named(call.repository, target.name)
+    check_type(reference, kind)
     where = expected(call.repository, target)
     to = commit_of_body(call, source)
-    assigned: Reference = call.submit(AssignReference(found.name, to, where))
+    assigned: Reference = call.submit(AssignReference(reference.name, to, where))
     return assigned
 
 
-def check_type(found: Reference, kind: ReferenceType | None) -> None:
+def check_type(reference: Reference, kind: ReferenceType | None) -> None:
     """Checks the type that a request requires of a reference."""
-    if kind is not None and found.type is not kind:
-        described = (
-            f"{'Branch' if found.type is ReferenceType.BRANCH else 'Tag'}Name{{name={found.name}}}"
-        )
+    if kind is not None and reference.type is not kind:
+        type_name = "Branch" if reference.type is ReferenceType.BRANCH else "Tag"
+        described = f"{type_name}Name{{name={reference.name}}}"
         raise InvalidInput(
             f"Expected reference type {kind.value} does not match existing reference {described}"
         )
@@ -158,9 +155,11 @@ def delete(call: Call, target: Target, kind: ReferenceType | None) -> Reference:
     """Deletes a reference that is at the expected hash."""
     if target.name is None:
         raise ReferenceNotFound(f"Named reference '{DETACHED}' not found", DETACHED)
-    found = named(call.repository, target.name)
-    check_type(found, kind)
-    if found.name == call.default_branch:
-        raise InvalidInput(f"Default branch '{found.name}' cannot be deleted.")
-    deleted: Reference = call.submit(DeleteReference(found.name, expected(call.repository, target)))
+    reference = named(call.repository, target.name)
+    check_type(reference, kind)
+    if reference.name == call.default_branch:
+        raise InvalidInput(f"Default branch '{reference.name}' cannot be deleted.")
+    deleted: Reference = call.submit(
+        DeleteReference(reference.name, expected(call.repository, target))
+    )
     return deleted

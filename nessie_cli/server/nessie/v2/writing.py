@@ -22,7 +22,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
-from nessie_cli.server.http.streams import AT_ONCE, Listing
+from nessie_cli.server.http.streams import AT_ONCE, ListingBody
 from nessie_cli.server.nessie.extensions import (
     accepts_any_order,
     expected_or_head,
@@ -53,14 +53,14 @@ from nessie_cli.wire.references import AddedContent, BareCommit, CommitOutcome
 
 def branch_of(call: Call, target: Target, verb: str) -> Reference:
     """Returns the branch that a request writes to."""
-    found = (
+    reference = (
         named(call.repository, target.name)
         if target.name is not None and target.name != DETACHED
         else None
     )
-    if found is None or found.type is not ReferenceType.BRANCH:
+    if reference is None or reference.type is not ReferenceType.BRANCH:
         raise InvalidInput(f"Reference to {verb} into must be a branch.")
-    return found
+    return reference
 
 
 def commit_to(call: Call, target: Target, write: Callable[[str], CommitResult]) -> CommitResult:
@@ -107,15 +107,15 @@ def post_commit(call: Call) -> Answer:
 
     result = commit_to(call, target, write)
     outcome = CommitOutcome if is_ours(call) else BareCommit
-    return Answer(outcome.of(result) if len(result.added) < AT_ONCE else _pieces(outcome, result))
+    return Answer(outcome.of(result) if len(result.added) < AT_ONCE else _streamed(outcome, result))
 
 
-def _pieces(outcome: type[BareCommit], result: CommitResult) -> Listing:
+def _streamed(outcome: type[BareCommit], result: CommitResult) -> ListingBody:
     """Returns the answer to a large commit, whose added contents are encoded as they are sent."""
     others = to_builtins(outcome.of(structs.replace(result, added={})))
     del others["addedContents"]
     added = (AddedContent.of(key, content_id) for key, content_id in result.added.items())
-    return Listing("addedContents", added, lambda: others)
+    return ListingBody("addedContents", added, lambda: others)
 
 
 def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], bool]:
@@ -181,7 +181,11 @@ def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: s
 
     A repository ignores them; for the API they are an error.
     """
-    asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
+    asked = [
+        key_behavior.key
+        for key_behavior in body.behaviors
+        if key_behavior.behavior is MergeBehavior.DROP
+    ]
     if not asked or body.per_content:
         return []
     base = call.repository.merge_base(f"@{branch.hash}", f"@{source_hash}")
@@ -199,12 +203,20 @@ def _with_untouched(
     if base is None or base == source_hash or body.per_content:
         return result
     if body.default_behavior is MergeBehavior.DROP:
-        kept = {one.key for one in body.behaviors if one.behavior is not MergeBehavior.DROP}
+        other_keys = {
+            key_behavior.key
+            for key_behavior in body.behaviors
+            if key_behavior.behavior is not MergeBehavior.DROP
+        }
         dropped = {
             entry.key for at in (base, source_hash) for entry in call.repository.entries(f"@{at}")
-        } - kept
+        } - other_keys
     else:
-        asked = [one.key for one in body.behaviors if one.behavior is MergeBehavior.DROP]
+        asked = [
+            key_behavior.key
+            for key_behavior in body.behaviors
+            if key_behavior.behavior is MergeBehavior.DROP
+        ]
         dropped = (
             {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)}
             if asked

@@ -2,7 +2,7 @@ from msgspec import json, to_builtins
 
 from nessie_cli import connect
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
-from nessie_cli.server.http.streams import MOST, Pieces
+from nessie_cli.server.http.streams import MOST, LogEntryCache
 from nessie_cli.wire.commits import BareLogEntry
 
 
@@ -18,19 +18,19 @@ def test_an_entry_is_encoded_once():
                 [Put(ContentKey((f"t{number}",)), IcebergTable(metadata_location="x"))],
                 CommitMeta(f"c{number} ä"),
             )
-        pieces = Pieces()
+        cache = LogEntryCache()
         for entry in entries(repository):
-            piece = pieces.log_entry(entry)
-            assert json.decode(piece) == json.decode(json.encode(BareLogEntry.of(entry)))
-            assert pieces.log_entry(entry) is piece
+            encoded = cache.log_entry(entry)
+            assert json.decode(encoded) == json.decode(json.encode(BareLogEntry.of(entry)))
+            assert cache.log_entry(entry) is encoded
         whole = entries(repository, operations=True)
-        assert [to_builtins(pieces.log_entry(entry)) for entry in whole] == [
+        assert [to_builtins(cache.log_entry(entry)) for entry in whole] == [
             to_builtins(BareLogEntry.of(entry)) for entry in whole
         ]
 
 
 def test_the_number_of_cached_entries_is_limited():
-    pieces = Pieces()
+    cache = LogEntryCache()
     for number in range(3 * MOST):
-        pieces._keep(str(number), b"piece")
-    assert len(pieces._young) + len(pieces._old) <= 2 * MOST
+        cache._keep(str(number), b"piece")
+    assert len(cache._young) + len(cache._old) <= 2 * MOST
