@@ -7,7 +7,7 @@ and names the place. The command line adds hints that name commands.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 
@@ -55,6 +55,15 @@ class WaysOut:
         """Returns what keeping the staged change of a conflict does to others; "" for nothing."""
         del conflict
         return ""
+
+    def deleted_by_proposed(self, conflict: Any) -> Collection[Any]:
+        """Returns the keys of contents of which `effect_of_proposed` says that it deletes them."""
+        del conflict
+        return ()
+
+    def connected_by_proposed(self, key: Any) -> Sequence[Any]:
+        """Returns the keys in conflict whose staged changes are about contents of the same keys."""
+        return [key]
 
     def together(self) -> Sequence[Resolution]:
         """Returns the command lines that resolve all conflicts in one way."""

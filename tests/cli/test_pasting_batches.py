@@ -5,8 +5,10 @@ A staged change is that of a content: a decision keeps its key and its value, or
 
 import random
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import product
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -16,7 +18,7 @@ from tests.command.in_process import InProcess
 from tests.repository.test_inverse import state_of
 from tests.server.serving import serving
 
-from .conftest import Catalog, key, table
+from .conftest import Answering, Catalog, key, table
 
 BASE = {"a": 1, "d": 2}
 KEYS = ("a", "b", "c", "d")
@@ -207,16 +209,18 @@ class Attempt:
             self.compare(named, line)
             if words[0] != "reset":
                 self.are_kept(line)
-            if words[:2] != ["content", "put"]:
                 self.are_written(effect, line)
 
-    def decide(self, words: list[str]) -> None:
-        """A decision changes only what it prints, or it fails and changes nothing."""
+    def decide(self, words: list[str]) -> set[str] | None:
+        """A decision changes only what it prints, or it fails and changes nothing.
+
+        Returns the keys of the contents that it deletes, or None if it fails.
+        """
         ran = self.nessie("resolve", *words)
         if ran.code != 0:
             assert ran.code in (2, 3), ran
             assert (self.file.read_bytes(), self.catalog.head("main")) == (self.batch, self.head)
-            return
+            return None
         verbs = [line.split() for line in ran.lines]
         named = {verb[1] for verb in verbs if verb[0] in ("delete", "replace")}
         if self.file.exists():
@@ -224,6 +228,19 @@ class Attempt:
         self.compare(named, " ".join(words))
         if "--current" not in words:
             self.are_kept(" ".join(words))
+        ids = {content.id for content in state_of(self.catalog.repository).values()}
+        return {str(name) for name, content in self.before.items() if content.id not in ids}
+
+    def decide_each(self, names: list[str], combinations: Iterable[Iterable[str]]) -> None:
+        """Decisions for different sides delete only contents that those for all changes delete."""
+        deleted = self.decide(decisions(names, ["--proposed"] * len(names)))
+        self.again()
+        for sides in combinations:
+            words = decisions(names, sides)
+            also_deleted = self.decide(words)
+            self.again()
+            if deleted is not None and also_deleted is not None:
+                assert also_deleted <= deleted, words
 
     def are_kept(self, line: str) -> None:
         """Each staged change is on the branch: the value, and the key of a rename."""
@@ -262,6 +279,11 @@ class Attempt:
                 assert content.id in deleted or str(name) in named, (line, f"{name} is lost")
             elif content.id not in staged:
                 assert ids[content.id] == (str(name), content), (line, f"{name} is changed")
+
+
+def decisions(names: Iterable[str], sides: Iterable[str]) -> list[str]:
+    """The options that decide about keys."""
+    return [word for pair in zip(sides, names, strict=True) for word in pair]
 
 
 def values(edits: list[ContentEdit]) -> list[str]:
@@ -424,6 +446,132 @@ def test_every_line_about_a_restored_table_keeps_its_id(
         assert f"its content id is that of key '{places[0]}'" in conflict["message"]
 
 
+@pytest.mark.parametrize("is_renamed", [False, True])
+@pytest.mark.parametrize("present", [1, 30])
+def test_a_line_about_a_restored_table_keeps_the_value_that_the_report_shows(
+    nessie: InProcess, restorable: Catalog, present: int, is_renamed: bool
+) -> None:
+    restore(nessie)
+    came_back(restorable)
+    if present != 1:
+        restorable.update("main", "a", present)
+    if is_renamed:
+        restorable.rename("main", "a", "c")
+    (conflict,) = nessie("commit", "-m", "mine", "--json").error["errorDetails"]["conflicts"]
+    assert conflict["proposed"]["snapshotId"] == 1
+    named = f"overwrites the value of {'c' if is_renamed else 'a'}"
+    assert (named in conflict["effects"][0]) == (present != 1), conflict
+    assert nessie(*shlex.split(conflict["resolutions"][0])[1:]).code == 0
+    # A table that is back unchanged at its key leaves nothing to commit.
+    assert nessie("commit", "-m", "mine").code == (0 if is_renamed or present != 1 else 1)
+    assert restorable.snapshot("main", "a") == 1
+    assert restorable.snapshot("main", "c") is None
+
+
+# -- decisions for different sides -----------------------------------------------------------------
+
+
+def both_came_back(catalog: Catalog) -> None:
+    for name in ("a", "d"):
+        origin = RestoredFrom(catalog.head("earlier"), key(name))
+        content = catalog.repository.content("earlier", key(name))
+        catalog.commit("main", "back", Put(key(name), content, restored_from=origin))
+
+
+def both_came_back_and_were_swapped(catalog: Catalog) -> None:
+    both_came_back(catalog)
+    for pair in (("a", "t"), ("d", "a"), ("t", "d")):
+        catalog.rename("main", *pair)
+
+
+def both_came_back_and_were_moved_on(catalog: Catalog) -> None:
+    both_came_back(catalog)
+    catalog.rename("main", "a", "c")
+    catalog.rename("main", "d", "a")
+    catalog.create("main", "d", 60)
+
+
+def one_came_back_at_the_key_of_the_other(catalog: Catalog) -> None:
+    came_back(catalog, "d")
+    catalog.create("main", "a", 60)
+
+
+def renamed_crosswise(catalog: Catalog) -> None:
+    catalog.rename("main", "a", "c")
+    catalog.rename("main", "d", "b")
+
+
+def two_restored(nessie: InProcess, catalog: Catalog) -> None:
+    catalog.repository.create_reference(ReferenceType.TAG, "earlier", catalog.head("main"))
+    catalog.drop("main", "a")
+    catalog.drop("main", "d")
+    assert nessie("restore", "a", "d", "--at", "earlier").code == 0
+
+
+def two_renamed(nessie: InProcess, catalog: Catalog) -> None:
+    rename(nessie, "a", "b")
+    rename(nessie, "d", "c")
+
+
+class Crossed(NamedTuple):
+    """Two staged changes, each with the key of the other's table.
+
+    If only the change of `taken` is kept, it would delete a table, because that of `left` is not.
+    """
+
+    stage: Callable[[InProcess, Catalog], None]
+    other: Callable[[Catalog], None]
+    taken: str
+    left: str
+
+
+CROSSED = [
+    Crossed(two_restored, both_came_back_and_were_swapped, "a", "d"),
+    Crossed(two_restored, both_came_back_and_were_moved_on, "a", "d"),
+    Crossed(two_restored, one_came_back_at_the_key_of_the_other, "d", "a"),
+    Crossed(two_renamed, renamed_crosswise, "b", "d"),
+]
+
+
+@pytest.mark.parametrize("crossed", CROSSED)
+def test_no_decision_for_one_of_two_deletes_a_table_that_no_answer_named(
+    nessie: InProcess, anywhere: Catalog, tmp_path: Path, crossed: Crossed
+) -> None:
+    stage, other, taken, left = crossed
+    stage(nessie, anywhere)
+    other(anywhere)
+    attempt = Attempt(nessie, anywhere, tmp_path)
+    names = [".".join(conflict["key"]["elements"]) for conflict in attempt.conflicts()]
+    attempt.batch = attempt.file.read_bytes()
+    combinations = product(["--proposed", "--current"], repeat=len(names))
+    attempt.decide_each(names, combinations)
+    edits = [edit for edit in attempt.edits if taken in map(str, edit.keys)]
+    own = {str(k) for edit in edits for k in edit.keys}
+    sides = ["--proposed" if name in own else "--current" for name in names]
+    ran = nessie("resolve", *decisions(names, sides), "-m", "mine")
+    assert ran.code == 2, ran
+    assert f"keeping the staged change of {taken} would delete the present {taken}" in ran.err
+    assert left in ran.err.partition("because the staged change of ")[2].partition(" is not")[0]
+    lines = [line for line in ran.err.split("`") if line.startswith("nessie resolve")]
+    assert [line.split()[2] for line in lines] == ["--proposed", "--current"]
+    for line in lines:
+        assert attempt.decide(shlex.split(line)[2:]) is not None, line
+        attempt.again()
+
+
+@pytest.mark.parametrize("answers", ["p\nc\n", "c\np\n"])
+def test_answers_that_would_delete_a_table_that_none_of_them_named_change_nothing(
+    answering: Answering, nessie: InProcess, anywhere: Catalog, tmp_path: Path, answers: str
+) -> None:
+    two_restored(nessie, anywhere)
+    both_came_back_and_were_swapped(anywhere)
+    attempt = Attempt(nessie, anywhere, tmp_path)
+    code, seen = answering(answers, "resolve", "-m", "mine")
+    assert code == 2, seen
+    assert "the decisions contradict each other" in seen
+    assert (attempt.file.read_bytes(), anywhere.head("main")) == (attempt.batch, attempt.head)
+
+
 def staged_at_random(rng: random.Random, nessie: InProcess) -> None:
     """Stages changes of random keys. Some of them are refused."""
     for number in range(rng.randint(1, 5)):
@@ -476,10 +624,10 @@ def test_random_batches_and_branches_lose_nothing_unsaid(
             attempt.paste(line, effect, conflict)
             attempt.again()
     names = [".".join(conflict["key"]["elements"]) for conflict in conflicts]
-    for _ in range(3 if names else 0):
-        sides = (rng.choice(["--proposed", "--proposed", "--current"]) for _ in names)
-        attempt.decide([word for pair in zip(sides, names, strict=True) for word in pair])
-        attempt.again()
+    sides = ["--proposed", "--proposed", "--current"]
+    attempt.decide_each(
+        names, ([rng.choice(sides) for _ in names] for _ in range(3 if names else 0))
+    )
 
 
 @pytest.mark.parametrize("seed", range(100, 160))

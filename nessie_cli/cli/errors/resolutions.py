@@ -47,3 +47,8 @@ def repeating(app: Invocation) -> Iterator[None]:
 def command_line(*words: str) -> str:
     """Returns a command line with each word quoted for a shell."""
     return "nessie " + " ".join(map(shlex.quote, words))
+
+
+def key_option(name: str, key: str) -> list[str]:
+    """Returns the arguments of an option with a key. The key can look like an option."""
+    return [f"{name}={key}"] if key.startswith("-") else [name, key]

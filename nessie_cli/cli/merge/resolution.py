@@ -175,7 +175,7 @@ def resolve_batch(
                 if (key := conflict.key) is not None and key in decisions.of
             }
             resolution = BatchResolution(repository, branch, head, batch.begun_at)
-            staged, dropped = resolution.resolved(staged, decided)
+            staged, dropped = resolution.resolved(staged, decided, error)
             for edit in dropped:
                 app.output.note(_dropped(edit))
             done |= decided.keys()

@@ -81,7 +81,8 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
     A staged change of the batch is that of one content: its key and its value. So --proposed keeps
     both, and finds the content by its id if it was renamed on the branch. If the change cannot be
     kept, the command fails. It also fails if it would have to delete contents below KEY that the
-    batch does not delete.
+    batch does not delete, or if decisions for different sides would delete a content that no answer
+    names.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from nessie_cli.cli.errors.resolutions import command_line, key_option
 from nessie_cli.cli.merge.decisions import Choice, Decision
 from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
 from nessie_cli.cli.staging.restaging import Restager
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Namespace
+from nessie_cli.render.text import short_hash
 from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.content_edits import ContentEdit, without_keys
 from nessie_cli.workspace.staging import StagedList, delete_all, put, replace
@@ -35,11 +37,11 @@ class BatchResolution:
         self._repository, self._head = repository, head
         self._restager = Restager(repository, branch, head, base)
 
-    def resolved(self, staged: StagedList, decided: Decided) -> Resolved:
-        """Returns the batch with the conflicts resolved.
+    def resolved(self, staged: StagedList, decided: Decided, error: ReferenceConflict) -> Resolved:
+        """Returns the batch with the conflicts of an error resolved.
 
-        Raises `InvalidInput` if a staged change cannot be kept, or if decisions contradict each
-        other.
+        Raises `InvalidInput` if a staged change cannot be kept, if decisions contradict each other,
+        or if they delete a content that no effect of an answer names.
         """
         for key, (_, decision) in decided.items():
             _refuse_foreign_elements(key, decision.content)
@@ -66,7 +68,15 @@ class BatchResolution:
         dropped = tuple(edit for edit in removed if (edit.old or edit.new) not in decided)
         if not proposed:
             return Resolved(left, dropped)
-        return Resolved(self._restager.restaged(left, proposed).staged, dropped)
+        restaged = self._restager.restaged(left, proposed)
+        if restaged.replaced:
+            named = {
+                key
+                for own in proposed
+                for key in error.ways_out.deleted_by_proposed(decided[own][0])
+            }
+            _refuse_unnamed(sorted(set(restaged.replaced) - named), set(proposed), error)
+        return Resolved(restaged.staged, dropped)
 
     def _with_namespace(
         self, staged: StagedList, key: ContentKey, conflict: Conflict
@@ -111,3 +121,29 @@ def _refuse_contradiction(
                 f" because the current state of {others} is kept",
                 hint="decide in the same way about the keys of a rename, a swap or a chain",
             )
+
+
+def _refuse_unnamed(
+    deleted: Sequence[ContentKey], proposed: set[ContentKey], error: ReferenceConflict
+) -> None:
+    """Raises `InvalidInput` if decisions delete contents that no effect of an answer names.
+
+    The effects are those of keeping all staged changes. If one of them is not kept, a content that
+    it moves away stays at a key that another one takes.
+    """
+    for key in deleted:
+        connected = error.ways_out.connected_by_proposed(key)
+        others = [other for other in connected if other not in proposed]
+        if not others:
+            continue
+        expected = ("--expected-hash", short_hash(error.head)) if error.head else ()
+        ways: list[str] = []
+        for side in ("--proposed", "--current"):
+            options = [word for other in connected for word in key_option(side, str(other))]
+            ways.append(f"`{command_line('resolve', *options, *expected)}`")
+        raise InvalidInput(
+            f"the decisions contradict each other: keeping the staged change of {key} would delete"
+            f" the present {key}, because the staged change of {', '.join(map(str, others))} is"
+            " not kept",
+            hint=f"decide in the same way about all of them: {', or '.join(ways)}",
+        )

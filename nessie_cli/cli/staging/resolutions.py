@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.app.global_options import carried
-from nessie_cli.cli.errors.resolutions import CurrentHash, command_line
+from nessie_cli.cli.errors.resolutions import CurrentHash, command_line, key_option
 from nessie_cli.cli.staging.batch import changes_of
 from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution, WaysOut
 from nessie_cli.model import (
@@ -22,7 +23,7 @@ from nessie_cli.model import (
     type_label,
 )
 from nessie_cli.render.text import counted, short_hash, visible
-from nessie_cli.workspace.content_edits import ContentEdit, components, content_edits
+from nessie_cli.workspace.content_edits import ContentEdit, components, connected, content_edits
 from nessie_cli.workspace.staging import StagedList, restored_ids
 
 if TYPE_CHECKING:
@@ -168,7 +169,9 @@ class BatchResolutions(WaysOut):
             return self._again(conflict, ["put"], options=options)
         options += self._expected_hash()
         if actual is None or actual.id == after.id or _is_one(actual, after):
-            return [self._staging(["put"], [key], options)]
+            line = self._staging(["put"], [key], options)
+            is_back = actual is not None and actual.id == after.id and actual != after
+            return [line._replace(effect=_overwritten(key) if is_back else "")]
         line = self._staging(["replace"], [key], options)
         return [line._replace(effect=_deleted(conflict, key))]
 
@@ -194,9 +197,9 @@ class BatchResolutions(WaysOut):
         if restaged is None or self._app.workspace is None:
             return []
         effects = [effect for _, effect in _effects(conflict, restaged)]
-        text = str(key)
-        option = [f"--proposed={text}"] if text.startswith("-") else ["--proposed", text]
-        line = command_line(*carried(self._app.options), "resolve", *option, *self._expected_hash())
+        decision = key_option("--proposed", str(key))
+        arguments = (*carried(self._app.options), "resolve", *decision, *self._expected_hash())
+        line = command_line(*arguments)
         return [Resolution(line, "; ".join(effects))]
 
     def effect_of_proposed(self, conflict: Conflict) -> str:
@@ -204,15 +207,52 @@ class BatchResolutions(WaysOut):
 
         The staged changes of the other keys in conflict count as kept.
         """
-        conflicts = [other for other in self._error.conflicts if other.type not in OF_NAMESPACES]
-        restaged = self._restaged([other.key for other in conflicts if other.key is not None])
+        restaged = self._all_kept
         if restaged is None:
             return _effect_of_replacement(conflict)
         return "; ".join(
             effect
             for keys, effect in _effects(conflict, restaged)
-            if len(conflicts) == 1 or conflict.key in keys
+            if len(self._of_contents) == 1 or conflict.key in keys
         )
+
+    def deleted_by_proposed(self, conflict: Conflict) -> Collection[ContentKey]:
+        """Returns the keys of contents of which `effect_of_proposed` says that it deletes them."""
+        restaged = self._all_kept
+        if restaged is None:
+            named = [conflict.key] if _effect_of_replacement(conflict) else []
+        else:
+            named = [
+                key
+                for key in restaged.replaced
+                if len(self._of_contents) == 1 or conflict.key == key
+            ]
+        return [key for key in named if key is not None]
+
+    def connected_by_proposed(self, key: ContentKey) -> Sequence[ContentKey]:
+        """Returns the keys in conflict whose staged changes are about contents of the same keys.
+
+        A content that was renamed on the branch connects its keys. If the staged changes cannot all
+        be kept, all keys in conflict count as connected.
+        """
+        keys = [conflict.key for conflict in self._of_contents if conflict.key is not None]
+        if self._all_kept is None:
+            return keys
+        places = {**self._all_kept.renamed, **self._all_kept.came_back}
+        links = [ContentEdit(place, old, None, None) for old, place in places.items()]
+        reached = connected([*content_edits(self._staged), *links], {key})
+        return [other for other in keys if other in reached]
+
+    @property
+    def _of_contents(self) -> Sequence[Conflict]:
+        conflicts = self._error.conflicts
+        return [conflict for conflict in conflicts if conflict.type not in OF_NAMESPACES]
+
+    @cached_property
+    def _all_kept(self) -> Restaged | None:
+        """The batch with the changes of all keys in conflict kept, or None if they cannot be."""
+        keys = [conflict.key for conflict in self._of_contents if conflict.key is not None]
+        return self._restaged(keys)
 
     def _restaged(self, keys: Sequence[ContentKey]) -> Restaged | None:
         """Returns the batch with the changes of these keys kept, or None if they cannot be."""
@@ -303,6 +343,11 @@ def _deleted(conflict: Conflict, key: ContentKey) -> str:
     )
 
 
+def _overwritten(key: ContentKey) -> str:
+    """Returns the effect of a line that gives a restored content its staged value again."""
+    return f"overwrites the value of {_text(key)}"
+
+
 def _effects(conflict: Conflict, restaged: Restaged) -> Iterator[tuple[Sequence[ContentKey], str]]:
     """Yields what a decision about a conflict does to contents, each with the keys in question."""
     for key in restaged.replaced:
@@ -313,7 +358,7 @@ def _effects(conflict: Conflict, restaged: Restaged) -> Iterator[tuple[Sequence[
         yield [key, place], f"the restored {_text(key)} is {_text(place)} now"
     for place in restaged.overwritten:
         keys = [key for key, other in restaged.came_back.items() if other == place]
-        yield [*keys, place], f"overwrites the value of {_text(place)}"
+        yield [*keys, place], _overwritten(place)
 
 
 def _effect_of_replacement(conflict: Conflict) -> str:

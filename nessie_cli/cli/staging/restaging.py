@@ -11,6 +11,7 @@ the branch.
 | rename, new value | both | both, from the new key | created under the staged key |
 | deletion | deleted | refused | nothing is left to do |
 | check | of the present value | of the new key | refused |
+| restored, and it came back | the staged value | renamed back, with the staged value | restored |
 
 A content that has the key of a staged one now is deleted if the decision names this key.
 """
@@ -23,7 +24,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import Place, places_of, places_of_restored
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey, Namespace, Put, Unchanged
+from nessie_cli.model import Content, ContentKey, Namespace, Unchanged
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.batch import Staged
 from nessie_cli.workspace.content_edits import (
@@ -109,7 +110,7 @@ class Restager:
         again: list[ContentEdit] = []
         for edit, value in _edited(edits, choices):
             if edit.old is None and edit.new in back:
-                again.append(self._returned(edit, value, back[edit.new], staged))
+                again.append(self._returned(edit, value, back[edit.new]))
             else:
                 again += self._again(edit, value, places, choices)
         overwritten = _overwritten(again, back)
@@ -126,34 +127,13 @@ class Restager:
             overwritten,
         )
 
-    def _returned(
-        self, edit: ContentEdit, value: Content | None, place: Place, staged: StagedList
-    ) -> ContentEdit:
+    def _returned(self, edit: ContentEdit, value: Content | None, place: Place) -> ContentEdit:
         """Returns the edit of a content that is restored but came back already, at a place.
 
-        It is renamed instead, and keeps its present value, unless the staged value differs from
-        that at the origin.
+        It is renamed instead, and gets the staged value.
         """
-        key, after = edit.new, edit.after
-        assert key is not None
-        if value is not None:
-            after = value.with_id(place.content.id)
-        elif place.key != key and after == self._at_origin(staged, key):
-            after = _moved(place.content, place.key, key)
-        return ContentEdit(place.key, key, place.content, after)
-
-    def _at_origin(self, staged: StagedList, key: ContentKey) -> Content | None:
-        """Returns the content that a key is restored from, under this key."""
-        origins = [
-            item.operation.restored_from
-            for item in staged
-            if item.key == key and isinstance(item.operation, Put)
-        ]
-        if not origins or (origin := origins[0]) is None:
-            return None
-        at = Revision(None, origin.hash)
-        then = self._repository.contents(at, [origin.key]).get(origin.key)
-        return None if then is None else _moved(then, origin.key, key)
+        after = edit.after if value is None else value.with_id(place.content.id)
+        return ContentEdit(place.key, edit.new, place.content, after)
 
     def _places(
         self, seen: Mapping[ContentKey, Content], head: Mapping[ContentKey, Content]
