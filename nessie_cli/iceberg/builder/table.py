@@ -72,12 +72,8 @@ def new_table(request: Document, location: str, now: int) -> Document:
             raise InvalidInput(f"partition spec or sort order: the schema has no field {source}")
         return {**field, "source-id": ids[names[source]]}
 
-    fields = (
-        [moved(field) for field in values.objects(spec, "fields", "partition spec")] if spec else []
-    )
-    sorts = (
-        [moved(field) for field in values.objects(order, "fields", "sort order")] if order else []
-    )
+    fields = list(map(moved, values.objects(spec, "fields", "partition spec"))) if spec else []
+    sorts = list(map(moved, values.objects(order, "fields", "sort order"))) if order else []
     for field in fields:
         field.pop("field-id", None)
     builder.apply({"action": "assign-uuid", "uuid": str(uuid.uuid4())})
@@ -239,11 +235,7 @@ class TableBuilder:
         """Drops entries of removed snapshots and of those that were current between updates."""
         made = self._made
         current = made["current-snapshot-id"]
-        between = {
-            snapshot_id
-            for snapshot_id in self._moves_of_main
-            if snapshot_id in self._added_snapshots and snapshot_id != current
-        }
+        between = self._added_snapshots.intersection(self._moves_of_main) - {current}
         if not between and not self._removed_snapshots:
             return
         log: list[Document] = []
