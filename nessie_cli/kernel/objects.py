@@ -6,7 +6,7 @@ cache, which is bounded in memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from operator import methodcaller
@@ -38,6 +38,8 @@ from nessie_cli.kernel.forms import (
 from nessie_cli.model import Content
 
 Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
+FetchSome = Callable[[Sequence[Id], int], Mapping[Id, bytes]]
+"""Maps ids to the raw bytes of the first objects, which end after a number of bytes."""
 WrittenBefore = Callable[[Id, int, int], Mapping[Id, bytes]]
 """Maps (id, kind, limit) to raw bytes of the object and of those written before it, by id."""
 
@@ -50,6 +52,9 @@ FEW_VALUES, SMALL_VALUE = 32, 1 << 14
 
 A listing of contents would replace all nodes in the cache.
 """
+
+READ_TOGETHER = 1 << 20
+"""Bytes of values in memory while contents are read one after the other."""
 
 # Looking an enum member up costs as much as hashing a short text.
 _VALUE, _NODE, _COMMIT = Kind
@@ -64,8 +69,8 @@ class Objects:
     `pending` contains the added objects until the caller has stored them, and `index_terms` the
     terms of new commits for the commit index. A large load calls `spill` with what is pending.
     Contents that are only compared with stored ones are kept apart. `written_before` reads
-    neighbours together. `node_reads` and `node_writes` count fetched and added nodes; tests assert
-    costs with them.
+    neighbours together, and `fetch_some` a limited number of bytes. `node_reads` and `node_writes`
+    count fetched and added nodes; tests assert costs with them.
     """
 
     def __init__(
@@ -74,8 +79,10 @@ class Objects:
         cache: Cache | None = None,
         spill: Callable[[dict[Id, tuple[Kind, bytes]]], None] | None = None,
         written_before: WrittenBefore | None = None,
+        fetch_some: FetchSome | None = None,
     ) -> None:
         self._fetch = fetch
+        self._fetch_some = fetch_some
         self._written_before = written_before
         self._cache = cache or Cache()
         self._spill = spill
@@ -193,8 +200,44 @@ class Objects:
             for record in records
         ]
 
+    def each_content(self, records: Sequence[bytes]) -> Iterator[Content]:
+        """Yields the contents of records, deletions included.
+
+        Their values are read together as far as they are small, `READ_TOGETHER` bytes at a time.
+        """
+        ids = list(map(value_id_of, records))
+        values: Mapping[Id, bytes] = {}
+        for number, (id_, record) in enumerate(zip(ids, records, strict=True)):
+            if id_ not in values:
+                # Drops the last values before the next ones are read.
+                values = {}
+                values = self._first_values(list(dict.fromkeys(ids[number:])))
+            yield decode_value(values[id_], _shown_id(record), payload_of(record))
+
+    def _first_values(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
+        """Returns at least the first value."""
+        if self._fetch_some is None:
+            return self._values(set(ids))
+        values, missing = self._cached_values(ids)
+        if missing:
+            raw = self._fetch_some(missing, READ_TOGETHER)
+            self._cache_values(raw, len(missing))
+            values.update(raw)
+        return values if ids[0] in values else self._raw(ids[:1])
+
     def _values(self, ids: AbstractSet[Id]) -> Mapping[Id, bytes]:
-        """Returns raw values. Their contents may be mutable, so only the bytes are cached."""
+        """Returns raw values."""
+        values, missing = self._cached_values(ids)
+        if missing:
+            values.update(raw := self._raw(missing))
+            self._cache_values(raw, len(missing))
+        return values
+
+    def _cached_values(self, ids: Iterable[Id]) -> tuple[dict[Id, bytes], list[Id]]:
+        """Returns the cached values, and the ids of the others.
+
+        Contents may be mutable, so only their bytes are cached.
+        """
         values: dict[Id, bytes] = {}
         missing = []
         for id_ in ids:
@@ -203,17 +246,14 @@ class Objects:
                 values[id_] = cached.data
             else:
                 missing.append(id_)
-        if missing:
-            values.update(raw := self._raw(missing))
-            if len(missing) <= FEW_VALUES:
-                self._cache.put_all(
-                    {
-                        id_: StoredValue(data)
-                        for id_, data in raw.items()
-                        if len(data) <= SMALL_VALUE
-                    }
-                )
-        return values
+        return values, missing
+
+    def _cache_values(self, raw: Mapping[Id, bytes], together: int) -> None:
+        """Caches small values, if only few are read `together`."""
+        if together <= FEW_VALUES:
+            self._cache.put_all(
+                {id_: StoredValue(data) for id_, data in raw.items() if len(data) <= SMALL_VALUE}
+            )
 
     def _raw(self, ids: Sequence[Id]) -> Mapping[Id, bytes]:
         pending, compared = self.pending, self._compared

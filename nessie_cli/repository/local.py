@@ -313,6 +313,12 @@ class LocalRepository(StoreRepository):
         """Returns the contents of those keys that exist."""
         return reading.contents(self._objects, self._commit_id(at), keys)
 
+    def each_content(
+        self, at: AnyRevision, keys: Iterable[ContentKey]
+    ) -> Iterator[tuple[ContentKey, Content]]:
+        """Returns the contents of those keys that exist, ascending by key."""
+        return reading.each_content(self._objects, self._commit_id(at), keys)
+
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """Returns a content. Raises `ContentNotFound`."""
         reference = self.resolve(at)

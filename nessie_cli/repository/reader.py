@@ -148,6 +148,15 @@ class ReadableRepository(ABC):
         """Returns the contents of those keys that exist."""
 
     @abstractmethod
+    def each_content(
+        self, at: AnyRevision, keys: Iterable[ContentKey]
+    ) -> Iterator[tuple[ContentKey, Content]]:
+        """Returns the contents of those keys that exist, ascending by key.
+
+        They are read while they are consumed; an error other than `DamagedObject` is raised before.
+        """
+
+    @abstractmethod
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """Returns a content. Raises `ContentNotFound`."""
 

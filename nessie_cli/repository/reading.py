@@ -103,12 +103,12 @@ def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> I
     for batch in batched(
         _items(objects, root_of(objects, commit), keys), first=None if content else _FIRST
     ):
-        loaded: list[Content | None] = (
-            list(objects.contents([record for _, record in batch]))
+        values: Iterable[Content | None] = (
+            objects.each_content([record for _, record in batch])
             if content
             else [None] * len(batch)
         )
-        for (key, record), value in zip(batch, loaded, strict=True):
+        for (key, record), value in zip(batch, values, strict=True):
             yield Entry(
                 key=decode_key(key),
                 type=type_name(record, lambda record=record: objects.contents([record])[0]),  # type: ignore[misc]
@@ -145,11 +145,19 @@ def divisions(
 
 def contents(objects: Objects, commit: Id, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
     """Returns the contents of those keys that exist."""
+    return dict(each_content(objects, commit, keys))
+
+
+def each_content(
+    objects: Objects, commit: Id, keys: Iterable[ContentKey]
+) -> Iterator[tuple[ContentKey, Content]]:
+    """Yields the contents of those keys that exist, ascending by key."""
     records = sorted(
         tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys]).items()
     )
-    loaded = objects.contents([record for _, record in records]) if records else []
-    return {decode_key(key): content for (key, _), content in zip(records, loaded, strict=True)}
+    contents = objects.each_content([record for _, record in records])
+    for (key, _), content in zip(records, contents, strict=True):
+        yield decode_key(key), content
 
 
 def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[DiffEntry]:
@@ -162,10 +170,10 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
         changes = (change for change in changes if change[0] in chosen)
     for batch in batched(changes, first=_FIRST):
         records = [record for _, old, new in batch for record in (old, new) if record]
-        loaded = iter(objects.contents(records))
+        values = objects.each_content(records)
         for key, old, new in batch:
             yield DiffEntry(
-                decode_key(key), next(loaded) if old else None, next(loaded) if new else None
+                decode_key(key), next(values) if old else None, next(values) if new else None
             )
 
 

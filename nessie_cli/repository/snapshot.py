@@ -52,7 +52,9 @@ class StoreSnapshot:
         self.cache = cache
         self.context = context
         self.default_branch = default_branch
-        self.objects = Objects(view.get, cache, written_before=view.written_before)
+        self.objects = Objects(
+            view.get, cache, written_before=view.written_before, fetch_some=view.get_some
+        )
         self._put_early = put_early
         self._remote = remote
 

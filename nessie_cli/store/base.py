@@ -44,6 +44,12 @@ class View(Protocol):
     def get(self, ids: Sequence[bytes]) -> dict[bytes, bytes]:
         """Returns the raw bytes of those objects that exist, in one round trip."""
 
+    def get_some(self, ids: Sequence[bytes], most_bytes: int) -> dict[bytes, bytes]:
+        """Returns those of the first objects that exist, at least one, in one round trip.
+
+        Ends after the first object with which they have `most_bytes`.
+        """
+
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
         """Returns an object and up to `limit` of its kind that were written before it, in one trip.
 

@@ -82,6 +82,12 @@ class Overlay:
         rest = [id_ for id_ in ids if id_ not in own]
         return own | self._base.get(rest) if rest else own
 
+    def get_some(self, ids: Sequence[bytes], most_bytes: int) -> dict[bytes, bytes]:
+        """See `View`. Objects of the overlay are in memory already, so they do not count."""
+        own = {id_: self._objects[id_].data for id_ in ids if id_ in self._objects}
+        rest = [id_ for id_ in ids if id_ not in own]
+        return own | self._base.get_some(rest, most_bytes) if rest else own
+
     def written_before(self, id_: bytes, kind: int, limit: int) -> dict[bytes, bytes]:
         """Reads ahead in the base only: the objects of the writes are in memory."""
         return {} if id_ in self._objects else self._base.written_before(id_, kind, limit)

@@ -35,6 +35,12 @@ ReferenceName = Annotated[
 KindOfReference = Annotated[
     str, Meta(extra_json_schema={"enum": [str(one) for one in ReferenceType]})
 ]
+MOST_DECISIONS = 20_000
+"""The most keys with a behavior of their own in a merge or transplant."""
+MOST_COPIED = 5_000
+"""The most commits of a transplant."""
+MOST_REQUESTED = 20_000
+"""The most keys whose contents one request asks for."""
 MOST_POLICIES = 10_000
 """The most retention policies of a repository."""
 Time = Annotated[str, Meta(extra_json_schema={"format": "date-time"})]
@@ -151,7 +157,9 @@ class _MergeOrTransplant(_Body):
 
     from_ref_name: ReferenceName
     message: Annotated[str, Meta(min_length=1)] | None = None
-    key_merge_modes: list[MergeKeyBehavior] | None = None
+    key_merge_modes: Annotated[list[MergeKeyBehavior], Meta(max_length=MOST_DECISIONS)] | None = (
+        None
+    )
     default_key_merge_mode: Behavior | None = None
     is_dry_run: bool | None = None
     dry_run: bool | None = None
@@ -169,7 +177,7 @@ class Merge(_MergeOrTransplant):
 
 
 class Transplant(_MergeOrTransplant, kw_only=True):
-    hashes_to_transplant: Annotated[list[HashSpec], Meta(min_length=1, max_length=MOST_ITEMS)]
+    hashes_to_transplant: Annotated[list[HashSpec], Meta(min_length=1, max_length=MOST_COPIED)]
 
 
 MISSPELT = {
@@ -184,7 +192,7 @@ MISSPELT = {
 
 
 class GetMultipleContentsRequest(_Body):
-    requested_keys: Annotated[list[Key], Meta(min_length=1)]
+    requested_keys: Annotated[list[Key], Meta(min_length=1, max_length=MOST_REQUESTED)]
 
 
 class NamespaceUpdate(_Body):

@@ -412,3 +412,35 @@ def test_requests_over_tls_wait_too(tmp_path):
             answers = read_answers(connection, count)
             sender.join()
     assert answers == [(200, number) for number in range(count)]
+
+
+ENDLESS = {
+    "a header": (request(0)[:-2] + b"a: ", b"b" * 1_000),
+    "headers": (request(0)[:-2], b"a:\r\n" * 250),
+    "trailers": (request(0, "POST", CONTENTS, CHUNKED, b"1\r\n{\r\n0\r\n"), b"a:\r\n" * 250),
+    "a trailer": (request(0, "POST", CONTENTS, CHUNKED, b"1\r\n{\r\n0\r\na: "), b"b" * 1_000),
+    "an extension": (request(0, "POST", CONTENTS, CHUNKED, b"1;a="), b"b" * 1_000),
+}
+MORE_THAN_SOCKETS_BUFFER = 16 << 20
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_lines_without_end_end_the_connection(server_url, kind):
+    begin, more = ENDLESS[kind]
+    with connected(server_url) as connection:
+        connection.sendall(begin)
+        sent = 0
+        with suppress(OSError):
+            while sent < MORE_THAN_SOCKETS_BUFFER:
+                sent += connection.send(more)
+    assert sent < MORE_THAN_SOCKETS_BUFFER
+
+
+def test_an_answered_request_may_send_the_rest_of_a_long_body(server_url):
+    body = b"x" * (1 << 20)
+    head = b"POST /absent HTTP/1.1\r\nhost: localhost\r\nx-request-id: 7\r\n"
+    with connected(server_url) as connection:
+        connection.sendall(head + b"content-length: %d\r\n\r\n" % len(body))
+        with connection.makefile("rb") as file:
+            connection.sendall(body + request(8))
+            assert [read_answer(file)[1] for _ in range(2)] == [7, 8]

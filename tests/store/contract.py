@@ -90,6 +90,19 @@ class StoreContract(CommitContract, ConcurrencyContract, DumpContract, Maintenan
                 assert len(found) <= limit + 1
         assert store.written_before(id_of("x"), COMMIT, 10) == {}
 
+    @pytest.mark.parametrize("most", [0, 1, 4096, 3 * 4096, 20 * 4096, 1 << 30])
+    def test_get_some_ends_by_size(self, store: Store, most: int) -> None:
+        """SQLite reads up to 8 objects at a time, and PostgreSQL knows packed sizes."""
+        objects = [an_object(str(n), VALUE, 4096) for n in range(40)]
+        store.put(objects[::2])
+        some = store.get_some([o.id for o in objects], most)
+        assert list(some) == [o.id for o in objects[::2]][: len(some)]
+        assert some.items() <= {o.id: o.data for o in objects[::2]}.items()
+        needed = min(20, max(1, most // 4096))
+        assert needed <= len(some) <= needed + 8
+        assert store.get_some([id_of("x"), id_of("y")], most) == {}
+        assert store.get_some([], most) == {}
+
     def test_get_accepts_an_id_twice(self, store: Store) -> None:
         objects = [an_object(str(n)) for n in range(3)]
         store.put(objects)

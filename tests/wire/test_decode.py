@@ -25,15 +25,19 @@ from nessie_cli.model import (
     UnknownContent,
 )
 from nessie_cli.wire.batches import decode_batch
+from nessie_cli.wire.bodies import MOST_COPIED, MOST_DECISIONS, MOST_REQUESTED
 from nessie_cli.wire.contents import MOST_ITEMS
 from nessie_cli.wire.decode import (
     decode_commit_meta,
     decode_content,
     decode_content_value,
     decode_key,
+    decode_merge,
     decode_namespace_update,
     decode_operation,
     decode_operations,
+    decode_requested_keys,
+    decode_transplant,
 )
 from nessie_cli.wire.values import MAX_DEPTH
 
@@ -553,6 +557,37 @@ def test_long_lists_and_maps_are_refused_before_they_are_read(place: str) -> Non
     meta = {"message": "m", **TOO_LONG[place]}
     message = message_of(decode_operations, {"commitMeta": meta, "operations": [PUT]})
     assert message == f"{place}: has more than 100,000 items"
+
+
+LONG_REQUESTS = {
+    "keyMergeModes": (
+        decode_merge,
+        MOST_DECISIONS,
+        {"fromRefName": "dev", "fromHash": "ab" * 32},
+        lambda number: {"key": {"elements": [f"a{number}"]}, "mergeBehavior": "FORCE"},
+    ),
+    "hashesToTransplant": (
+        decode_transplant,
+        MOST_COPIED,
+        {"fromRefName": "dev"},
+        lambda number: f"{number:064x}",
+    ),
+    "requestedKeys": (
+        decode_requested_keys,
+        MOST_REQUESTED,
+        {},
+        lambda number: {"elements": [f"a{number}"]},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LONG_REQUESTS)
+def test_what_a_request_asks_for_is_bounded_before_it_is_done(name: str) -> None:
+    decode, most, body, item = LONG_REQUESTS[name]
+    items = [item(number) for number in range(most + 1)]
+    decode({**body, name: items[:most]})
+    message = message_of(decode, {**body, name: items})
+    assert message == f"{name}: has more than {most:,} items"
 
 
 def test_a_namespace_has_a_limited_number_of_properties() -> None:

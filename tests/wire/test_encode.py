@@ -7,7 +7,7 @@ import sys
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
-from msgspec import to_builtins
+from msgspec import json, to_builtins
 
 from nessie_cli.errors import (
     AlreadyExists,
@@ -45,6 +45,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
+from nessie_cli.server.http.messages import encoded
 from nessie_cli.server.http.streams import listing
 from nessie_cli.wire import commits, entries, errors, merges, references, rest
 from nessie_cli.wire.bodies import encode_operation
@@ -153,7 +154,7 @@ def plain(of, value):
 
 
 def page(struct, items, token, *effective):
-    return to_builtins(listing(struct, items, lambda: token, *effective).opened())
+    return json.decode(encoded(listing(struct, items, lambda: token, *effective).opened()))
 
 
 @pytest.mark.parametrize(("content", "body"), CONTENTS, ids=[c.type_name for c, _ in CONTENTS])

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 from jsonschema import Draft202012Validator
-from msgspec import Struct, to_builtins
+from msgspec import Struct, json, to_builtins
 
 from nessie_cli.cli.store import fsck, maintain
 from nessie_cli.errors import (
@@ -56,6 +56,7 @@ from nessie_cli.model import (
     Unchanged,
     UnknownContent,
 )
+from nessie_cli.server.http.messages import encoded
 from nessie_cli.server.http.streams import listing
 from nessie_cli.wire import (
     answers,
@@ -218,7 +219,7 @@ WRITTEN = [
         )
     ),
     *(
-        (struct, to_builtins(body))
+        (struct, json.decode(encoded(body)))
         for struct, body in (
             page(rest.LogResponse, [commits.BareLogEntry.of(LOGGED)], token=HASH),
             page(rest.LogResponseOfOurs, [commits.LogEntry.of(LOGGED)]),

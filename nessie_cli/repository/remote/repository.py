@@ -194,6 +194,12 @@ class RemoteRepository(Repository):
         """Returns the contents of those keys that exist."""
         return contents.contents(self._session, self._hash(at), keys)
 
+    def each_content(
+        self, at: AnyRevision, keys: Iterable[ContentKey]
+    ) -> Iterator[tuple[ContentKey, Content]]:
+        """Returns the contents of those keys that exist, ascending by key."""
+        return iter(self.contents(at, keys).items())
+
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """Returns a content. Raises `ContentNotFound`."""
         reference = self.resolve(at)

@@ -343,16 +343,23 @@ class AuthorizedRepository(ReadableRepository):
 
         Raises `NotAllowed` for a key that may not be read, even if it is absent.
         """
+        return dict(self.each_content(at, keys))
+
+    def each_content(
+        self, at: AnyRevision, keys: Iterable[ContentKey]
+    ) -> Iterator[tuple[ContentKey, Content]]:
+        """See `Repository`, and `contents`. Types are judged before contents are read."""
         hash_, through = self._at(at)
         requested = list(keys)
-        contents = self._inner.contents(f"@{hash_}", requested)
+        listed = self._inner.entries(f"@{hash_}", KeyRange(keys=tuple(requested)))
+        types = {entry.key: entry.type for entry in listed}
         for key in requested:
-            content = contents.get(key)
-            if content is not None:
-                self.rights.require(rules.READ_ENTITY_VALUE, through, key, content.type_name)
+            type_ = types.get(key)
+            if type_ is not None:
+                self.rights.require(rules.READ_ENTITY_VALUE, through, key, type_)
             elif not self.rights.may_somehow(rules.READ_ENTITY_VALUE, through, key):
                 raise self.rights.refusal(rules.READ_ENTITY_VALUE, through, key)
-        return contents
+        return self._inner.each_content(f"@{hash_}", requested)
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """Returns one content. Raises `NotAllowed` if the caller may not read it."""

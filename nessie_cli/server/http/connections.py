@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from nessie_cli.server.http.framing import Framing
+from nessie_cli.server.http.framing import LONGEST_HEAD, Framing
 from nessie_cli.server.http.messages import Headers
 
 PART = 16 << 10
@@ -33,6 +33,10 @@ ROUND = 256 << 10
 _BLANK_LINE, _LINE_END = b"\n\r\n", b"\r\n"
 """The end of a head. llhttp accepts LF without CR only after the first line of HTTP/0.9."""
 _CONNECTION = "connection"
+_TOO_LONG = (
+    b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
+    b"connection: close\r\ncontent-length: 0\r\n\r\n"
+)
 
 
 def connections() -> type[asyncio.Protocol]:
@@ -92,6 +96,8 @@ class ClientConnection(asyncio.Protocol):
         self._is_waiting = False
         self._is_paused = False
         self._body: Framing | None = None
+        self._is_answered = False
+        self._head_bytes = 0
         self._is_full = False
         self._is_ended = False
 
@@ -148,10 +154,12 @@ class ClientConnection(asyncio.Protocol):
         The application calls this as soon as it gets the request.
         """
         self._body = Framing(method, headers)
+        self._is_answered = False
+        self._head_bytes = 0
 
     def release(self) -> None:
         """Ends what `begin` began: the request has been answered."""
-        self._body = None
+        self._is_answered = True
         self._wait()
 
     def take_turn(self, most: int) -> int:
@@ -176,19 +184,30 @@ class ClientConnection(asyncio.Protocol):
 
     def _hand_on(self, most: int) -> int:
         """Hands on a part, and returns its size."""
+        if self._body is not None and self._body.is_ended:
+            self._body = None
         if self._body is None or self._body.is_unclear:
-            size = _part_size(self._rest, most)
+            size = min(_part_size(self._rest, most), len(self._rest))
+            self._head_bytes += size
         else:
             size = self._body.take(self._rest[:most])
         part, self._rest = self._rest[:size], self._rest[size:]
         self._protocol.data_received(part)
+        if self._head_bytes > LONGEST_HEAD or (self._body is not None and self._body.is_too_long):
+            self._refuse()
         return len(part)
+
+    def _refuse(self) -> None:
+        """Closes the connection: a head, or the lines of a body, are too long."""
+        if self._body is None:
+            self._transport.write(_TOO_LONG)
+        self._transport.close()
 
     def _is_ready(self) -> bool:
         return (
             bool(self._rest)
             and not self._is_paused
-            and (self._body is None or not self._body.is_ended)
+            and (self._body is None or not self._body.is_ended or self._is_answered)
             # A closed connection gets no more answers.
             and not self._transport.is_closing()
         )

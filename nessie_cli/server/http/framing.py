@@ -11,6 +11,11 @@ _SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,16})(?:;[^\n]*)?\r\n")
 _LINE_END = b"\r\n"
 _LONGEST = 32
 """The bytes of a line that are looked at: the size of a chunk."""
+LONGEST_HEAD = 128 << 10
+"""The most bytes of a head while it arrives, and of the lines after the last chunk.
+
+A head that ends before is answered if it exceeds the limit of the server.
+"""
 
 
 class Framing:
@@ -30,11 +35,14 @@ class Framing:
         self.is_ended = not self._left and not self._is_chunked
         self.is_unclear = False
         """Whether a line is not the size of a chunk. The parser most likely refuses it."""
+        self._line_bytes = 0
+        self.is_too_long = False
+        """Whether the lines of the body exceed `LONGEST_HEAD`."""
 
     def take(self, data: bytes) -> int:
         """Returns how many of the next bytes belong to the body, and passes them."""
         position = 0
-        while position < len(data) and not self.is_ended and not self.is_unclear:
+        while position < len(data) and not (self.is_ended or self.is_unclear or self.is_too_long):
             if self._left:
                 size = min(self._left, len(data) - position)
                 self._left -= size
@@ -68,6 +76,8 @@ class Framing:
         """Reads a line outside of chunks, or a part of it. Returns its end."""
         end = data.find(b"\n", start) + 1 or len(data)
         self._line = (self._line + data[start : min(end, start + _LONGEST)])[:_LONGEST]
+        self._line_bytes += end - start
+        self.is_too_long = self._line_bytes > LONGEST_HEAD
         if data[end - 1 : end] != b"\n":
             return end
         line, self._line = self._line, b""
@@ -77,6 +87,7 @@ class Framing:
             size = int(match[1], 16)
             self._left = size + len(_LINE_END) if size else 0
             self._is_trailer = not size
+            self._line_bytes = 0
         else:
             self.is_unclear = True
         return end

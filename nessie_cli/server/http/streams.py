@@ -6,7 +6,6 @@ The JSON of log entries, which never change, is cached.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
 from typing import Any, NamedTuple
 
 from msgspec import Raw, Struct, json, to_builtins
@@ -20,14 +19,16 @@ from nessie_cli.wire.scalars import Json
 
 AT_ONCE = 2000
 """Items in memory before an answer is sent in chunks, and the number of items per chunk."""
+CHUNK = 1 << 20
+"""Bytes of JSON text from which a chunk ends."""
 _encode = json.Encoder().encode
 
 
 class ListingBody(NamedTuple):
     """The body of a listing: the attribute with the items, read on demand, and the others.
 
-    `others` is called when all items have been read. `search` finds the items, in short steps,
-    before the first one is read.
+    Each item is encoded by itself, when it is read. `others` is called when all items have been
+    read. `search` finds the items, in short steps, before the first one is read.
     """
 
     name: str
@@ -37,15 +38,30 @@ class ListingBody(NamedTuple):
 
     def opened(self) -> Json | Iterator[bytes]:
         """Returns the whole body if it is small, otherwise its JSON text in chunks."""
-        first = list(islice(self.items, AT_ONCE))
-        if len(first) < AT_ONCE:
-            return self.others() | {self.name: first}
+        first, is_full = self._next()
+        if not is_full:
+            return self.others() | {self.name: list(map(Raw, first))}
         return self._chunks(first)
 
-    def _chunks(self, first: list[Json | Struct | Raw]) -> Iterator[bytes]:
-        yield b"{" + _encode(self.name) + b":[" + _joined(first)
-        while more := list(islice(self.items, AT_ONCE)):
-            yield b"," + _joined(more)
+    def _next(self) -> tuple[list[bytes], bool]:
+        """Returns the texts of the next items, and whether they fill a chunk."""
+        texts, size = [], 0
+        for item in self.items:
+            texts.append(text := encoded(item))
+            size += len(text)
+            if len(texts) == AT_ONCE or size >= CHUNK:
+                return texts, True
+        return texts, False
+
+    def _chunks(self, texts: list[bytes]) -> Iterator[bytes]:
+        yield b"{" + _encode(self.name) + b":[" + b",".join(texts)
+        is_full = True
+        while is_full:
+            # Drops the last chunk before the next one is read.
+            texts = []
+            texts, is_full = self._next()
+            if texts:
+                yield b"," + b",".join(texts)
         others = _encode(self.others())
         yield b"]" + (b"," + others[1:] if len(others) > len(b"{}") else b"}")
 
@@ -72,10 +88,6 @@ def listing(
         return body
 
     return ListingBody(name, iter(items), others, search)
-
-
-def _joined(items: list[Json | Struct | Raw]) -> bytes:
-    return b",".join(map(encoded, items))
 
 
 MOST = 4096

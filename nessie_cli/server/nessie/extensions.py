@@ -12,7 +12,13 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
 from nessie_cli.server.http.streams import ListingBody, listing
-from nessie_cli.server.nessie.listings import MOST_COMMITS, ListingPage, limit, token_start
+from nessie_cli.server.nessie.listings import (
+    MOST_COMMITS,
+    ListingPage,
+    limit,
+    size_of_log_entry,
+    token_start,
+)
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.pipeline.targets import Target, expected, named, parse_segment
@@ -87,7 +93,7 @@ def log_of_key(call: Call, start: str) -> Answer | None:
         start = token_start(call, page_token)
     entries = call.repository.log_of_key(f"@{start}", key, operations=call.fetches_all())
     most = min(limit(call.number("max-records")) or MOST_COMMITS, MOST_COMMITS)
-    return Answer(log_page(ListingPage(entries, most, lambda entry: entry.hash)))
+    return Answer(log_page(ListingPage(entries, most, lambda entry: entry.hash, size_of_log_entry)))
 
 
 def log_page(page: ListingPage[model.LogEntry]) -> ListingBody:

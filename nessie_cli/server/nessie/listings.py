@@ -6,18 +6,21 @@ A page has a size, and the opaque token of the next page.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import compress, islice, takewhile
+from itertools import compress, takewhile
 from math import inf
 from time import thread_time
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.kernel.forms import encode_value
 from nessie_cli.model import (
+    Content,
     ContentKey,
     DiffEntry,
     Entry,
     KeyRange,
     LogEntry,
+    Put,
     Reference,
     ReferenceType,
 )
@@ -31,6 +34,8 @@ STEP = 0.05
 """Seconds of processor time per step of a search."""
 HELD = 2000
 """Items that a search keeps in memory. If more pass, they are read a second time."""
+LARGEST_PAGE = 4 << 20
+"""Bytes of contents from which a page ends."""
 _BETWEEN = "\x00"
 _KEY = "M\x00"
 """The prefix of keys in tokens, as in the original server."""
@@ -89,7 +94,7 @@ def log(call: Call, start: str, oldest: str | None, records: int | None) -> List
         entries = call.repository.log(f"@{start}", operations=operations)
         return _until(entries, oldest) if oldest else entries
 
-    return page(read, most, lambda entry: entry.hash, filter_)
+    return page(read, most, lambda entry: entry.hash, filter_, size_of_log_entry)
 
 
 def _until(entries: Iterable[LogEntry], oldest: str) -> Iterator[LogEntry]:
@@ -165,7 +170,11 @@ def entries(
             else takewhile(lambda entry: entry.key.starts_with(prefix), items)
         )
 
-    return page(read, limit(records), lambda entry: key_token(entry.key), filter_)
+    return page(read, limit(records), lambda entry: key_token(entry.key), filter_, _size_of_entry)
+
+
+def _size_of_entry(entry: Entry) -> int:
+    return _size(entry.content)
 
 
 def _range_of(text: str) -> KeyRange:
@@ -183,8 +192,9 @@ def differences(
     *,
     records: int | None = None,
     page_token: str | None = None,
+    in_pages: bool = True,
 ) -> ListingPage[DiffEntry]:
-    """Returns a page of a diff."""
+    """Returns a page of a diff, or the whole diff."""
     filter_ = filter_of(call, "diff")
     rest, prefix = from_page(range_, page_token)
 
@@ -198,28 +208,60 @@ def differences(
             else takewhile(lambda entry: entry.key.starts_with(prefix), items)
         )
 
-    return page(read, limit(records), lambda entry: key_token(entry.key), filter_)
+    size = _size_of_difference if in_pages else None
+    return page(read, limit(records), lambda entry: key_token(entry.key), filter_, size)
+
+
+def _size_of_difference(entry: DiffEntry) -> int:
+    return _size(entry.before) + _size(entry.after)
+
+
+def size_of_log_entry(entry: LogEntry) -> int:
+    """Returns the bytes of the message and the contents of a commit."""
+    contents = (item.content for item in entry.operations or () if isinstance(item, Put))
+    return len(entry.meta.message) + sum(map(_size, contents))
+
+
+def _size(content: Content | None) -> int:
+    return 0 if content is None else len(encode_value(content))
 
 
 class ListingPage(Generic[T]):
     """The items of one page, read on iteration, and the token of the next page afterwards.
 
     `most` is the largest number of items, None for all; `name` creates the token for the first item
-    of the next page.
+    of the next page. A page also ends after the item with which it reaches `LARGEST_PAGE` bytes.
+    `size` returns those of an item; without it, only `most` counts.
     """
 
-    def __init__(self, items: Iterable[T], most: int | None, name: Callable[[T], str]) -> None:
-        self._items, self._most, self._name = items, most, name
+    def __init__(
+        self,
+        items: Iterable[T],
+        most: int | None,
+        name: Callable[[T], str],
+        size: Callable[[T], int] | None = None,
+    ) -> None:
+        self._items, self._most, self._name, self._size = items, most, name, size
         self._behind: T | None = None
+        self._number = self._bytes = 0
 
     def __iter__(self) -> Iterator[T]:
         """Yields the items, once."""
-        if self._most is None:
-            yield from self._items
-            return
-        items = iter(self._items)
-        yield from islice(items, self._most)
-        self._behind = next(items, None)
+        for item in self._items:
+            if self._is_full:
+                self._behind = item
+                return
+            self._count(item)
+            yield item
+
+    @property
+    def _is_full(self) -> bool:
+        return self._number == self._most or self._bytes >= LARGEST_PAGE
+
+    def _count(self, item: T) -> None:
+        self._number += 1
+        if self._size is not None:
+            self._bytes += self._size(item)
 
     def search(self) -> Iterator[None]:
         """Does what must be done before the items are read, in short steps."""
@@ -256,12 +298,12 @@ class FilteredPage(ListingPage[T]):
         most: int | None,
         name: Callable[[T], str],
         filter_: Filter[T],
+        size: Callable[[T], int] | None = None,
     ) -> None:
-        super().__init__((), most, name)
+        super().__init__((), most, name, size)
         self._read, self._filter = read, filter_
         self._passed: list[T] = []
         self._marks = bytearray()
-        self._number = 0
 
     def search(self) -> Iterator[None]:
         """Tests the items, some in each step."""
@@ -269,7 +311,7 @@ class FilteredPage(ListingPage[T]):
         used, begun = 0.0, thread_time()
         for item in items:
             passes = self._filter.test(item)
-            if passes and self._number == self._most:
+            if passes and self._is_full:
                 self._behind = item
                 return
             self._note(item, passes=passes)
@@ -284,9 +326,10 @@ class FilteredPage(ListingPage[T]):
 
     def _note(self, item: T, *, passes: bool) -> None:
         self._marks.append(passes)
-        self._number += passes
-        if passes and self._number <= self._filter.held:
-            self._passed.append(item)
+        if passes:
+            self._count(item)
+            if self._number <= self._filter.held:
+                self._passed.append(item)
 
     def __iter__(self) -> Iterator[T]:
         """Yields the items that have passed, once."""
@@ -301,13 +344,12 @@ def page(
     most: int | None,
     name: Callable[[T], str],
     filter_: Filter[T] | None,
+    size: Callable[[T], int] | None = None,
 ) -> ListingPage[T]:
     """Returns a page of items, filtered if there is a filter."""
-    return (
-        ListingPage(read(), most, name)
-        if filter_ is None
-        else FilteredPage(read, most, name, filter_)
-    )
+    if filter_ is None:
+        return ListingPage(read(), most, name, size)
+    return FilteredPage(read, most, name, filter_, size)
 
 
 def limit(records: int | None) -> int | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import starmap
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
@@ -13,7 +12,7 @@ from nessie_cli.server.http.streams import listing
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.listings import FilteredPage, ListingPage, key_token, limit
 from nessie_cli.server.nessie.v1.requests import check_name_v1
-from nessie_cli.server.nessie.v2.reading import content_not_found
+from nessie_cli.server.nessie.v2.reading import content_not_found, contents_listing
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import NoRoute
 from nessie_cli.server.pipeline.targets import (
@@ -29,10 +28,8 @@ from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.entries import BareDiffEntry, EntryV1
 from nessie_cli.wire.rest import (
-    ContentOfKey,
     DiffResponseV1,
     EntriesResponseV1,
-    GetMultipleContentsResponseV1,
     LogResponseV1,
 )
 
@@ -158,8 +155,7 @@ def post_contents(call: Call) -> Answer:
     """Returns several contents."""
     requested = decode_requested_keys(call.needed_json("getMultipleContents.request"))
     at, _ = _content_place(call, "getMultipleContents")
-    contents = call.repository.contents(f"@{at.hash}", [key for key in requested if key.elements])
-    return Answer(GetMultipleContentsResponseV1(list(starmap(ContentOfKey.of, contents.items()))))
+    return Answer(contents_listing(call, at, requested, {}))
 
 
 def get_diff(call: Call) -> Answer:
@@ -168,7 +164,7 @@ def get_diff(call: Call) -> Answer:
     if not dots or not left or not right:
         raise NoRoute(())
     before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
-    page = listings.differences(call, before, after, ALL_KEYS)
+    page = listings.differences(call, before, after, ALL_KEYS, in_pages=False)
     return Answer(listing(DiffResponseV1, map(BareDiffEntry.of, page), page.token))
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice, starmap
 
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.repository.reader import ReadableRepository
-from nessie_cli.server.http.streams import listing
+from nessie_cli.server.http.streams import ListingBody, listing
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.extensions import is_ours, log_of_key, log_page
 from nessie_cli.server.nessie.v2.references import plain_name
@@ -21,6 +21,7 @@ from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.decode import decode_requested_keys
 from nessie_cli.wire.entries import BareDiffEntry, BareEntry
 from nessie_cli.wire.references import reference_struct
+from nessie_cli.wire.scalars import Json
 
 MOST_SCANNED = 1000
 """The most commits that recent changes look through."""
@@ -143,12 +144,19 @@ def post_contents(call: Call) -> Answer:
 
 def _contents(call: Call, requested: list[ContentKey]) -> Answer:
     at = _at(call)
-    contents = call.repository.contents(f"@{at.hash}", [key for key in requested if key.elements])
     return Answer(
-        rest.GetMultipleContentsResponse(
-            list(starmap(rest.ContentOfKey.of, contents.items())), reference_struct(at)
-        )
+        contents_listing(call, at, requested, {"effectiveReference": reference_struct(at)})
     )
+
+
+def contents_listing(
+    call: Call, at: Reference, requested: Iterable[ContentKey], others: Json
+) -> ListingBody:
+    """Returns the contents of those keys that exist, with other attributes of the answer."""
+    contents = call.repository.each_content(
+        f"@{at.hash}", [key for key in requested if key.elements]
+    )
+    return ListingBody("contents", starmap(rest.ContentOfKey.of, contents), lambda: others)
 
 
 # -- recent changes ------------------------------------------------------------------------------
