@@ -624,10 +624,9 @@ def test_random_batches_and_branches_lose_nothing_unsaid(
             attempt.paste(line, effect, conflict)
             attempt.again()
     names = [".".join(conflict["key"]["elements"]) for conflict in conflicts]
-    sides = ["--proposed", "--proposed", "--current"]
-    attempt.decide_each(
-        names, ([rng.choice(sides) for _ in names] for _ in range(3 if names else 0))
-    )
+    if names:
+        sides = ["--proposed", "--proposed", "--current"]
+        attempt.decide_each(names, ([rng.choice(sides) for _ in names] for _ in range(3)))
 
 
 @pytest.mark.parametrize("seed", range(100, 160))
