@@ -1,6 +1,6 @@
 """`nessie status`."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 from msgspec import Struct
@@ -19,9 +19,6 @@ from nessie_cli.wire.references import AnyReference, reference_struct
 from nessie_cli.wire.scalars import Count
 from nessie_cli.workspace import batch as workspace
 from nessie_cli.workspace.batch import BatchFile
-
-if TYPE_CHECKING:
-    from nessie_cli.render.conflicts import ConflictReport
 
 EXAMPLES = ("nessie status", "nessie status --short --branch", "nessie status --json")
 
@@ -68,7 +65,7 @@ class StatusResult(Result, frozen=True):
     document: Status
     reference: Reference
     batch: BatchResult
-    report: "ConflictReport | None"
+    conflict: ReferenceConflict | None
     options: Options
     elsewhere: str
     """A remark about a batch for another store or branch."""
@@ -86,7 +83,7 @@ def run(options: Options, app: Invocation) -> StatusResult:
     batch, store = _batch(app), app.store.name()
     is_branch = reference.type is ReferenceType.BRANCH
     is_here = batch is not None and is_for(batch, store, reference.name or "")
-    report = _conflicts(app, reference, batch) if batch and is_here and is_branch else None
+    conflict = _conflicts(app, reference, batch) if batch and is_here and is_branch else None
     elsewhere = ""
     if batch is not None and not is_here:
         elsewhere = (
@@ -100,14 +97,16 @@ def run(options: Options, app: Invocation) -> StatusResult:
         ahead,
         behind,
         staged.document,
-        [
-            documents.Conflict.of(conflict, report.ways_out.of(conflict))
-            for conflict in report.conflicts
-        ]
-        if report
-        else [],
+        _documents_of(conflict) if conflict else [],
     )
-    return StatusResult(document, reference, staged, report, options, elsewhere)
+    return StatusResult(document, reference, staged, conflict, options, elsewhere)
+
+
+def _documents_of(conflict: ReferenceConflict) -> list[documents.Conflict]:
+    from nessie_cli.cli.errors.conflicts import conflict_report
+
+    report = conflict_report(conflict)
+    return [documents.Conflict.of(each, report.ways_out.of(each)) for each in report.conflicts]
 
 
 def show(result: StatusResult, output: Output) -> None:
@@ -140,16 +139,17 @@ def show(result: StatusResult, output: Output) -> None:
     list_changes(output, changes_of(batch.staged), "  ")
     if result.elsewhere:
         output.note(result.elsewhere)
-    if result.report:
+    if result.conflict:
+        from nessie_cli.cli.errors.conflicts import conflict_report
         from nessie_cli.render.conflicts import conflict_lines
 
-        output.out.print_lines(conflict_lines(result.report, output.out))
+        output.out.print_lines(conflict_lines(conflict_report(result.conflict), output.out))
 
 
 def _print_short(result: StatusResult, output: Output) -> None:
     if result.options.branch:
         output.out.print_text("## ", Span(result.reference.name or "", "name"))
-    conflicts = result.report.conflicts if result.report else ()
+    conflicts = result.conflict.conflicts if result.conflict else ()
     keys = {conflict.key for conflict in conflicts if conflict.key}
     staged = result.batch.staged
     # A missing namespace is a conflict of the keys below it.
@@ -189,7 +189,7 @@ def _batch(app: Invocation) -> workspace.StagedBatch | None:
 
 def _conflicts(
     app: Invocation, reference: Reference, batch: workspace.StagedBatch
-) -> "ConflictReport | None":
+) -> ReferenceConflict | None:
     """Returns the conflicts of a dry run.
 
     It has no request id, because that belongs to a submission.
@@ -199,9 +199,7 @@ def _conflicts(
     try:
         submit(app, trial, submission)
     except ReferenceConflict as error:
-        from nessie_cli.cli.errors.conflicts import conflict_report
-
-        return conflict_report(error)
+        return error
     except NotAllowed as error:
         # Such as a protected branch. The batch is shown nevertheless.
         app.output.note(error.message)

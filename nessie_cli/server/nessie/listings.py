@@ -12,7 +12,6 @@ from time import thread_time
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.forms import encode_value
 from nessie_cli.model import (
     Content,
     ContentKey,
@@ -24,9 +23,11 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
+from nessie_cli.server.http.messages import encoded
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.targets import Target, commit, parse_spec
 from nessie_cli.wire import keys
+from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.extensions import WHOLE
 
 T = TypeVar("T")
@@ -223,7 +224,7 @@ def size_of_log_entry(entry: LogEntry) -> int:
 
 
 def _size(content: Content | None) -> int:
-    return 0 if content is None else len(encode_value(content))
+    return 0 if content is None else len(encoded(content_struct(content)))
 
 
 class ListingPage(Generic[T]):
