@@ -1,12 +1,12 @@
 """The log in its forms, and single commits."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nessie_cli.inspection.changes import ChangeKind, ContentChange
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
-from nessie_cli.render.spans import Drawn, Line, Span, trimmed
+from nessie_cli.render.spans import Cell, Drawn, Hash, Line, Span, text_of, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import cells, short_hash, shorten_end, visible, wrap
 
@@ -18,6 +18,8 @@ _SIGNS = {
     ChangeKind.DELETED: "-",
     ChangeKind.RENAMED: ">",
 }
+Detail = tuple[str, Sequence[Cell]]
+"""A label and its values, separated by spaces on a terminal."""
 _NO_GRAPH = Drawn([], [], [], [])
 
 
@@ -52,11 +54,15 @@ class Names:
         for reference in references:
             self._by_hash.setdefault(reference.hash, []).append(reference)
 
-    def spans(self, hash: str) -> list[Span]:
-        """Returns ` (HEAD -> main, tag: v1)`, or nothing."""
-        here = sorted(
+    def at(self, hash: str) -> list[Reference]:
+        """Returns the references at a commit, the current one first."""
+        return sorted(
             self._by_hash.get(hash, ()), key=lambda reference: reference.name != self._current
         )
+
+    def spans(self, hash: str) -> list[Span]:
+        """Returns ` (HEAD -> main, tag: v1)`, or nothing."""
+        here = self.at(hash)
         if not here:
             return []
         inner = [span for reference in here for span in (Span(", "), *self._name(reference))]
@@ -226,17 +232,24 @@ def _patch(changes: Iterable[ContentChange], terminal: Terminal, used: int = 0) 
 
 
 def _heading(entry: LogEntry, terminal: Terminal, names: Names) -> Iterator[Line]:
-    meta = entry.meta
     yield [Span(f"commit {short_hash(entry.hash)}", "hash"), *names.spans(entry.hash)]
+    yield from _labelled(log_details(entry), terminal)
+
+
+def _labelled(details: Iterable[Detail], terminal: Terminal) -> Iterator[Line]:
+    for label, values in details:
+        text = " ".join(text_of(value, terminal.time) for value in values)
+        yield [Span(f"{label + ':':<8}", "label"), Span(text)]
+
+
+def log_details(entry: LogEntry) -> Iterator[Detail]:
+    """Yields the details that a log has of a commit: parents of a merge, authors and time."""
+    meta = entry.meta
     if len(meta.parents) > 1:
-        yield _labelled("Merge", " ".join(map(short_hash, meta.parents)))
+        yield "Merge", list(map(Hash, meta.parents))
     for author in meta.authors or (meta.committer or "",):
-        yield _labelled("Author", author)
-    yield _labelled("Date", terminal.time(meta.commit_time))
-
-
-def _labelled(label: str, text: str) -> Line:
-    return [Span(f"{label + ':':<8}", "label"), Span(text)]
+        yield "Author", [author]
+    yield "Date", [meta.commit_time]
 
 
 def _message(entry: LogEntry, terminal: Terminal, used: int = 0) -> Iterator[Line]:
@@ -257,7 +270,7 @@ def show_lines(
     The changes are shown field by field, or with `by_letter` as a letter and key.
     """
     yield from _heading(commit.entry, terminal, names)
-    yield from _details(commit.entry, terminal)
+    yield from _labelled(further_details(commit.entry), terminal)
     yield []
     yield from _message(commit.entry, terminal)
     yield []
@@ -267,21 +280,17 @@ def show_lines(
     yield from _by_letter(changes) if by_letter else _patch(changes, terminal)
 
 
-def _details(entry: LogEntry, terminal: Terminal) -> Iterator[Line]:
-    """Returns details that the log omits: parents, committer, times, signatures, properties."""
+def further_details(entry: LogEntry) -> Iterator[Detail]:
+    """Yields details that the log omits: parent, committer, times, signatures, properties."""
     meta = entry.meta
     if len(meta.parents) <= 1:
-        yield _labelled("Parent", short_hash(entry.parent))
+        yield "Parent", [Hash(entry.parent)]
     if meta.committer and meta.committer != meta.author:
-        yield _labelled("Commit", meta.committer)
+        yield "Commit", [meta.committer]
     if meta.author_time and meta.author_time != meta.commit_time:
-        yield _labelled("Wrote", terminal.time(meta.author_time))
+        yield "Wrote", [meta.author_time]
     for signer in meta.signed_off_by:
-        yield _labelled("Signed", signer)
-    yield from _properties(meta.properties)
-
-
-def _properties(properties: Mapping[str, Sequence[str]]) -> Iterator[Line]:
-    for name, values in sorted(properties.items()):
+        yield "Signed", [signer]
+    for name, values in sorted(meta.properties.items()):
         for value in values:
-            yield _labelled("Prop", f"{name}={value}")
+            yield "Prop", [f"{name}={value}"]

@@ -1,11 +1,11 @@
 """The output of this package's modules: lines of spans, rows of cells, columns of tables."""
 
 # No postponed annotations: those of a NamedTuple's fields would be compiled at each start.
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from nessie_cli.render.text import visible
+from nessie_cli.render.text import name_of, short_hash, visible
 
 STYLES = {
     "hash": "yellow",
@@ -63,6 +63,24 @@ class Person(NamedTuple):
 Cell = Span | str | int | Hash | Person | datetime | None
 """A value in a table; all but a span take the style of their column."""
 Row = Sequence[Cell]
+
+
+def text_of(cell: Cell, time: Callable[[datetime], str]) -> str:
+    """Returns the short text of a value for people; None is empty. `time` spells a time."""
+    if isinstance(cell, str):
+        return cell
+    match cell:
+        case Span(text):
+            short = text
+        case Hash(digits):
+            short = short_hash(digits)
+        case Person(text):
+            short = name_of(text)
+        case datetime():
+            short = time(cell)
+        case _:
+            short = "" if cell is None else str(cell)
+    return short
 
 
 Room = Literal["keep", "cut", "fold", "spare"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
-from nessie_cli.render.spans import Cell, Column, Hash, Line, Person, Row, Span, trimmed
-from nessie_cli.render.text import cells, name_of, short_hash, shorten_end, visible, wrap
+from nessie_cli.render.spans import Cell, Column, Line, Row, Span, text_of, trimmed
+from nessie_cli.render.text import cells, shorten_end, visible, wrap
 
 GAP = 2
 _LEAST = {"cut": 12, "fold": 16}
@@ -40,24 +40,8 @@ def table_lines(
 
 
 def _span(cell: Cell, column: Column, time: Callable[[datetime], str]) -> Span:
-    if isinstance(cell, Span):
-        return cell._replace(text=visible(cell.text))
-    text = cell if isinstance(cell, str) else _text(cell, time)
-    return Span(visible(text), column.style)
-
-
-def _text(value: int | Hash | Person | datetime | None, time: Callable[[datetime], str]) -> str:
-    """Returns the short text of a value for people; None is an empty cell."""
-    match value:
-        case None:
-            return ""
-        case Hash(digits):
-            return short_hash(digits)
-        case Person(text):
-            return name_of(text)
-        case datetime():
-            return time(value)
-    return str(value)
+    style = cell.style if isinstance(cell, Span) else column.style
+    return Span(visible(text_of(cell, time)), style)
 
 
 def _row_lines(

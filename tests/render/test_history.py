@@ -2,7 +2,16 @@ import pytest
 
 from nessie_cli.inspection.changes import ChangeKind, ContentChange
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference, ReferenceType
-from nessie_cli.render.history import LogForm, LoggedCommit, Names, print_log, show_lines
+from nessie_cli.render.history import (
+    LogForm,
+    LoggedCommit,
+    Names,
+    further_details,
+    log_details,
+    print_log,
+    show_lines,
+)
+from nessie_cli.render.spans import Hash
 from nessie_cli.render.text import cells
 
 LONG = "日本語 " * 40
@@ -230,3 +239,13 @@ def test_the_first_commit_has_the_empty_history_as_parent(screen, entry) -> None
     shown.terminal.print_lines(show_lines(LoggedCommit(entry(1, "first"), []), shown.terminal))
     assert f"Parent: {NO_ANCESTOR[:12]}" in shown.lines
     assert shown.lines[-1] == "no content changed"
+
+
+def test_the_details_of_a_commit_are_whole_values(commits, names) -> None:
+    merge, first = commits[0].entry, commits[-1].entry
+    parents = [Hash(commit.entry.hash) for commit in commits[1:3]]
+
+    assert next(log_details(merge)) == ("Merge", parents)
+    assert list(log_details(first))[-1] == ("Date", [first.meta.commit_time])
+    assert next(further_details(first)) == ("Parent", [Hash(first.parent)])
+    assert [reference.name for reference in names.at(merge.hash)] == ["main", "a", "v1"]
