@@ -1,8 +1,9 @@
 """Tables that a revert or a restoration would put into the catalog a second time.
 
 On servers without our extensions, a deleted table that comes back has another content id. So its id
-does not show that it is in the catalog already, under another key; its metadata file does. Where
-contents keep their ids, a table with the same file and another id is another table.
+does not show that it is in the catalog already, under another key; its metadata file does. Nor does
+it if somebody registered the file again. Two entries would write one table, and dropping one could
+delete the files of both.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ def refuse_second_entries(state: Mapping[ContentKey, Content], edits: Edits) -> 
         if other is not None and other != key:
             raise InvalidInput(
                 f"{key}: {other} has the same metadata file, and one table would have two keys",
-                hint=f"`nessie content rename {other} {key}` gives the table this key",
+                hint=f"`nessie content rename {other} {key}` gives the present entry this key; the"
+                f" deleted one can come back after {other} has been deleted",
             )
 
 

@@ -145,8 +145,7 @@ def operations_of(
         refuse_changed(repository, branch, expected, keys)
     if inverse.conflicts:
         raise _conflict(repository, branch, what, inverse)
-    if not repository.restores_content_ids:
-        refuse_second_entries(inverse.state | _staged_contents(app, branch.name), inverse.edits)
+    refuse_second_entries(inverse.state | _staged_contents(app, branch.name), inverse.edits)
     staged = operations_for(inverse.edits, inverse.state, inverse.origins)
     if not staged:
         if any(behavior.behavior is MergeBehavior.DROP for behavior in behaviors):

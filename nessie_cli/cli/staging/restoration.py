@@ -56,8 +56,7 @@ class Restorer:
             self._read_moves()
             branch = _overlaid(self.now, staged)
         edits = self._edits(branch)
-        if not self._repository.restores_content_ids:
-            refuse_second_entries(branch, edits)
+        refuse_second_entries(branch, edits)
         blocked, replaced = self._in_the_way(edits, branch)
         keys = _with_origins(edits, self.now, staged)
         contents = {key: edits.get(key, branch.get(key)) for key in keys}
