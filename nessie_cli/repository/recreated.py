@@ -1,9 +1,9 @@
 """Tables that a revert or a restoration would put into the catalog a second time.
 
 On servers without our extensions, a deleted table that comes back has another content id. So its id
-does not show that it is in the catalog already, under another key; its metadata file does. Nor does
-it if somebody registered the file again. Two entries would write one table, and dropping one could
-delete the files of both.
+does not show that it is in the catalog already, under another key; its metadata file does. The same
+holds for a metadata file that was registered again. Two entries would write one table, and dropping
+one could delete the files of both.
 """
 
 from __future__ import annotations
