@@ -98,6 +98,7 @@ class Plain(Served):
         "test_a_change_that_ours_has_is_skipped": SKIPPED,
         "test_a_content_that_came_back_merges_as_the_same_one": RESTORED,
         "test_a_deleted_content_comes_back_under_its_id": RESTORED,
+        "test_contents_of_many_commits_come_back_at_once": RESTORED,
         "test_a_reverted_replacement_or_deletion_has_its_id_back": RESTORED,
         "test_a_namespace_of_both_sides_is_that_of_theirs": "such a namespace is not listed",
         "test_a_namespace_that_is_still_needed_can_be_kept": (
