@@ -18,37 +18,42 @@ staged on; staged operations take precedence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import structs
 
 from nessie_cli.errors import AlreadyExists, ContentNotFound, InvalidInput
-from nessie_cli.model import Content, ContentKey, Delete, Namespace, Put, Unchanged, type_label
+from nessie_cli.model import (
+    Content,
+    ContentKey,
+    Delete,
+    Namespace,
+    Put,
+    RestoredFrom,
+    Unchanged,
+    type_label,
+)
 from nessie_cli.workspace.batch import Staged
 
 State = Callable[[ContentKey], Content | None]
 StagedList = tuple[Staged, ...]
 
 
-def restored_ids(staged: StagedList) -> set[str | None]:
-    """Returns the ids of deleted contents that a batch restores."""
+Origins = Mapping[str | None, RestoredFrom]
+"""Where deleted contents were, by their ids."""
+
+
+def origins_of(staged: StagedList) -> dict[str | None, RestoredFrom]:
+    """Returns where the deleted contents were that a batch restores."""
     return {
-        item.operation.content.id
+        item.operation.content.id: item.operation.restored_from
         for item in staged
         if isinstance(item.operation, Put) and item.operation.restored_from is not None
     }
 
 
-def with_origins(staged: StagedList, before: StagedList) -> StagedList:
-    """Returns a batch in which the contents that the batch before restores are restored as well.
-
-    They are recognised by their ids, whatever key or value they have now.
-    """
-    origins = {
-        item.operation.content.id: item.operation.restored_from
-        for item in before
-        if isinstance(item.operation, Put) and item.operation.restored_from is not None
-    }
+def with_origins(staged: StagedList, origins: Origins) -> StagedList:
+    """Returns a batch that restores the contents with these ids, whatever keys they get."""
 
     def restored(item: Staged) -> Staged:
         put = item.operation

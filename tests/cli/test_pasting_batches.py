@@ -253,7 +253,9 @@ class Attempt:
             if edit.old is None and edit.after is not None and edit.after.id:
                 assert after[edit.after.id] == edit.new, (line, "restored")
             if edit.before is not None and edit.before.id in after:
-                key = edit.new if edit.is_rename else before[edit.before.id]
+                # A content that another writer deleted comes back at its key.
+                stays = before.get(edit.before.id, edit.old)
+                key = edit.new if edit.is_rename else stays
                 assert after[edit.before.id] == key, line
 
     def are_written(self, effect: str, line: str) -> None:

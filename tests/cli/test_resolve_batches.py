@@ -440,3 +440,48 @@ def test_keeping_that_a_namespace_is_absent_names_what_is_dropped(nessie, catalo
     assert ran.code == 0
     assert "the staged creation of m.a is dropped" in ran.err
     assert catalog.snapshot("main", "m.a") is None
+
+
+@pytest.mark.parametrize("staging", ["put", "restore", "revert", "rename and put"])
+def test_a_table_that_another_writer_deleted_comes_back_under_its_id(
+    nessie, catalog, staging
+) -> None:
+    """Otherwise reverting the deletion would add it a second time."""
+    before = content(catalog, "db.orders")
+    update = catalog.update("main", "db.orders", 5)
+    at, snapshot = "db.orders", 1
+    match staging:
+        case "put":
+            put(nessie, "db.orders", 9)
+            snapshot = 9
+        case "restore":
+            nessie("restore", "db.orders", "--at", "v1").expect(0)
+        case "revert":
+            nessie("revert", "-n", update).expect(0)
+        case "rename and put":
+            nessie("content", "rename", "db.orders", "db.sales")
+            put(nessie, "db.sales", 9)
+            at, snapshot = "db.sales", 9
+    dropped = catalog.drop("main", "db.orders")
+    (conflict,) = nessie("commit", "-m", "m", "--json").error["errorDetails"]["conflicts"]
+    line, reset = conflict["resolutions"]
+    assert ("--proposed" in line, "reset" in reset) == (True, True)
+    assert nessie(*shlex.split(line)[1:]).code == 0
+    assert nessie("commit", "-m", "mine").code == 0
+    after = content(catalog, at)
+    assert (after.id, after.snapshot_id) == (before.id, snapshot)
+    nessie("revert", dropped).expect(3)
+    entries = catalog.repository.entries("main", content=True)
+    assert [entry.content_id for entry in entries].count(before.id) == 1
+
+
+def test_edited_values_of_a_deleted_table_keep_its_id(nessie, catalog, tmp_path) -> None:
+    before = content(catalog, "db.orders")
+    put(nessie, "db.orders", 9)
+    catalog.drop("main", "db.orders")
+    (tmp_path / "mine.json").write_text(
+        json.dumps({**before.attributes(), "type": "ICEBERG_TABLE", "snapshotId": 77})
+    )
+    nessie("resolve", "--resolve", "db.orders=mine.json", "-m", "edited").expect(0)
+    after = content(catalog, "db.orders")
+    assert (after.id, after.snapshot_id) == (before.id, 77)

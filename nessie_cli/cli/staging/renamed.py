@@ -1,4 +1,4 @@
-"""Finds the contents that were renamed on a branch since a batch was staged."""
+"""Finds the contents that were renamed or deleted on a branch since a batch was staged."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.errors import NotFound
-from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Put
+from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Put, RestoredFrom
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.content_edits import content_edits
 from nessie_cli.workspace.staging import StagedList
@@ -23,13 +23,24 @@ class Place(NamedTuple):
     content: Content
 
 
-def places_of(
-    repository: Repository, head: str, base: str | None, missing: Mapping[ContentKey, Content]
-) -> dict[ContentKey, Place]:
-    """Returns where contents are at `head` that have left their keys, by these keys.
+class Departures(NamedTuple):
+    """Contents that have left their keys.
 
-    A deleted content is left out. `base` is the commit at which the batch was begun. It has those
-    contents that never had these keys on this branch, if the batch comes from another branch.
+    `places` are where they are, by these keys. `origins` are where the deleted ones were last, by
+    their ids.
+    """
+
+    places: dict[ContentKey, Place]
+    origins: dict[str | None, RestoredFrom]
+
+
+def departures(
+    repository: Repository, head: str, base: str | None, missing: Mapping[ContentKey, Content]
+) -> Departures:
+    """Returns where contents are at `head`, or were last, that have left their keys.
+
+    `base` is the commit at which the batch was begun. It has those contents that never had these
+    keys on this branch, if the batch comes from another branch.
     Cost for each content: the commits with an operation on its key since then. For each commit that
     one left in: a diff of it and `head`.
     """
@@ -40,14 +51,21 @@ def places_of(
         if parent is not None:
             leavers.setdefault(parent, {})[content.id] = key
     places: dict[ContentKey, Place] = {}
+    origins: dict[str | None, RestoredFrom] = {}
     for parent, keys in leavers.items():
         # The commit at which an old batch was begun may be gone.
         with suppress(NotFound):
+            before = repository.contents(Revision(None, parent), list(keys.values()))
             for entry in repository.diff(Revision(None, parent), at, whole=True):
                 after = entry.after
                 if after is not None and after.id in keys and keys[after.id] != entry.key:
                     places[keys[after.id]] = Place(entry.key, after)
-    return places
+            origins |= {
+                content.id: RestoredFrom(parent, key)
+                for key, content in before.items()
+                if keys.get(content.id) == key and key not in places
+            }
+    return Departures(places, origins)
 
 
 def places_of_restored(

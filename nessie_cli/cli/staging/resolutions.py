@@ -24,7 +24,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.render.text import counted, short_hash, visible
 from nessie_cli.workspace.content_edits import ContentEdit, components, connected, content_edits
-from nessie_cli.workspace.staging import StagedList, restored_ids
+from nessie_cli.workspace.staging import StagedList, origins_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -84,8 +84,8 @@ class BatchResolutions(WaysOut):
         for item in staged:
             self._items.setdefault(item.key, []).append(item)
         self._keys_in_conflict = {conflict.key for conflict in error.conflicts}
-        keeps_ids = app.repository().restores_content_ids
-        self._restored = restored_ids(staged) if keeps_ids else set()
+        self._keeps_ids = app.repository().restores_content_ids
+        self._restored = origins_of(staged).keys() if self._keeps_ids else set()
 
     def of(self, conflict: Conflict) -> Sequence[Resolution]:
         """Returns the command lines for a conflict."""
@@ -120,9 +120,15 @@ class BatchResolutions(WaysOut):
         return self._alone(conflict, key, edits[0])
 
     def _loses_id(self, conflict: Conflict, key: ContentKey, edits: Sequence[ContentEdit]) -> bool:
-        """Returns whether only a decision keeps the id of a content that is restored for a key."""
+        """Returns whether only a decision keeps the id of a content that has been deleted.
+
+        The batch restores it, or another writer has deleted it since.
+        """
         actual = conflict.actual
-        return actual is not None and any(
+        if actual is None:
+            can_decide = self._keeps_ids and self._app.workspace is not None
+            return can_decide and any(edit.old == key and edit.changes_value for edit in edits)
+        return any(
             edit.new == key
             and edit.after is not None
             and edit.after.id in self._restored

@@ -6,9 +6,9 @@ the branch.
 
 | staged | changed on the branch | renamed there | deleted there |
 |---|---|---|---|
-| new value | the staged value | the staged value, under the new key | created again |
+| new value | the staged value | the staged value, under the new key | restored with this value |
 | rename | renamed, with the new value | renamed from the new key | refused |
-| rename, new value | both | both, from the new key | created under the staged key |
+| rename, new value | both | both, from the new key | restored under the staged key |
 | deletion | deleted | refused | nothing is left to do |
 | check | of the present value | of the new key | refused |
 | restored, and it came back | the staged value | renamed back, with the staged value | restored |
@@ -18,11 +18,11 @@ A content that has the key of a staged one now is deleted if the decision names 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.renamed import Place, places_of, places_of_restored
+from nessie_cli.cli.staging.renamed import Departures, Place, departures, places_of_restored
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Namespace, Unchanged
 from nessie_cli.revisions import Revision
@@ -34,7 +34,7 @@ from nessie_cli.workspace.content_edits import (
     operations_of,
     with_edits,
 )
-from nessie_cli.workspace.staging import StagedList, restored_ids, with_origins
+from nessie_cli.workspace.staging import Origins, StagedList, origins_of, with_origins
 
 if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
@@ -82,7 +82,7 @@ class Restager:
         seen = {edit.old: edit.before for edit in edits if edit.old and edit.before}
         seen |= {item.key: item.seen for item in checks if item.seen}
         head = self._repository.contents(Revision(None, self._head), choices)
-        places = self._places(
+        places, deleted = self._departures(
             {key: content for key, content in seen.items() if key in choices}, head
         )
         moved = {place.key: place.content for place in places.values()}
@@ -114,13 +114,14 @@ class Restager:
             else:
                 again += self._again(edit, value, places, choices)
         overwritten = _overwritten(again, back)
-        again, replaced = self._arrived(again, state, choices, restored_ids(staged))
+        restored = origins_of(staged)
+        again, replaced = self._arrived(again, state, choices, restored, deleted)
         operations = operations_of(again, state.get)
         taken = {item.key for item in operations}
         unmodified = (self._checked_again(item, places) for item in checks)
         operations += tuple(item for item in unmodified if item.key not in taken)
         return Restaged(
-            with_origins(with_edits(staged, keys, operations), staged),
+            with_origins(with_edits(staged, keys, operations), deleted | restored),
             replaced,
             {old: place.key for old, place in places.items() if place.key != old},
             {key: place.key for key, place in back.items() if place.key != key},
@@ -135,17 +136,22 @@ class Restager:
         after = edit.after if value is None else value.with_id(place.content.id)
         return ContentEdit(place.key, edit.new, place.content, after)
 
-    def _places(
+    def _departures(
         self, seen: Mapping[ContentKey, Content], head: Mapping[ContentKey, Content]
-    ) -> dict[ContentKey, Place]:
-        """Returns where contents are now, by the keys on which they were staged."""
+    ) -> Departures:
+        """Returns where contents are now, by the keys on which they were staged.
+
+        Also returns where the deleted ones were, if they can get their ids back.
+        """
         places = {
             key: Place(key, head[key])
             for key, content in seen.items()
             if key in head and head[key].id == content.id
         }
         missing = {key: content for key, content in seen.items() if key not in places}
-        return places | places_of(self._repository, self._head, self._base, missing)
+        moved = departures(self._repository, self._head, self._base, missing)
+        origins = moved.origins if self._repository.restores_content_ids else {}
+        return Departures(places | moved.places, origins)
 
     def _again(
         self,
@@ -210,6 +216,9 @@ class Restager:
                 f"'{edit.old}' was deleted on {self._branch}, and the batch renames it",
                 hint=f"`{command_line('reset', str(edit.old))}` unstages the rename",
             )
+        before = edit.before
+        if value is not None and before is not None and value.type_name == before.type_name:
+            value = value.with_id(before.id)
         return [ContentEdit(None, edit.new, None, value or edit.after)]
 
     def _checked_again(self, item: Staged, places: Mapping[ContentKey, Place]) -> Staged:
@@ -229,7 +238,8 @@ class Restager:
         edits: list[ContentEdit],
         state: Mapping[ContentKey, Content],
         choices: Choices,
-        restored: Collection[str | None],
+        restored: Origins,
+        deleted: Origins,
     ) -> tuple[list[ContentEdit], tuple[ContentKey, ...]]:
         """Returns the edits where they meet other contents, and the keys of those that give way.
 
@@ -254,6 +264,8 @@ class Restager:
                 )
             present = state.get(key) if key not in leaving else None
             is_restored = after.id in restored and self._repository.restores_content_ids
+            # A content that another writer deleted does not replace the one that has its key now.
+            is_back = is_restored or (after.id in deleted and present is None)
             if (
                 edit.old is None
                 and present is not None
@@ -267,9 +279,7 @@ class Restager:
             if present is not None and edit.old is not None:
                 self._refuse_value(edit, choices.get(key))
             replaced += [key] if present is not None else []
-            arrived[key] = (
-                edit if edit.old or is_restored else edit._replace(after=after.with_id(None))
-            )
+            arrived[key] = edit if edit.old or is_back else edit._replace(after=after.with_id(None))
         return [*others, *arrived.values()], tuple(replaced)
 
     def _refuse_value(self, edit: ContentEdit, value: Content | None) -> None:

@@ -28,7 +28,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Put
 from nessie_cli.workspace import batch as workspace
 from nessie_cli.workspace.batch import BatchFile
-from nessie_cli.workspace.staging import StagedList, State, renames, with_origins
+from nessie_cli.workspace.staging import StagedList, State, origins_of, renames, with_origins
 
 _SHOWN = 3
 """The number of other staged keys that an error lists."""
@@ -126,7 +126,7 @@ def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> worksp
     if batch is not None:
         refuse_elsewhere(app, batch, branch)
     before = batch.staged if batch else ()
-    staged = with_origins(step.change(before, place.state), before)
+    staged = with_origins(step.change(before, place.state), origins_of(before))
     staged = _without_unchanged(staged, step.keys)
     begun_at = batch.begun_at if batch else place.head
     return workspace.StagedBatch(begun_at, staged, branch=branch, store=app.store.name())

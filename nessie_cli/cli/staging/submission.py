@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.renamed import old_keys_of, places_of, places_of_restored
+from nessie_cli.cli.staging.renamed import departures, old_keys_of, places_of_restored
 from nessie_cli.cli.staging.resolutions import (
     BatchResolutions,
     contents_below,
@@ -238,7 +238,7 @@ def changed_since(repository: Repository, batch: StagedBatch, head: str) -> list
     changed = [first[key] for key in batch.keys if states.get(key) != first[key].seen]
     others = [item for item in changed if _id_of(states.get(item.key)) != _id_of(item.seen)]
     left = {item.key: item.seen for item in others if item.seen is not None}
-    places = places_of(repository, head, batch.begun_at, left)
+    places = departures(repository, head, batch.begun_at, left).places
     arrived = {
         item.key: states[item.key] for item in others if item.seen is None and item.key in states
     }
