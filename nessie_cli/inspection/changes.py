@@ -127,14 +127,14 @@ def _kind(change: ChangedKey, renamed: Container[ContentKey]) -> ChangeKind:
 def _change(entry: DiffEntry, old: DiffEntry | None) -> ContentChange:
     if old:
         return ContentChange(ChangeKind.RENAMED, entry.key, old.before, entry.after, old.key)
-    kind = (
-        ChangeKind.CREATED
-        if entry.before is None
-        else ChangeKind.DELETED
-        if entry.after is None
-        else ChangeKind.UPDATED
-    )
-    return ContentChange(kind, entry.key, entry.before, entry.after)
+    return ContentChange(kind_of(entry), entry.key, entry.before, entry.after)
+
+
+def kind_of(entry: DiffEntry) -> ChangeKind:
+    """Returns whether a key was created, updated or deleted."""
+    if entry.before is None:
+        return ChangeKind.CREATED
+    return ChangeKind.DELETED if entry.after is None else ChangeKind.UPDATED
 
 
 def tally(changes: Iterable[ContentChange]) -> dict[str, int]:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
-from nessie_cli.inspection.changes import ChangeKind, ContentChange, changes_of
+from nessie_cli.inspection.changes import ChangeKind, ContentChange, changes_of, kind_of
 from nessie_cli.model import Content, ContentKey, DiffEntry, KeyRange
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 from nessie_cli.revisions import Revision, RevisionRange
@@ -118,11 +118,4 @@ def _sides(read: Read) -> Iterator[tuple[ChangeKind, str, ContentKey]]:
 
 def _side(entry: DiffEntry) -> tuple[ChangeKind, str]:
     content = entry.after or entry.before
-    kind = (
-        ChangeKind.CREATED
-        if entry.before is None
-        else ChangeKind.DELETED
-        if entry.after is None
-        else ChangeKind.UPDATED
-    )
-    return kind, (content.id if content else None) or ""
+    return kind_of(entry), (content.id if content else None) or ""

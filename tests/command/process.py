@@ -203,9 +203,8 @@ class Nessie:
         assert outcome.code == 0, f"{args}\n{outcome}"
         return outcome
 
-    def table(self, key: str, snapshot: int, *more: str) -> Outcome:
-        """Put an Iceberg table."""
-        location = f"s3://lake/{snapshot}.json"
+    def table(self, key: str, snapshot: int, *more: str, location: str = "") -> Outcome:
+        """Puts an Iceberg table, whose metadata file is in a bucket unless `location` names it."""
         return self.ok(
             "content",
             "put",
@@ -213,7 +212,7 @@ class Nessie:
             "--type",
             "iceberg-table",
             "--metadata-location",
-            location,
+            location or f"s3://lake/{snapshot}.json",
             "--snapshot-id",
             str(snapshot),
             *more,
@@ -221,8 +220,8 @@ class Nessie:
 
     def snapshot(self, key: str, *more: str) -> int:
         """The snapshot id of a table as it is committed."""
-        found: int = self.ok("content", "show", key, *more, "--json").json["content"]["snapshotId"]
-        return found
+        content = self.ok("content", "show", key, *more, "--json").json["content"]
+        return int(content["snapshotId"])
 
     def messages(self, *more: str) -> list[str]:
         """The commit messages of the current reference, newest first."""

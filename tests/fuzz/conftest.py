@@ -12,19 +12,7 @@ from tests.fuzz.damage import Folder
 
 def table(nessie: Nessie, key: str, snapshot: int, *more: str) -> None:
     """Puts a table whose metadata file does not exist, so that no network is used."""
-    location = f"/nowhere/{snapshot}.json"
-    nessie.ok(
-        "content",
-        "put",
-        key,
-        "--type",
-        "iceberg-table",
-        "--metadata-location",
-        location,
-        "--snapshot-id",
-        str(snapshot),
-        *more,
-    )
+    nessie.table(key, snapshot, *more, location=f"/nowhere/{snapshot}.json")
 
 
 def fill(nessie: Nessie) -> None:

@@ -86,18 +86,7 @@ def table(nessie, key: str, number: int, *more: str) -> None:
         if key == "db.rates"
         else f"file://{nessie.folder}/00002.json"
     )
-    nessie.ok(
-        "content",
-        "put",
-        key,
-        "--type",
-        "iceberg-table",
-        "--metadata-location",
-        location,
-        "--snapshot-id",
-        str(number),
-        *more,
-    )
+    nessie.table(key, number, *more, location=location)
 
 
 def build(nessie) -> None:
