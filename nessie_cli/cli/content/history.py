@@ -101,12 +101,12 @@ def run(options: Options, app: Invocation) -> HistoryResult:
     key = ContentKey.parse(options.key)
     repository = app.repository()
     start = repository.resolve(app.revision(options.at or options.revision))
-    found, has_more = limited(app, options.limit, history_of_key(repository, start.hash, key))
-    first = list(islice(found, 1))
+    history, has_more = limited(app, options.limit, history_of_key(repository, start.hash, key))
+    first = list(islice(history, 1))
     if not first and options.limit != 0:
         where = start.name or start.hash
         raise ContentNotFound(f"key '{key}' never had a content in '{where}'", key)
-    changes = chain(first, found)
+    changes = chain(first, history)
     document = History(history=starmap(Moment.of_change, changes), has_more=has_more)
     return HistoryResult(document, changes)
 

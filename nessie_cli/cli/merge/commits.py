@@ -29,8 +29,8 @@ def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
             continue
         if meant.symmetric:
             raise InvalidInput(f"{word}: a transplant takes ranges A..B, not A...B")
-        found = repository.filtered_log(Walk.of(meant, first_parent=True), ALL_COMMITS)
-        hashes += reversed([entry.hash for entry in found if entry is not None])
+        log = repository.filtered_log(Walk.of(meant, first_parent=True), ALL_COMMITS)
+        hashes += reversed([entry.hash for entry in log if entry is not None])
     if not hashes:
         raise InvalidInput("nothing to transplant: the range is empty")
     return hashes

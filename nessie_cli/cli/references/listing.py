@@ -36,8 +36,8 @@ def list_references(
     verbose = app.options.verbose or options.extended
     current = None if app.output.is_json else app.head.name
     if len(options.words) == 1 and not options.selects and not GLOB & set(options.words[0]):
-        found = existing(app, type_, options.words[0], metadata=verbose)
-        return SingleReferenceResult(found, current=current, verbose=verbose)
+        reference = existing(app, type_, options.words[0], metadata=verbose)
+        return SingleReferenceResult(reference, current=current, verbose=verbose)
     selected = _selected(options, app, type_, verbose=verbose)
     return ReferencesResult(references=selected, current=current, verbose=verbose)
 
@@ -51,25 +51,25 @@ def _selected(
 ) -> Iterable[Reference]:
     key, descending = _order(options.sort)
     metadata = verbose or key != "name" or options.filter_ is not None
-    found: Iterable[Reference] = app.repository().references(type_, metadata=metadata)
+    references: Iterable[Reference] = app.repository().references(type_, metadata=metadata)
     if options.words:
-        found = _named(options.words, app, type_, found)
+        references = _named(options.words, app, type_, references)
     if any((options.merged, options.no_merged, options.contains, options.no_contains)):
-        found = _by_commits(options, app, found)
+        references = _by_commits(options, app, references)
     for test in _tests(options, app):
-        found = filter(test, found)
+        references = filter(test, references)
     if key == "name" and not descending:
-        return found
+        return references
     from nessie_cli.inspection.references import sort_references
 
-    return sort_references(found, key, descending=descending)
+    return sort_references(references, key, descending=descending)
 
 
 def _named(
     words: Sequence[str],
     app: Invocation,
     type_: ReferenceType,
-    found: Iterable[Reference],
+    references: Iterable[Reference],
 ) -> Iterator[Reference]:
     """Returns the references with these names or patterns.
 
@@ -78,7 +78,7 @@ def _named(
     for word in words:
         if not GLOB & set(word):
             existing(app, type_, word)
-    return (one for one in found if any(fnmatchcase(one.name, word) for word in words))
+    return (one for one in references if any(fnmatchcase(one.name, word) for word in words))
 
 
 def _by_commits(

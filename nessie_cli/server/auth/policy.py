@@ -369,8 +369,8 @@ _TYPES = (IcebergTable.type, IcebergView.type)
 def check_locations(draft: Draft[Any], locations: RecordedLocations, policy: Policy | None) -> None:
     """Raises `NotAllowed` for a content whose location its caller may not choose.
 
-    The caller needs `CHOOSE_LOCATION`, unless the metadata file lies in the folder that HEAD of the
-    branch records for the content id. Without a policy, nobody has this right.
+    A caller needs `CHOOSE_LOCATION` unless the metadata file is in the folder that the branch
+    records at HEAD for the content id. Without a policy, no caller has this right.
     """
     change = draft.change
     if draft.repeated or not isinstance(change, Commit | Merge | Transplant):
