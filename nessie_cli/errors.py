@@ -191,10 +191,11 @@ class StoreNotEmpty(AlreadyExists):
 class ReferenceConflict(NessieError):
     """A commit, merge or transplant conflicts with the current state of the branch.
 
-    `conflicts` contains all of them (`model.Conflict`). `reference` is the branch, `head` its
-    current hash, and `expected_hash` the commit that the caller started from. `is_merge` is true if
-    the three states are base, ours and theirs, as in a merge, transplant or revert; otherwise they
-    are expected, current and proposed.
+    `conflicts` contains them (`model.Conflict`), and `more` is the number of those that a refused
+    commit does not list. `reference` is the branch, `head` its current hash, and `expected_hash`
+    the commit that the caller started from. `is_merge` is true if the three states are base, ours
+    and theirs, as in a merge, transplant or revert; otherwise they are expected, current and
+    proposed.
 
     The command line sets `ways_out`, and `left` (the keys that the user was asked about and did not
     decide).
@@ -212,10 +213,12 @@ class ReferenceConflict(NessieError):
         reference: str | None = None,
         head: str | None = None,
         expected_hash: str | None = None,
+        more: int = 0,
         hint: str = "",
     ) -> None:
         super().__init__(message, hint=hint)
         self.conflicts = tuple(conflicts)
+        self.more = more
         self.reference = reference
         self.head = head
         self.expected_hash = expected_hash

@@ -16,7 +16,13 @@ from nessie_cli.model import (
     MergeOption,
     Rename,
 )
-from nessie_cli.model.conflicts import commit_message, conflict_text, second_key_text
+from nessie_cli.model.conflicts import (
+    MOST_REPORTED,
+    commit_message,
+    conflict_text,
+    listed,
+    second_key_text,
+)
 
 OF_NAMESPACES = (
     ConflictType.NAMESPACE_ABSENT,
@@ -94,7 +100,8 @@ def describe(
 ) -> tuple[Conflict, ...]:
     """Returns the conflicts with their contents and the commits that caused them.
 
-    `target_change` and `source_change` return the commit that last changed a key on that side.
+    `target_change` and `source_change` return the commit that last changed a key on that side. Each
+    takes longer than an operation, so only the first `MOST_REPORTED` conflicts have them.
     """
     records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
     contents = dict(zip(records, objects.contents(records), strict=True))
@@ -104,8 +111,10 @@ def describe(
             Rename(decode_key(pair[0]), decode_key(pair[1]), changed_by(pair[1])) if pair else None
         )
 
-    described = []
+    described: list[Conflict] = []
     for c in conflicts:
+        if len(described) == MOST_REPORTED:
+            source_change = target_change = _unknown
         key = decode_key(c.key)
         described.append(
             Conflict(
@@ -129,6 +138,10 @@ def describe(
             )
         )
     return tuple(described)
+
+
+def _unknown(_: bytes) -> None:
+    """Stands for the commit that changed a key, if it is not looked up."""
 
 
 def _option(option: KeyOption) -> MergeOption:
@@ -155,6 +168,6 @@ def merge_message(conflicts: Sequence[Conflict]) -> str:
     if all(conflict.type in OF_NAMESPACES for conflict in conflicts):
         return commit_message(conflicts)
     keys = sorted(c.key for c in conflicts if c.key)
-    return "The following keys have been changed in conflict: " + ", ".join(
-        f"'{key.plain}'" for key in keys
+    return "The following keys have been changed in conflict: " + listed(
+        [f"'{key.plain}'" for key in keys]
     )

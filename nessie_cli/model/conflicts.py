@@ -28,6 +28,10 @@ class ConflictType(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
+MOST_REPORTED = 1_000
+"""The most conflicts of a refused commit that are reported, and the most in any message."""
+
+
 class Rename(Struct, frozen=True):
     """A rename on one side of a merge: the old key, the new key, and the commit."""
 
@@ -125,13 +129,22 @@ def second_key_text(other: ContentKey) -> str:
     return f"; its content id is that of key '{other.plain}'"
 
 
-def commit_message(conflicts: Sequence[Conflict]) -> str:
-    """Returns the message of the REST API for the conflicts of a commit."""
-    if len(conflicts) == 1:
+def listed(texts: Sequence[str], more: int = 0) -> str:
+    """Returns the first texts with commas between them, and the number of the others.
+
+    `more` is the number of texts that are missing already.
+    """
+    more += max(0, len(texts) - MOST_REPORTED)
+    return ", ".join(texts[:MOST_REPORTED]) + (f", and {more:,} more" if more else "")
+
+
+def commit_message(conflicts: Sequence[Conflict], more: int = 0) -> str:
+    """Returns the message of the REST API for the conflicts of a commit, and `more` others."""
+    if len(conflicts) == 1 and not more:
         text = conflicts[0].message
         return text[:1].upper() + text[1:] + "."
     return (
         "There are multiple conflicts that prevent committing the provided operations: "
-        + ", ".join(c.message for c in conflicts)
+        + listed([c.message for c in conflicts], more)
         + "."
     )

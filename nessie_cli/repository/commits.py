@@ -20,7 +20,7 @@ from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
-from nessie_cli.model.conflicts import commit_message
+from nessie_cli.model.conflicts import MOST_REPORTED, commit_message
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft, DraftEffect
 from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest_of_batch, reference_of
@@ -142,18 +142,24 @@ def conflict_error(
     expected: Id,
     conflicts: list[KeyConflict],
 ) -> ReferenceConflict:
-    """Returns the error for the conflicts of a commit, with the commits that caused them."""
+    """Returns the error for the conflicts of a commit, with the commits that caused them.
+
+    It has the first `MOST_REPORTED` conflicts, so that a refused commit takes no longer than
+    another one.
+    """
 
     def changed_by(key: bytes) -> CommitMeta | None:
         return at.last_change(objects, branch.target, key)
 
-    described = describe(objects, conflicts, changed_by, changed_by)
+    described = describe(objects, conflicts[:MOST_REPORTED], changed_by, changed_by)
+    more = len(conflicts) - len(described)
     return ReferenceConflict(
-        commit_message(described),
+        commit_message(described, more),
         described,
         reference=branch.name,
         head=branch.target.hex(),
         expected_hash=expected.hex(),
+        more=more,
     )
 
 

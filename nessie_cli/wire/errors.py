@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct, UnsetType
 
 from nessie_cli import errors
 from nessie_cli.model import Conflict, ConflictType
+from nessie_cli.model.conflicts import MOST_REPORTED
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.merges import BareConflict
 
@@ -60,7 +61,7 @@ class KeyDetails(Struct, rename="camel", tag_field="type", tag="CONTENT_KEY"):
 
 
 class BareConflictDetails(Struct, tag_field="type", tag="REFERENCE_CONFLICTS"):
-    """All conflicts of an operation, as the REST API reports them."""
+    """The first conflicts of an operation, as the REST API reports them."""
 
     conflicts: list[BareConflict]
 
@@ -93,6 +94,8 @@ def _reported(error: errors.NessieError) -> list[Conflict]:
     if isinstance(error, errors.MergeConflict):
         details = error.result.details
         if any(d.conflict for d in details):
+            if len(details) > MOST_REPORTED:
+                details = sorted(details, key=lambda d: d.conflict is None)[:MOST_REPORTED]
             return [
                 d.conflict or Conflict(ConflictType.KEY_CONFLICT, d.key, "UNKNOWN") for d in details
             ]

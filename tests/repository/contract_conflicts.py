@@ -7,6 +7,7 @@ import pytest
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import ConflictType, Content, Operation
+from nessie_cli.model.conflicts import MOST_REPORTED
 from tests.repository.vocabulary import (
     EMPTY,
     NS,
@@ -230,6 +231,14 @@ class Conflicts:
         by = refused.value.conflicts[0].changed_by
         assert by is not None
         assert by.hash == merged
+
+    def test_the_first_conflicts_of_many_are_reported(self, catalog: Catalog) -> None:
+        catalog.write("main", {"there": 1})
+        names = [f"t{number:04}" for number in range(MOST_REPORTED + 5)]
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.commit("main", *map(delete, names))
+        assert [key for _, key in found(refused)] == names[:MOST_REPORTED]
+        assert refused.value.message.endswith("key 't0999' does not exist, and 5 more.")
 
     def test_a_refused_commit_may_be_retried_on_head(self, catalog: Catalog) -> None:
         one = catalog.write("main", {"a": 1})

@@ -5,6 +5,7 @@ from urllib.parse import quote
 
 import pytest
 
+from nessie_cli.model.conflicts import MOST_REPORTED
 from tests.server.client import EMPTY, put, table
 
 OURS = {"nessie-cli": "1"}
@@ -109,3 +110,23 @@ def test_an_unused_drop_is_an_error(work, key, headers, status):
             for key in ("a", "b", "main")
         }
         assert found == {"a": 404 if key == "a" else 200, "b": 200, "main": 200}
+
+
+def test_a_refused_merge_lists_the_first_of_many_conflicts(client):
+    names = [f"t{number:04}" for number in range(MOST_REPORTED + 5)]
+    base = client.commit("main", EMPTY, put("base")).body["targetBranch"]["hash"]
+    body = {"type": "BRANCH", "name": "main", "hash": base}
+    client.send("POST", "/api/v2/trees?name=work&type=BRANCH", body)
+    commits = {}
+    for branch, number in (("main", 1), ("work", 2)):
+        operations = [put(name, content=table(number)) for name in names]
+        commit = {"commitMeta": {"message": "m"}, "operations": operations}
+        answer = client.send("POST", f"/api/v2/trees/{branch}@{base}/history/commit", commit)
+        commits[branch] = answer.body["targetBranch"]["hash"]
+    merge = {"fromRefName": "work", "fromHash": commits["work"]}
+    path = f"/api/v2/trees/main@{commits['main']}/history/merge"
+    refused = client.send("POST", path, merge, headers={"nessie-client-spec": "2"})
+    assert refused.status == 409
+    assert refused.body["message"].endswith("'t0999', and 5 more")
+    conflicts = refused.body["errorDetails"]["conflicts"]
+    assert [each["key"]["elements"][0] for each in conflicts] == names[:MOST_REPORTED]

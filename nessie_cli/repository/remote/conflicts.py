@@ -32,7 +32,7 @@ from nessie_cli.model import (
     Put,
     RestoredFrom,
 )
-from nessie_cli.model.conflicts import commit_message
+from nessie_cli.model.conflicts import MOST_REPORTED, commit_message
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.contents import contents, entries
@@ -163,15 +163,17 @@ def check_commit(
         head_root,
         lambda _: session.context.new_content_id(),
     )
+    reported = applied.conflicts[:MOST_REPORTED]
     changes = server.changes_since(
-        [decode_key(conflict.key) for conflict in applied.conflicts], expected, head, at_head
+        [decode_key(conflict.key) for conflict in reported], expected, head, at_head
     )
 
     def changed_by(key: bytes) -> CommitMeta | None:
         return changes.get(decode_key(key))
 
-    conflicts = describe(objects, applied.conflicts, changed_by, changed_by)
-    return CommitCheck(applied, conflicts, commit_message(conflicts) if conflicts else "")
+    conflicts = describe(objects, reported, changed_by, changed_by)
+    more = len(applied.conflicts) - len(reported)
+    return CommitCheck(applied, conflicts, commit_message(conflicts, more) if conflicts else "")
 
 
 def _with_origins(

@@ -195,11 +195,12 @@ class Policy:
         if conflicts == list(error.conflicts):
             return error
         return ReferenceConflict(
-            commit_message(conflicts),
+            commit_message(conflicts, error.more),
             conflicts,
             reference=error.reference,
             head=error.head,
             expected_hash=error.expected_hash,
+            more=error.more,
         )
 
     def may_choose_location(self, branch: str, key: ContentKey, content_type: str) -> bool:
