@@ -444,3 +444,33 @@ def test_an_answered_request_may_send_the_rest_of_a_long_body(server_url):
         with connection.makefile("rb") as file:
             connection.sendall(body + request(8))
             assert [read_answer(file)[1] for _ in range(2)] == [7, 8]
+
+
+FIELDS = [
+    b"connection: close",
+    b"Connection: upgrade",
+    b"upgrade: websocket",
+    b"transfer-encoding: chunked",
+    b"content-length: 5",
+    b"expect: 100-continue",
+    b"authorization: Bearer a",
+    b"x-request-id: 9",
+]
+
+
+@pytest.mark.parametrize("field", FIELDS)
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_field_of_a_trailer_has_no_effect(server_url, field, at_once):
+    body = chunks(KEYS)[:-2] + b"a: b\r\n" + field + b"\r\n\r\n"
+    data = b"".join(request(number, "POST", CONTENTS, CHUNKED, body) for number in range(3))
+    with connected(server_url) as connection:
+        for part in [data] if at_once else [data[at : at + 1] for at in range(len(data))]:
+            connection.sendall(part)
+        assert [number for _, number in read_answers(connection, 3)] == [0, 1, 2]
+
+
+def test_a_malformed_trailer_is_refused(server_url):
+    body = chunks(KEYS)[:-2] + b"a b: c\r\n d\r\n\r\n"
+    with connected(server_url) as connection:
+        connection.sendall(request(0, "POST", CONTENTS, CHUNKED, body))
+        assert connection.recv(100).startswith(b"HTTP/1.1 400 ")

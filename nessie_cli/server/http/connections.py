@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from functools import partial
+from itertools import pairwise
 from typing import Any, cast
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
@@ -33,6 +34,8 @@ ROUND = 256 << 10
 _BLANK_LINE, _LINE_END = b"\n\r\n", b"\r\n"
 """The end of a head. llhttp accepts LF without CR only after the first line of HTTP/0.9."""
 _CONNECTION = "connection"
+_TRAILER = b"trailer-"
+"""The beginning of the names that the parser gets for the fields of a trailer."""
 _TOO_LONG = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"connection: close\r\ncontent-length: 0\r\n\r\n"
@@ -192,10 +195,12 @@ class ClientConnection(asyncio.Protocol):
         else:
             size = self._body.take(self._rest[:most])
         part, self._rest = self._rest[:size], self._rest[size:]
+        if self._body is not None and self._body.trailers:
+            part = _with_renamed(part, self._body.trailers)
         self._protocol.data_received(part)
         if self._head_bytes > LONGEST_HEAD or (self._body is not None and self._body.is_too_long):
             self._refuse()
-        return len(part)
+        return size
 
     def _refuse(self) -> None:
         """Closes the connection: a head, or the lines of a body, are too long."""
@@ -231,6 +236,16 @@ class _Transport:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._transport, name)
+
+
+def _with_renamed(part: bytes, trailers: list[int]) -> bytes:
+    """Returns a part whose trailer fields, from these places on, have other names.
+
+    A field such as `Connection` has no effect in a trailer (RFC 9110, 6.5.1). The parser would
+    read nothing more after it.
+    """
+    starts = [0, *trailers, len(part)]
+    return _TRAILER.join(part[start:end] for start, end in pairwise(starts))
 
 
 def _part_size(data: bytes, most: int) -> int:

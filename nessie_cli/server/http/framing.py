@@ -32,6 +32,8 @@ class Framing:
         self._left = 0 if is_without or self._is_chunked else int(length or b"0")
         self._line = b""
         self._is_trailer = False
+        self.trailers: list[int] = []
+        """Where the lines of a trailer begin in the bytes that were passed last."""
         self.is_ended = not self._left and not self._is_chunked
         self.is_unclear = False
         """Whether a line is not the size of a chunk. The parser most likely refuses it."""
@@ -42,6 +44,7 @@ class Framing:
     def take(self, data: bytes) -> int:
         """Returns how many of the next bytes belong to the body, and passes them."""
         position = 0
+        self.trailers = []
         while position < len(data) and not (self.is_ended or self.is_unclear or self.is_too_long):
             if self._left:
                 size = min(self._left, len(data) - position)
@@ -75,6 +78,8 @@ class Framing:
     def _take_line(self, data: bytes, start: int) -> int:
         """Reads a line outside of chunks, or a part of it. Returns its end."""
         end = data.find(b"\n", start) + 1 or len(data)
+        if self._is_trailer and not self._line and data[start] not in _LINE_END:
+            self.trailers.append(start)
         self._line = (self._line + data[start : min(end, start + _LONGEST)])[:_LONGEST]
         self._line_bytes += end - start
         self.is_too_long = self._line_bytes > LONGEST_HEAD
