@@ -282,3 +282,42 @@ def test_an_unreadable_number_of_rows_counts_as_none(rows: Any) -> None:
     update = snapshot(1)
     update["snapshot"]["summary"]["added-records"] = rows
     assert messages.changed(ContentKey(("t",)), [update]) == "append to t: 0 rows"
+
+
+TOO_MANY = [f"{n:06}" for n in range(10_001)]
+VERSION = {
+    "version-id": 1,
+    "timestamp-ms": NOW,
+    "schema-id": -1,
+    "summary": {},
+    "default-namespace": ["a"],
+    "representations": [{"type": "sql", "dialect": "spark", "sql": "SELECT 1"}],
+}
+SCHEMA = {"type": "struct", "fields": [COLUMN]}
+
+
+@pytest.mark.parametrize(
+    ("member", "items"),
+    [
+        ("summary", dict.fromkeys(TOO_MANY, "")),
+        ("default-namespace", TOO_MANY),
+        ("representations", [{"type": "sql", "dialect": n, "sql": "1"} for n in TOO_MANY]),
+    ],
+)
+def test_a_version_of_a_view_with_many_items_is_refused(member: str, items: Any) -> None:
+    with pytest.raises(InvalidInput, match=f"{member} has more than 10,000 items"):
+        view.new_view(SCHEMA, VERSION | {member: items}, "s3://lake/v", {}, NOW)
+
+
+def test_a_snapshot_with_many_items_is_refused() -> None:
+    update = snapshot(7)
+    update["snapshot"]["summary"] |= dict.fromkeys(TOO_MANY, "")
+    with pytest.raises(InvalidInput, match="summary has more than 10,000 items"):
+        table.updated(base_table(), [update], NOW)
+
+
+def test_statistics_with_many_items_are_refused() -> None:
+    statistics = {"snapshot-id": 7, "statistics-path": "s", "blob-metadata": [{}] * len(TOO_MANY)}
+    update = {"action": "set-statistics", "statistics": statistics}
+    with pytest.raises(InvalidInput, match="blob-metadata has more than 10,000 items"):
+        table.updated(base_table(), [update], NOW)

@@ -9,6 +9,7 @@ import gzip
 import json
 from collections.abc import Callable
 from functools import partial
+from random import Random
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -154,6 +155,22 @@ def _many_fields() -> Request:
     }
 
 
+def _large_summary() -> Request:
+    names = _many_texts()[:240_000]
+    # Sorting them takes longest in no order.
+    Random(0).shuffle(names)
+    version = {
+        "version-id": 1,
+        "timestamp-ms": 1,
+        "schema-id": 0,
+        "summary": dict.fromkeys(names, ""),
+        "default-namespace": ["a"],
+        "representations": [{"type": "sql", "dialect": "spark", "sql": "SELECT 1"}],
+    }
+    body = {"name": "v", "schema": SCHEMA, "view-version": version}
+    return {"method": "POST", "path": f"{NAMESPACES}/a/views", "body": body}
+
+
 def _many_values() -> bytes:
     return gzip.compress(b"[" + b"{}," * 990_000 + b"{}]")
 
@@ -170,6 +187,7 @@ def _type_of_many_spaces() -> Request:
 
 _GZIP = {"content_type": "application/json", "content_encoding": "gzip"}
 HOSTILE = {
+    "a large summary of a view": Hostile(400, 1, _large_summary),
     "schemas of many fields": Hostile(400, 16, _many_fields),
     **{
         f"many {what}": Hostile(400, 1, partial(_many_items, what, path, body))

@@ -396,6 +396,8 @@ class TableBuilder:
         snapshot = values.object_(update, "snapshot", where)
         id_ = values.long(snapshot, "snapshot-id", where)
         values.long(snapshot, "timestamp-ms", where)
+        if isinstance(summary := snapshot.get("summary"), dict):
+            values.check_few(summary, "summary", where)
         if "manifest-list" in snapshot or "manifests" not in snapshot:
             values.text(snapshot, "manifest-list", where)
         if not (self._schemas and self._specs and self._orders):
@@ -494,7 +496,8 @@ class TableBuilder:
     def _set_statistics(self, update: Document) -> None:
         given = values.object_(update, "statistics", "set-statistics")
         values.text(given, "statistics-path", "set-statistics")
-        values.objects(given, "blob-metadata", "set-statistics")
+        blobs = values.objects(given, "blob-metadata", "set-statistics")
+        values.check_few(blobs, "blob-metadata", "set-statistics")
         self._put_statistics("statistics", given)
 
     def _set_partition_statistics(self, update: Document) -> None:

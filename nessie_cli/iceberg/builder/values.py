@@ -16,6 +16,11 @@ from nessie_cli.errors import InvalidInput
 Document = dict[str, Any]
 INT32 = range(-(2**31), 2**31)
 INT64 = range(-(2**63), 2**63)
+MOST_ITEMS = 10_000
+"""The most items of a map or list within a view version, a snapshot or statistics.
+
+One call compares versions, and sorts their members for that.
+"""
 
 _encode = json.Encoder(order="sorted").encode
 
@@ -98,6 +103,12 @@ def text_map(document: Mapping[str, Any], name: str, where: str) -> dict[str, st
     if not all(isinstance(item, str) for item in value.values()):
         raise InvalidInput(f"{where}: {name} must hold strings only")
     return value
+
+
+def check_few(items: Collection[Any], name: str, where: str) -> None:
+    """Raises `InvalidInput` for too many items of a summary or of another part of a version."""
+    if len(items) > MOST_ITEMS:
+        raise InvalidInput(f"{where}: {name} has more than {MOST_ITEMS:,} items")
 
 
 # -- documents with ids ----------------------------------------------------------------------------

@@ -173,8 +173,11 @@ class ViewBuilder:
         version = dict(values.object_(update, "view-version", where))
         first = values.integer(version, "version-id", where)
         values.long(version, "timestamp-ms", where)
-        values.object_(version, "summary", where)
-        values.texts(version, "default-namespace", where)
+        values.check_few(values.object_(version, "summary", where), "summary", where)
+        levels = values.texts(version, "default-namespace", where)
+        values.check_few(levels, "default-namespace", where)
+        representations = values.objects(version, "representations", where)
+        values.check_few(representations, "representations", where)
         schema = values.integer(version, "schema-id", where)
         if schema == LAST_ADDED:
             if self._last_schema is None:
