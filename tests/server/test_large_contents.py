@@ -2,14 +2,18 @@
 
 import json
 import random
+from datetime import UTC, datetime
 from urllib.parse import quote
 
 import pytest
 
 from nessie_cli import connect, create
-from nessie_cli.model import UDF, CommitMeta, ContentKey, Put
+from nessie_cli.model import UDF, CommitMeta, ContentKey, LogEntry, Put
+from nessie_cli.server.http.messages import encoded
 from nessie_cli.server.http.streams import CHUNK, ListingBody
 from nessie_cli.server.nessie.listings import LARGEST_PAGE, Filter, FilteredPage, ListingPage
+from nessie_cli.wire import commits
+from nessie_cli.wire.commits import BareLogEntry, LogEntryV1
 from tests.server.client import EMPTY, Client
 from tests.server.processes import started
 from tests.server.serving import serving
@@ -199,3 +203,19 @@ def test_large_contents_need_little_memory(tmp_path):
         grown = resident(process.pid, "VmHWM") - before
         client.close()
     assert grown < 64 << 20
+
+
+def test_a_log_entry_is_sent_in_parts():
+    content = UDF(dialect="spark", sql_text="x" * 100_000, id="a")
+    puts = tuple(Put(ContentKey((f"u{number}",)), content) for number in range(60))
+    meta = CommitMeta(
+        "m", properties={"operations": ()}, commit_time=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+    structs = [
+        struct.of(LogEntry(meta, 1, operations))
+        for struct in (BareLogEntry, commits.LogEntry, LogEntryV1)
+        for operations in (puts, puts[:1], (), None)
+    ]
+    chunks = list(ListingBody("items", iter(structs), dict).opened())
+    assert max(map(len, chunks)) < 2 * CHUNK
+    assert json.loads(b"".join(chunks)) == {"items": json.loads(encoded(structs))}

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
-from msgspec import Raw, Struct, json, to_builtins
+from msgspec import Raw, Struct, json, structs, to_builtins
 
 from nessie_cli.model import LogEntry, Reference
 from nessie_cli.server.http.messages import encoded
@@ -21,14 +21,16 @@ AT_ONCE = 2000
 """Items in memory before an answer is sent in chunks, and the number of items per chunk."""
 CHUNK = 1 << 20
 """Bytes of JSON text from which a chunk ends."""
+_OPERATIONS = b'"operations":[]'
 _encode = json.Encoder().encode
 
 
 class ListingBody(NamedTuple):
     """The body of a listing: the attribute with the items, read on demand, and the others.
 
-    Each item is encoded by itself, when it is read. `others` is called when all items have been
-    read. `search` finds the items, in short steps, before the first one is read.
+    Each item is encoded by itself, when it is read, and each operation of a log entry as well.
+    `others` is called when all items have been read. `search` finds the items, in short steps,
+    before the first one is read.
     """
 
     name: str
@@ -38,32 +40,57 @@ class ListingBody(NamedTuple):
 
     def opened(self) -> Json | Iterator[bytes]:
         """Returns the whole body if it is small, otherwise its JSON text in chunks."""
-        first, is_full = self._next()
+        parts = self._parts()
+        first, is_full = _next(parts)
         if not is_full:
-            return self.others() | {self.name: list(map(Raw, first))}
-        return self._chunks(first)
+            return self.others() | {self.name: Raw(b"[%b]" % b"".join(first))}
+        return self._chunks(first, parts)
 
-    def _next(self) -> tuple[list[bytes], bool]:
-        """Returns the texts of the next items, and whether they fill a chunk."""
-        texts, size = [], 0
+    def _parts(self) -> Iterator[bytes]:
+        """Yields the texts of the items in parts, with commas between them."""
+        comma = b""
         for item in self.items:
-            texts.append(text := encoded(item))
-            size += len(text)
-            if len(texts) == AT_ONCE or size >= CHUNK:
-                return texts, True
-        return texts, False
+            for part in _texts(item):
+                yield comma + part
+                comma = b""
+            comma = b","
 
-    def _chunks(self, texts: list[bytes]) -> Iterator[bytes]:
-        yield b"{" + _encode(self.name) + b":[" + b",".join(texts)
+    def _chunks(self, texts: list[bytes], parts: Iterator[bytes]) -> Iterator[bytes]:
+        yield b"{" + _encode(self.name) + b":[" + b"".join(texts)
         is_full = True
         while is_full:
             # Drops the last chunk before the next one is read.
             texts = []
-            texts, is_full = self._next()
+            texts, is_full = _next(parts)
             if texts:
-                yield b"," + b",".join(texts)
+                yield b"".join(texts)
         others = _encode(self.others())
         yield b"]" + (b"," + others[1:] if len(others) > len(b"{}") else b"}")
+
+
+def _next(parts: Iterator[bytes]) -> tuple[list[bytes], bool]:
+    """Returns the next texts, and whether they fill a chunk."""
+    texts, size = [], 0
+    for text in parts:
+        texts.append(text)
+        size += len(text)
+        if len(texts) == AT_ONCE or size >= CHUNK:
+            return texts, True
+    return texts, False
+
+
+def _texts(item: Json | Struct | Raw) -> Iterator[bytes]:
+    """Yields the text of an item, of a log entry in parts: it may have 64 MiB of contents."""
+    operations = getattr(item, "operations", None)
+    if not isinstance(item, Struct) or not operations:
+        yield encoded(item)
+        return
+    # Names and texts before it are those of the metadata.
+    before, mark, after = encoded(structs.replace(item, operations=[])).rpartition(_OPERATIONS)
+    yield before + mark[:-1]
+    for number, operation in enumerate(operations):
+        yield (b"," if number else b"") + encoded(operation)
+    yield mark[-1:] + after
 
 
 def listing(
