@@ -212,39 +212,39 @@ def run(options: Options, app: Invocation) -> StatisticsResult:
     refuse_empty(USAGE, options.words)
     line = _line(options.words, app)
     if chosen(options.engine) is Engine.SPARK:
-        found, sizes = _count_by_spark(options, line, app)
+        statistics, sizes = _count_by_spark(options, line, app)
     else:
-        found, sizes = (
+        statistics, sizes = (
             _count(options, line, app),
             _sizes(options, line, app) if options.sizes else None,
         )
     document = Statistics(
         effective_reference=reference_struct(line.end),
         since=None if line.since == NO_ANCESTOR else line.since,
-        commits=found.commits.commits,
-        first=instant(found.commits.first),
-        last=instant(found.commits.last),
-        created=found.changes.created,
-        updated=found.changes.updated,
-        deleted=found.changes.deleted,
-        keys=found.keys,
-        authors=list(map(AuthorCount.of, found.authors)),
+        commits=statistics.commits.commits,
+        first=instant(statistics.commits.first),
+        last=instant(statistics.commits.last),
+        created=statistics.changes.created,
+        updated=statistics.changes.updated,
+        deleted=statistics.changes.deleted,
+        keys=statistics.keys,
+        authors=list(map(AuthorCount.of, statistics.authors)),
         days=[
             DayCount(
-                one.day,
-                one.commits,
-                one.created,
-                one.updated,
-                one.deleted,
-                one.tables,
-                one.contents,
+                day.day,
+                day.commits,
+                day.created,
+                day.updated,
+                day.deleted,
+                day.tables,
+                day.contents,
             )
-            for one in found.days
+            for day in statistics.days
         ],
-        most_changed=list(map(KeyCount.of, found.most_changed)),
+        most_changed=list(map(KeyCount.of, statistics.most_changed)),
         sizes=TableSizes.of(sizes) if sizes else None,
     )
-    return StatisticsResult(document, found, sizes)
+    return StatisticsResult(document, statistics, sizes)
 
 
 def show(result: StatisticsResult, output: Output) -> None:
@@ -268,8 +268,8 @@ def show(result: StatisticsResult, output: Output) -> None:
         )
 
 
-def _line(words: str | None, app: Invocation) -> Line:
-    repository, meant = app.repository(), app.revision_range(words)
+def _line(revision: str | None, app: Invocation) -> Line:
+    repository, meant = app.repository(), app.revision_range(revision)
     if isinstance(meant, RevisionRange):
         end = repository.resolve(meant.end)
         start = (
@@ -320,8 +320,10 @@ def _count_by_spark(
         from nessie_cli.spark import history_of, sizes_of
 
         url, since = app.store.url(), None if line.since == NO_ANCESTOR else line.since
-        found = history_of(spark, url, line.end.hash, since, options.most)
-        return found, sizes_of(spark, url, line.end.hash, options.most) if options.sizes else None
+        statistics = history_of(spark, url, line.end.hash, since, options.most)
+        return statistics, sizes_of(
+            spark, url, line.end.hash, options.most
+        ) if options.sizes else None
 
 
 def _print_tables(result: StatisticsResult, out: Terminal) -> None:

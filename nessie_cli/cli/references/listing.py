@@ -66,7 +66,7 @@ def _selected(
 
 
 def _named(
-    words: Sequence[str],
+    patterns: Sequence[str],
     app: Invocation,
     type_: ReferenceType,
     references: Iterable[Reference],
@@ -75,10 +75,14 @@ def _named(
 
     Raises `ReferenceNotFound` for a name.
     """
-    for word in words:
-        if not GLOB & set(word):
-            existing(app, type_, word)
-    return (one for one in references if any(fnmatchcase(one.name, word) for word in words))
+    for pattern in patterns:
+        if not GLOB & set(pattern):
+            existing(app, type_, pattern)
+    return (
+        reference
+        for reference in references
+        if any(fnmatchcase(reference.name, pattern) for pattern in patterns)
+    )
 
 
 def _by_commits(
@@ -112,10 +116,10 @@ def _order(sort: str | None) -> tuple[str, bool]:
     if key not in SORTS:
         from nessie_cli.cli.errors.suggestions import did_you_mean
 
-        known = ", ".join(SORTS)
+        keys = ", ".join(SORTS)
         near = did_you_mean(key, SORTS)
         raise InvalidInput(
-            f"--sort {sort}: the keys are {known}; a - before the key sorts descending{near}",
+            f"--sort {sort}: the keys are {keys}; a - before the key sorts descending{near}",
         )
     return key, sort.startswith("-")
 

@@ -183,7 +183,7 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
     @property
     def selects(self) -> bool:
         """Whether an option filters or sorts the list."""
-        return any(one is not None for one in self._selection)
+        return any(value is not None for value in self._selection)
 
     @property
     def texts(self) -> tuple[str | None, ...]:

@@ -182,9 +182,9 @@ def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> s
 
 def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
     """Returns the undo of a rename: two entries in the reflog, a creation and a deletion."""
-    wanted = last.number + (1 if last.before is None else -1)
-    other = next((entry for entry in repository.reflog() if entry.number <= wanted), None)
-    if other is None or other.number != wanted or other.operation != RENAME:
+    number = last.number + (1 if last.before is None else -1)
+    other = next((entry for entry in repository.reflog() if entry.number <= number), None)
+    if other is None or other.number != number or other.operation != RENAME:
         raise InvalidInput(
             f"'{last.reference}' was renamed, but its other name is not in the reflog"
         )

@@ -134,9 +134,9 @@ def run(options: Options, app: Invocation) -> UndoneResult:
         undone = repository.reflog(entry.reference)
         # Without --to, only the last operation is undone.
         first = entry.number if options.to is None else options.to + 1
-        for one in takewhile(lambda one: one.number >= first, undone):
-            if not one.who or one.who not in callers:
-                _confirm(one, app.output)
+        for later in takewhile(lambda later: later.number >= first, undone):
+            if not later.who or later.who not in callers:
+                _confirm(later, app.output)
                 break
     expired = has_expired(repository, step, app.now)
     done = _preview(step) if options.dry_run else step.act()
@@ -170,20 +170,20 @@ def show(result: UndoneResult, output: Output) -> None:
         if was_applied:
             output.note("`nessie undo` again redoes it")
         return
-    words: list[Span | str] = [
+    parts: list[Span | str] = [
         f"{action} {step.type.lower()} ",
         Span(step.renamed or step.name, "name"),
     ]
     if step.renamed:
-        words += [" back to ", Span(step.name, "name")]
+        parts += [" back to ", Span(step.name, "name")]
     elif step.before and step.after:
         before, after = (short_hash(hash_) for hash_ in (step.before, step.after))
-        words += [" back from ", Span(before, "hash"), " to ", Span(after, "hash")]
+        parts += [" back from ", Span(before, "hash"), " to ", Span(after, "hash")]
     elif step.before and was_applied:
-        words += [" (was ", Span(short_hash(step.before), "hash"), ")"]
+        parts += [" (was ", Span(short_hash(step.before), "hash"), ")"]
     else:
-        words += [" at ", Span(short_hash(step.before or step.after or ""), "hash")]
-    output.say(*words)
+        parts += [" at ", Span(short_hash(step.before or step.after or ""), "hash")]
+    output.say(*parts)
     if was_applied:
         output.note("`nessie undo` again redoes it")
 
