@@ -178,8 +178,8 @@ class PostgresStore:
         objects: dict[bytes, bytes] = {}
         size = 0
         for row in self._rows(_GET_SOME, (Blobs(ids), most_bytes)) if ids else ():
-            objects.update(one := objects_of(self._url, [row]))
-            size += sum(map(len, one.values()))
+            objects.update(row_objects := objects_of(self._url, [row]))
+            size += sum(map(len, row_objects.values()))
             if size >= most_bytes:
                 break
         return objects
