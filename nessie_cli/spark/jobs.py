@@ -32,8 +32,8 @@ def spread(
 ) -> RDD[T]:
     """Returns the results of `work` for each part of a plan, in order, by a task each.
 
-    `work_name` describes the work in messages. `plan` runs here. `work` and the parts are sent to other
-    machines, so they hold no connection.
+    `work_name` describes the work in messages. `plan` runs here. `work` and the parts are sent to
+    other machines, so they hold no connection.
     """
     url = at_driver(url)
     with opened(url) as repository:
