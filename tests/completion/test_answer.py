@@ -159,7 +159,7 @@ def test_control_characters_in_stored_text_are_escaped(complete, tmp_path):
 
 
 def replies(text, *, breaks, listing, columns):
-    line = bash.Line(text, breaks)
+    line = bash.ShellLine(text, breaks)
     return line.replies(candidates(line.words[1:]), is_listing=listing, columns=columns)
 
 
@@ -193,7 +193,7 @@ def test_a_line_is_parsed_as_bash_does(quote):
         for text in HARD
     ]
 
-    assert bash.Line("nessie  " + "  ".join(typed), " \t\n\"'><=;|&(:@").words == [
+    assert bash.ShellLine("nessie  " + "  ".join(typed), " \t\n\"'><=;|&(:@").words == [
         "nessie",
         *unquoted_by_bash(typed),
     ]

@@ -44,10 +44,10 @@ def _lines(argv: Sequence[str]) -> list[str]:
     if options[:1] == ["--kind"]:
         kind, options = options[1], options[2:]
     if options[:1] == ["--bash"]:
-        from nessie_cli.cli.completion.bash import Line
+        from nessie_cli.cli.completion.bash import ShellLine
 
         breaks, type_, columns = options[1:4]
-        line = Line(arguments[0], breaks)
+        line = ShellLine(arguments[0], breaks)
         return line.replies(
             candidates(line.words[1:], kind), is_listing=type_ != "37", columns=int(columns)
         )

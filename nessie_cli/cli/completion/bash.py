@@ -18,7 +18,7 @@ def _with_description(text: str, description: str, width: int, columns: int) -> 
     return line[: columns - len(_CUT) - 1] + _CUT
 
 
-class Line:
+class ShellLine:
     """A line parsed as the shell does: words without quotes, and the kept part of the last."""
 
     def __init__(self, line: str, breaks: str) -> None:

@@ -33,7 +33,7 @@ class Options(Struct, frozen=True, kw_only=True):
     The program `man` is not needed.
     """
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[COMMAND|TOPIC...]",
@@ -59,7 +59,7 @@ class TextResult(Result, frozen=True):
 
 def run(options: Options, app: Invocation) -> TextResult:
     """Renders the page."""
-    arguments = options.words or []
+    arguments = options.arguments or []
     name = _page_name(arguments)
     source = page_source(name) if name.replace("-", "").isalnum() else None
     if source is None:

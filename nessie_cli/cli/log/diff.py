@@ -43,7 +43,7 @@ class Options(Struct, frozen=True, kw_only=True):
     prints no differences, and exits with 1 if there are any. With --json, -q is ignored.
     """
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="A [B] [-- PREFIX...]",
@@ -117,7 +117,7 @@ class DiffResult(Result, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> DiffResult:
     """Finds the differences. They are read while they are printed."""
     _check(options)
-    arguments, prefixes = split_keys(app, options.words or [], 2, USAGE)
+    arguments, prefixes = split_keys(app, options.arguments or [], 2, USAGE)
     if options.staged:
         before, after, changes = _staged(arguments, prefixes, app)
     else:

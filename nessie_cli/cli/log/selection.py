@@ -21,7 +21,7 @@ Test = Callable[[LogEntry], bool]
 class SelectionOptions(Struct, frozen=True, kw_only=True):
     """The options that select commits."""
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[REV|RANGE] [-- KEY...]",
@@ -147,7 +147,7 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
         refuse_empty(
             f"--{name.rstrip('_')} needs a value", *(given if isinstance(given, list) else [given])
         )
-    arguments = [*([options.revision] if options.revision else []), *(options.words or [])]
+    arguments = [*([options.revision] if options.revision else []), *(options.arguments or [])]
     revisions, keys = split_keys(app, arguments, 1, USAGE)
     if options.all_ and revisions:
         raise InvalidInput("--all starts at every branch and tag, so it takes no revision")

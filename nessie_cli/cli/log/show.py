@@ -38,7 +38,7 @@ class Options(Struct, frozen=True, kw_only=True):
     it. REV:KEY shows one content, as `nessie content show KEY --at REV` does.
     """
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[REV] [-- KEY...]",
@@ -67,7 +67,7 @@ class ShownCommitResult(Result, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> ShownCommitResult | ShownContentResult:
     """Reads the commit, or the content of REV:KEY."""
-    before, keys = split_keys(app, options.words or [], 1, USAGE)
+    before, keys = split_keys(app, options.arguments or [], 1, USAGE)
     if before and (content := split_content(before[0])) is not None:
         if keys or options.deep or options.name_status:
             other = "keys after --" if keys else "--deep" if options.deep else "--name-status"

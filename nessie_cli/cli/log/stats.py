@@ -60,7 +60,7 @@ class Options(Struct, frozen=True, kw_only=True):
     that A and B share along first parents.
     """
 
-    words: Annotated[
+    revision: Annotated[
         str | None,
         typer.Argument(
             metavar="[REV|RANGE]",
@@ -199,7 +199,7 @@ class StatisticsResult(Result, frozen=True):
     sizes: Sizes | None
 
 
-class Line(NamedTuple):
+class CountedRange(NamedTuple):
     """The counted commits: from `end` along first parents to `since`, exclusive."""
 
     end: Reference
@@ -209,8 +209,8 @@ class Line(NamedTuple):
 
 def run(options: Options, app: Invocation) -> StatisticsResult:
     """Counts the history, and with `--sizes` the tables at its end."""
-    refuse_empty(USAGE, options.words)
-    line = _line(options.words, app)
+    refuse_empty(USAGE, options.revision)
+    line = _line(options.revision, app)
     if chosen(options.engine) is Engine.SPARK:
         statistics, sizes = _count_by_spark(options, line, app)
     else:
@@ -268,7 +268,7 @@ def show(result: StatisticsResult, output: Output) -> None:
         )
 
 
-def _line(revision: str | None, app: Invocation) -> Line:
+def _line(revision: str | None, app: Invocation) -> CountedRange:
     repository, meant = app.repository(), app.revision_range(revision)
     if isinstance(meant, RevisionRange):
         end = repository.resolve(meant.end)
@@ -280,10 +280,10 @@ def _line(revision: str | None, app: Invocation) -> Line:
     else:
         end, start = repository.resolve(meant), NO_ANCESTOR
     apart = repository.ahead_behind(f"@{end.hash}", f"@{start}")
-    return Line(end, apart.common_ancestor, apart.ahead)
+    return CountedRange(end, apart.common_ancestor, apart.ahead)
 
 
-def _count(options: Options, line: Line, app: Invocation) -> HistoryStatistics:
+def _count(options: Options, line: CountedRange, app: Invocation) -> HistoryStatistics:
     """Counts in this process."""
     from nessie_cli.audit.statistics import history
 
@@ -294,7 +294,7 @@ def _count(options: Options, line: Line, app: Invocation) -> HistoryStatistics:
         return history(with_progress(log, progress, line.commits), before, options.most)
 
 
-def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
+def _sizes(options: Options, line: CountedRange, app: Invocation) -> Sizes:
     """Sums up the tables in this process."""
     from nessie_cli.audit.local import each
     from nessie_cli.audit.sizes import size_of_table, sizes
@@ -313,7 +313,7 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
 
 
 def _count_by_spark(
-    options: Options, line: Line, app: Invocation
+    options: Options, line: CountedRange, app: Invocation
 ) -> tuple[HistoryStatistics, Sizes | None]:
     """Counts on Spark, and sums up the tables if requested."""
     with spark_session(app, brief=True) as spark:

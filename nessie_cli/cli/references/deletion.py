@@ -41,7 +41,7 @@ def delete(
     """
     from nessie_cli.inspection.references import is_only_way_to
 
-    if not options.words or (options.expected_hash and len(options.words) > 1):
+    if not options.arguments or (options.expected_hash and len(options.arguments) > 1):
         raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
     _refuse_patterns(options, type_)
     failures: list[NessieError] = []
@@ -79,7 +79,7 @@ def _named(
     failures: list[NessieError],
 ) -> Iterator[Reference]:
     default = app.repository().config().default_branch
-    for name in dict.fromkeys(options.words):
+    for name in dict.fromkeys(options.arguments):
         if name == default:
             raise InvalidInput(
                 f"'{name}' is the default branch of this repository; it cannot be deleted",
@@ -92,7 +92,7 @@ def _named(
 
 
 def _refuse_patterns(options: ReferenceOptions, type_: ReferenceType) -> None:
-    for name in options.words:
+    for name in options.arguments:
         if GLOB & set(name):
             hint = f"`nessie {type_.lower()} -l '{name}'` lists the names"
             message = "-d deletes references by their names, not by a pattern"

@@ -42,7 +42,7 @@ class Options(Struct, frozen=True, kw_only=True):
     that a commit there would cause.
     """
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="REF | - | -c NAME [START]",
@@ -78,7 +78,7 @@ class SwitchedResult(Result, frozen=True):
 
 def run(options: Options, app: Invocation) -> SwitchedResult:
     """Changes the current reference, and the branch of the batch."""
-    arguments = options.words or []
+    arguments = options.arguments or []
     refuse_empty("nessie switch REF", *arguments, options.create)
     workspace = app.need_workspace()
     if len(arguments) > 1 or (options.create is None and not arguments):
@@ -122,7 +122,7 @@ def _refuse_other_store(app: Invocation, workspace: Workspace) -> None:
 
 
 def _reference(options: Options, app: Invocation, workspace: Workspace) -> Reference:
-    arguments = options.words or []
+    arguments = options.arguments or []
     if options.create is not None:
         return _create(app, options.create, arguments[0] if arguments else None)
     return _existing(app, arguments[0], workspace)

@@ -14,7 +14,7 @@ from nessie_cli.cli.app.questions import is_yes
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import (
-    Step,
+    UndoStep,
     Values,
     has_expired,
     last_operation,
@@ -111,7 +111,7 @@ class UndoneResult(Result, frozen=True):
     """The undone operation, and the step that undid it."""
 
     document: Undone
-    step: Step
+    step: UndoStep
 
 
 def run(options: Options, app: Invocation) -> UndoneResult:
@@ -225,7 +225,7 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
     return entry
 
 
-def _described(entry: ReflogEntry, step: Step, repository: Repository, output: Output) -> str:
+def _described(entry: ReflogEntry, step: UndoStep, repository: Repository, output: Output) -> str:
     """Returns an operation in words: `moved branch main from 2e1cfa82 to 8f31c0de, by ...`."""
     meta = _commit(entry, repository) if entry.operation in _BY_COMMIT else None
     who = entry.who or (meta.author if meta else "") or "an unknown user"
@@ -275,7 +275,7 @@ def _confirm(entry: ReflogEntry, output: Output) -> None:
         raise Interrupted("not confirmed, so nothing was done", hint="--yes skips the question")
 
 
-def _preview(step: Step) -> Reference | None:
+def _preview(step: UndoStep) -> Reference | None:
     if step.values is not None:
         return None
     return Reference(ReferenceType(step.type), step.name, step.after or step.before or "")
