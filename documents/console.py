@@ -55,8 +55,8 @@ class Run(NamedTuple):
 
 def pages() -> list[Path]:
     """The pages whose console blocks are run here. `tests/manual` runs those of the manual."""
-    found = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
-    return [page for page in found if page.parent.name not in ("commands", "json")]
+    paths = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+    return [page for page in paths if page.parent.name not in ("commands", "json")]
 
 
 def blocks(page: str) -> Iterator[Block]:
@@ -86,7 +86,7 @@ def run(page: str) -> Run:
     with services(page) as replaced, Session(replaced=replaced, hashes=hashes) as session:
         outputs = session.run(command for _, command in steps)
     shown: dict[int, str] = {}
-    found = {block.start: block for block, _ in steps}
+    block_at = {block.start: block for block, _ in steps}
     for (block, command), output in zip(steps, outputs, strict=True):
         if block.language == "console":
             text = "".join(f"{mark} {line}\n" for mark, line in _marked(command))
@@ -95,7 +95,7 @@ def run(page: str) -> Run:
         elif output:
             raise SessionFailed(f"{command}\n{output}")
     for start in sorted(shown, reverse=True):
-        page = f"{page[:start]}{shown[start]}{page[found[start].end :]}"
+        page = f"{page[:start]}{shown[start]}{page[block_at[start].end :]}"
     return Run(page, sum(block.language == "console" for block, _ in steps))
 
 

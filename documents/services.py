@@ -15,15 +15,15 @@ PORT = "19120"
 @contextmanager
 def services(page: str) -> Iterator[dict[str, str]]:
     """What to replace on a page. A database is dropped before and after."""
-    found = {PORT: _free_port()}
+    replacements = {PORT: _free_port()}
     if POSTGRES not in page:
-        yield found
+        yield replacements
         return
     server = shared_server()
     _drop_schema()
     url = server.url("nessie").partition("?")[0]
     host = {"postgresql://db.example.org:5432": f"postgresql://127.0.0.1:{server.port}"}
-    yield found | {POSTGRES: url} | host
+    yield replacements | {POSTGRES: url} | host
     _drop_schema()
 
 

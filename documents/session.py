@@ -90,16 +90,16 @@ class Session:
 
         With `answers`, the last command reads them from the terminal.
         """
-        wanted = [self._here(command) for command in commands]
-        steps = [_step(line, interactive=False) for line in wanted]
+        lines = [self._here(command) for command in commands]
+        steps = [_step(line, interactive=False) for line in lines]
         if answers:
-            steps[-1] = _step(wanted[-1], interactive=True)
+            steps[-1] = _step(lines[-1], interactive=True)
         script = _SERVE + "".join(steps) + f"printf '{_MARK}'\n"
         output = self._output(script, answers)
-        found = [self._shown(part) for part in output.split(_MARK)[1:]]
-        if len(found) != len(wanted) + 1:
-            raise SessionFailed(f"ended after {wanted[len(found) - 1]!r}:\n{''.join(found)}")
-        return found[:-1]
+        outputs = [self._shown(part) for part in output.split(_MARK)[1:]]
+        if len(outputs) != len(lines) + 1:
+            raise SessionFailed(f"ended after {lines[len(outputs) - 1]!r}:\n{''.join(outputs)}")
+        return outputs[:-1]
 
     def write(self, name: str, text: str) -> None:
         """Write a file into the folder."""
@@ -110,17 +110,17 @@ class Session:
     def _programs(self) -> None:
         folder = self._home / "bin"
         folder.mkdir()
-        for name, words in {
+        for name, command in {
             "nessie": f"{sys.executable} {HERE / 'nessie.py'}",
             "python": sys.executable,
         }.items():
-            (folder / name).write_text(f'#!/bin/sh\nexec {words} "$@"\n', encoding="utf-8")
+            (folder / name).write_text(f'#!/bin/sh\nexec {command} "$@"\n', encoding="utf-8")
             (folder / name).chmod(0o755)
         (self._home / "counter").touch()
         shutil.copy(_TABLES, self.folder)
 
     def _environment(self) -> dict[str, str]:
-        wanted = {
+        variables = {
             "PATH": f"{self._home / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
             "HOME": str(self._home),
             "TERM": "xterm-256color",
@@ -135,7 +135,7 @@ class Session:
             "NESSIE_AUTHOR": "ann@example.org",
             "NESSIE_PAGER": "cat",
         }
-        return wanted if self._colours else wanted | {"NO_COLOR": "1"}
+        return variables if self._colours else variables | {"NO_COLOR": "1"}
 
     def _output(self, script: str, answers: str) -> str:
         process, terminal = pty.fork()
@@ -168,13 +168,13 @@ class Session:
         text = text if self._colours else _COLOURS.sub("", text)
         return "".join(f"{line.rstrip()}\n" for line in text.splitlines())
 
-    def _shown_hash(self, found: re.Match[str]) -> str:
+    def _shown_hash(self, match: re.Match[str]) -> str:
         """A hash depends on the path of the folder: pages show one that depends on its position."""
-        short, length = found[0][:12], len(found[0])
+        short, length = match[0][:12], len(match[0])
         number = len(self._hashes)
         shown = sha256(f"{self._seed}commit {number}".encode()).hexdigest()
         shown = self._hashes.setdefault(short, shown)
-        return shown[:length] if shown else found[0]
+        return shown[:length] if shown else match[0]
 
 
 def _step(command: str, *, interactive: bool) -> str:

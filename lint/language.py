@@ -1,6 +1,7 @@
-"""Finds wording and long lines that the style of this project rules out.
+"""Finds wording, names and long lines that the style of this project rules out.
 
-Python files: docstrings and comments, and in shipped code all other strings (help texts, messages).
+Python files: docstrings and comments, and in shipped code all other strings (help texts, messages)
+and the names of parameters and local variables.
 Markdown files: prose, not code blocks or tables.
 """
 
@@ -19,6 +20,11 @@ ROOT = Path(__file__).resolve().parents[1]
 CHECKED = ("*.md", "*.py")
 GENERATED = ("docs/reference/commands/", "docs/reference/json/", "man/")
 """Written by `make docs`; their sources are checked."""
+NAMES = (
+    "begin", "beside", "found", "kept", "known", "lasts",
+    "one", "pieces", "some", "wanted", "words",
+)  # fmt: skip
+"""Names that do not say what a parameter or local variable of shipped code holds."""
 DATA = ("tests/", "bench/", "lint/")
 """Code whose strings are data: only its docstrings and comments are checked."""
 
@@ -95,7 +101,10 @@ def _wording(text: Text) -> Iterator[tuple[int, str]]:
 
 
 def _python(path: str, source: str) -> Iterator[tuple[int, str]]:
-    docstrings, strings = _strings(ast.parse(source))
+    tree = ast.parse(source)
+    docstrings, strings = _strings(tree)
+    if path.startswith("nessie_cli/"):
+        yield from _names(tree)
     comments = list(_comments(source))
     for text in (*docstrings, *comments, *(() if path.startswith(DATA) else strings)):
         yield from _wording(text)
@@ -110,6 +119,15 @@ def _python(path: str, source: str) -> Iterator[tuple[int, str]]:
                 r"# (noqa|type: ignore)", written[line - 1]
             ):
                 yield line, f"{len(written[line - 1])} columns: at most {COLUMNS}"
+
+
+def _names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+    for function in (node for node in ast.walk(tree) if isinstance(node, functions)):
+        for node in ast.walk(function):
+            match node:
+                case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) if name in NAMES:
+                    yield node.lineno, f"{name!r}: name a variable for what it holds"
 
 
 def _strings(tree: ast.Module) -> tuple[list[Text], list[Text]]:

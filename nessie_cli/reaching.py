@@ -22,7 +22,14 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect
 from nessie_cli.repository.urls import is_server
 from nessie_cli.workspace import environment
-from nessie_cli.workspace.access import BY_USER, VARIABLES, AccessSettings, Lookup, Origin, needed
+from nessie_cli.workspace.access import (
+    BY_USER,
+    VARIABLES,
+    AccessSettings,
+    Lookup,
+    SettingsOrigin,
+    needed,
+)
 
 SETTINGS = tuple(VARIABLES)
 """The names of the settings that `access_to` reads."""
@@ -52,7 +59,7 @@ def access_to(
     lookup: Lookup,
     place: Callable[[str], str],
     print_line: Callable[[str], None] | None = None,
-    origin: Origin = BY_USER,
+    origin: SettingsOrigin = BY_USER,
 ) -> Access:
     """Returns the access to a server by settings; `origin` is who wrote them and the URL.
 

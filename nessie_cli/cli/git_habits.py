@@ -104,44 +104,51 @@ def hint_for_option(command: str, option: str) -> str:
     return HINTS.get((command, option.partition("=")[0]), "")
 
 
-def hint_for_command(words: Sequence[str]) -> str:
+def hint_for_command(arguments: Sequence[str]) -> str:
     """Returns the hint for a missing command, or ""."""
-    return COMMANDS_OF_GIT.get(" ".join(words[:2])) or COMMANDS_OF_GIT.get(words[0], "")
+    return COMMANDS_OF_GIT.get(" ".join(arguments[:2])) or COMMANDS_OF_GIT.get(arguments[0], "")
 
 
-def rewritten(words: Sequence[str]) -> list[str]:
+def rewritten(arguments: Sequence[str]) -> list[str]:
     """Returns a git command line in the syntax of this program."""
-    position = command_position(words)
-    rewrite = _REWRITES.get(words[position]) if position is not None else None
+    position = command_position(arguments)
+    rewrite = _REWRITES.get(arguments[position]) if position is not None else None
     if rewrite is None or position is None:
-        return list(words)
-    return [*words[: position + 1], *rewrite(list(words[position + 1 :]))]
+        return list(arguments)
+    return [*arguments[: position + 1], *rewrite(list(arguments[position + 1 :]))]
 
 
-def _config(words: Words) -> Words:
+def _config(arguments: Words) -> Words:
     """`config KEY`, `config KEY VALUE`, `--get KEY`, `--list`, and options before the verb."""
     verbs = {"--get": "get", "--add": "set", "--unset": "unset", "-l": "list", "--list": "list"}
     scopes = ("--user", "--repository", "--workspace", "--json", "--jsonl")
-    end = words.index("--") if "--" in words else len(words)
-    words = [_SCOPES.get(word, word) if place < end else word for place, word in enumerate(words)]
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    arguments = [
+        _SCOPES.get(argument, argument) if place < end else argument
+        for place, argument in enumerate(arguments)
+    ]
     before = []
-    while words and words[0] in scopes:
-        before.append(words.pop(0))
-    if not words:
+    while arguments and arguments[0] in scopes:
+        before.append(arguments.pop(0))
+    if not arguments:
         return ["list", *before] if before else []
-    if words[0] in verbs:
+    if arguments[0] in verbs:
         return [
-            verbs[words[0]],
-            *words[1:],
-            *(["--add"] if words[0] == "--add" and words[1:2] and words[1] in _LISTS else []),
+            verbs[arguments[0]],
+            *arguments[1:],
+            *(
+                ["--add"]
+                if arguments[0] == "--add" and arguments[1:2] and arguments[1] in _LISTS
+                else []
+            ),
             *before,
         ]
-    known = COMMANDS["config"].children or {}
-    if words[0].startswith("-") or words[0] in known:
-        return [words[0], *before, *_values_last(words[1:])]
-    count = sum(word not in scopes for word in words)
+    children = COMMANDS["config"].children or {}
+    if arguments[0].startswith("-") or arguments[0] in children:
+        return [arguments[0], *before, *_values_last(arguments[1:])]
+    count = sum(argument not in scopes for argument in arguments)
     verbs_by_count = {1: ["get"], 2: ["set"]}
-    return [*verbs_by_count.get(count, []), *_values_last(words), *before]
+    return [*verbs_by_count.get(count, []), *_values_last(arguments), *before]
 
 
 _LISTS = frozenset({"safe-directories", "trusted-endpoints", "allow-http"})
@@ -149,63 +156,75 @@ _LISTS = frozenset({"safe-directories", "trusted-endpoints", "allow-http"})
 _SCOPES = {"--global": "--user", "--local": "--workspace"}
 
 
-def _values_last(words: Words) -> Words:
+def _values_last(arguments: Words) -> Words:
     """Puts a multi-word value that begins like an option, such as that of an alias, after `--`."""
-    if not any(word.startswith("-") and " " in word for word in words) or "--" in words:
-        return words
-    options = [word for word in words if word.startswith("-") and " " not in word]
-    return [*options, "--", *(word for word in words if word not in options)]
+    if (
+        not any(argument.startswith("-") and " " in argument for argument in arguments)
+        or "--" in arguments
+    ):
+        return arguments
+    options = [
+        argument for argument in arguments if argument.startswith("-") and " " not in argument
+    ]
+    return [*options, "--", *(argument for argument in arguments if argument not in options)]
 
 
-def _branch(words: Words) -> Words:
+def _branch(arguments: Words) -> Words:
     """Rewrites as for `tag`, unless `-c` copies a branch because no other action is given."""
-    other = {"-d", "-D", "--delete", "-f", "--force", "-m", "--move"} & set(words)
-    return _tag(words) if other else _listing(words)
+    other = {"-d", "-D", "--delete", "-f", "--force", "-m", "--move"} & set(arguments)
+    return _tag(arguments) if other else _listing(arguments)
 
 
-def _tag(words: Words) -> Words:
+def _tag(arguments: Words) -> Words:
     """`-c` is the expected hash, as in the other commands."""
-    end = words.index("--") if "--" in words else len(words)
+    end = arguments.index("--") if "--" in arguments else len(arguments)
     return _listing(
         [
-            "--expected-hash" if word == "-c" and place < end else word
-            for place, word in enumerate(words)
+            "--expected-hash" if argument == "-c" and place < end else argument
+            for place, argument in enumerate(arguments)
         ]
     )
 
 
-def _listing(words: Words) -> Words:
+def _listing(arguments: Words) -> Words:
     """`--merged` and similar filters default to HEAD; `-d -f` deletes without confirmation."""
-    if {"-d", "--delete"} & set(words) and {"-f", "--force"} & set(words):
-        words = ["-D", *(word for word in words if word not in ("-d", "--delete", "-f", "--force"))]
-    found: Words = []
-    for word, following in zip(words, [*words[1:], ""], strict=False):
-        found.append(word)
-        if word in _OF_HEAD and (not following or following.startswith("-")):
-            found.append("HEAD")
-    return found
+    if {"-d", "--delete"} & set(arguments) and {"-f", "--force"} & set(arguments):
+        arguments = [
+            "-D",
+            *(
+                argument
+                for argument in arguments
+                if argument not in ("-d", "--delete", "-f", "--force")
+            ),
+        ]
+    rewritten_arguments: Words = []
+    for argument, following in zip(arguments, [*arguments[1:], ""], strict=False):
+        rewritten_arguments.append(argument)
+        if argument in _OF_HEAD and (not following or following.startswith("-")):
+            rewritten_arguments.append("HEAD")
+    return rewritten_arguments
 
 
 _OF_HEAD = frozenset({"--merged", "--no-merged", "--contains", "--no-contains", "--points-at"})
 
 
-def _log(words: Words) -> Words:
+def _log(arguments: Words) -> Words:
     """`log -5`."""
-    if not words or "-n" in words:
-        return words
-    end = words.index("--") if "--" in words else len(words)
-    found: Words = []
-    for place, word in enumerate(words):
-        follows_value = place > 0 and words[place - 1] in _OPTIONS_OF_LOG
+    if not arguments or "-n" in arguments:
+        return arguments
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    rewritten_arguments: Words = []
+    for place, argument in enumerate(arguments):
+        follows_value = place > 0 and arguments[place - 1] in _OPTIONS_OF_LOG
         is_count = (
             place < end
             and not follows_value
-            and word[:1] == "-"
-            and word[1:].isdecimal()
-            and word.isascii()
+            and argument[:1] == "-"
+            and argument[1:].isdecimal()
+            and argument.isascii()
         )
-        found += ["-n", word[1:]] if is_count else [word]
-    return found
+        rewritten_arguments += ["-n", argument[1:]] if is_count else [argument]
+    return rewritten_arguments
 
 
 _OPTIONS_OF_LOG = frozenset(
@@ -227,35 +246,36 @@ _OPTIONS_OF_LOG = frozenset(
 )
 
 
-def _reset(words: Words) -> Words:
+def _reset(arguments: Words) -> Words:
     """`reset --hard`, `reset HEAD` and `reset HEAD KEY`: only the staged batch can be reset."""
     how = {"--hard", "--mixed", "--soft"}
-    end = words.index("--") if "--" in words else len(words)
-    found = [word for word in words[:end] if word not in how]
-    found = found[1:] if found[:1] in (["HEAD"], ["@"]) else found
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    rest = [argument for argument in arguments[:end] if argument not in how]
+    rest = rest[1:] if rest[:1] in (["HEAD"], ["@"]) else rest
     moves = (
-        len(found) < end
-        and bool(how & set(words[:end]))
-        and any(not word.startswith("-") for word in found)
+        len(rest) < end
+        and bool(how & set(arguments[:end]))
+        and any(not argument.startswith("-") for argument in rest)
     )
-    return words if moves else found + words[end:]
+    return arguments if moves else rest + arguments[end:]
 
 
-def _stash(words: Words) -> Words:
+def _stash(arguments: Words) -> Words:
     """`stash` means `stash push`; `stash@{1}` is the number of a batch."""
-    words = [
-        word[7:-1] if word.startswith("stash@{") and word.endswith("}") else word for word in words
+    arguments = [
+        argument[7:-1] if argument.startswith("stash@{") and argument.endswith("}") else argument
+        for argument in arguments
     ]
     return (
-        ["push", *words]
-        if not words or (words[0].startswith("-") and words[0] not in ("--help", "-h"))
-        else words
+        ["push", *arguments]
+        if not arguments or (arguments[0].startswith("-") and arguments[0] not in ("--help", "-h"))
+        else arguments
     )
 
 
-def _reflog(words: Words) -> Words:
+def _reflog(arguments: Words) -> Words:
     """`reflog show REF`."""
-    return words[1:] if words[:1] == ["show"] else words
+    return arguments[1:] if arguments[:1] == ["show"] else arguments
 
 
 _REWRITES: Mapping[str, Callable[[Words], Words]] = {

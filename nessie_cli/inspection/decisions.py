@@ -17,7 +17,7 @@ class EffectKind(Enum):
     LEAVE_OUT = auto()
 
 
-class Effect(NamedTuple):
+class DecisionEffect(NamedTuple):
     """What a decision does to another content.
 
     `new_key` is set for a rename. With `gives_up_key`, another content has the key afterwards.
@@ -40,13 +40,13 @@ def options_of(conflict: Conflict) -> Sequence[MergeOption]:
     return conflict.options
 
 
-def effects_of(option: MergeOption, conflict: Conflict) -> list[Effect]:
+def effects_of(option: MergeOption, conflict: Conflict) -> list[DecisionEffect]:
     """Returns what a decision renames, deletes and leaves out besides the contents in conflict."""
     taken = {new for _, new in option.renames}
     if option.behavior is MergeBehavior.FORCE and conflict.proposed and conflict.key:
         taken.add(conflict.theirs_key or conflict.key)
     return [
-        *(Effect(EffectKind.RENAME, old, new, old in taken) for old, new in option.renames),
-        *(Effect(EffectKind.DELETE, key, None, key in taken) for key in option.deletes),
-        *(Effect(EffectKind.LEAVE_OUT, key) for key in option.leaves_out),
+        *(DecisionEffect(EffectKind.RENAME, old, new, old in taken) for old, new in option.renames),
+        *(DecisionEffect(EffectKind.DELETE, key, None, key in taken) for key in option.deletes),
+        *(DecisionEffect(EffectKind.LEAVE_OUT, key) for key in option.leaves_out),
     ]

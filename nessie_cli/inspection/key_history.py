@@ -37,10 +37,10 @@ def _change(
     """Returns the change of a key in a commit, or None if the commit did not change it."""
     # As a text, a hash would be looked up among the names of references first.
     before_it, after_it = Revision(None, entry.parent), Revision(None, entry.hash)
-    found = next(iter(repository.diff(before_it, after_it, KeyRange(keys=(key,)))), None)
-    if found is None:
+    difference = next(iter(repository.diff(before_it, after_it, KeyRange(keys=(key,)))), None)
+    if difference is None:
         return None
-    before, after = found.before, found.after
+    before, after = difference.before, difference.after
     if after is None:
         new_key = _partner(repository, entry, key, before, came=False)
         if new_key:
@@ -64,9 +64,14 @@ def _partner(
 ) -> ContentKey | None:
     """Returns the other key of a rename in this commit: the old key if `came`, else the new one."""
     # The first commit may load many contents, and it cannot contain a rename.
-    wanted = content.id if content and entry.parent != NO_ANCESTOR else None
-    for item in repository.diff(entry.parent, entry.hash) if wanted else ():
+    content_id = content.id if content and entry.parent != NO_ANCESTOR else None
+    for item in repository.diff(entry.parent, entry.hash) if content_id else ():
         side, other = (item.before, item.after) if came else (item.after, item.before)
-        if item.key != key and side and side.id == wanted and (other is None or other.id != wanted):
+        if (
+            item.key != key
+            and side
+            and side.id == content_id
+            and (other is None or other.id != content_id)
+        ):
             return item.key
     return None

@@ -45,10 +45,10 @@ class CommitMeta(Struct, frozen=True):
 
 def lower_names(properties: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Returns properties as a commit stores them: names that differ only in case are merged."""
-    found: dict[str, tuple[str, ...]] = {}
+    merged: dict[str, tuple[str, ...]] = {}
     for name, values in properties.items():
-        found[name.lower()] = (*found.get(name.lower(), ()), *values)
-    return found
+        merged[name.lower()] = (*merged.get(name.lower(), ()), *values)
+    return merged
 
 
 class LogEntry(Struct, frozen=True):

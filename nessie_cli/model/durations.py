@@ -26,14 +26,14 @@ _NANOS = 10**9
 
 def parse_duration(text: str) -> timedelta:
     """Returns a duration that is not negative; raises `InvalidInput`."""
-    found = find_duration(text.strip())
-    if found is None:
+    duration = find_duration(text.strip())
+    if duration is None:
         raise InvalidInput(
             f"duration {text!r}: write it as P3D or PT36H, or in short as 3d, 36h, 1d 12h"
         )
-    if not timedelta(0) <= found <= LONGEST:
+    if not timedelta(0) <= duration <= LONGEST:
         raise InvalidInput(f"duration {text!r} is negative or longer than {LONGEST.days} days")
-    return found
+    return duration
 
 
 def find_duration(text: str) -> timedelta | None:
@@ -55,15 +55,15 @@ def find_duration(text: str) -> timedelta | None:
 
 def duration_nanos(text: str) -> int | None:
     """Returns the nanoseconds of an ISO 8601 duration without months, or None for other text."""
-    found = _DURATION.fullmatch(text)
-    if not found or text.upper().rstrip("+-").endswith(("P", "T")):
+    match = _DURATION.fullmatch(text)
+    if not match or text.upper().rstrip("+-").endswith(("P", "T")):
         return None
-    parts = {name: int(found[name] or 0) for name in ("days", "hours", "minutes", "seconds")}
+    parts = {name: int(match[name] or 0) for name in ("days", "hours", "minutes", "seconds")}
     seconds = (
         parts["days"] * 86400 + parts["hours"] * 3600 + parts["minutes"] * 60 + parts["seconds"]
     )
-    nanos = int((found["fraction"] or ".")[1:].ljust(9, "0"))
-    if (found["seconds"] or "").startswith("-"):
+    nanos = int((match["fraction"] or ".")[1:].ljust(9, "0"))
+    if (match["seconds"] or "").startswith("-"):
         nanos = -nanos
     total = seconds * _NANOS + nanos
-    return -total if found["sign"] == "-" else total
+    return -total if match["sign"] == "-" else total

@@ -58,8 +58,8 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
                 f"Content key '[{', '.join(elements)}]' must not contain an empty element"
             )
         if not joined.isprintable() and any(c < " " or c == "\x7f" for c in joined):
-            what = "the character 0x7F" if "\x7f" in joined else "characters less than 0x20"
-            raise InvalidInput(f"Content key {list(elements)!r} must not contain {what}")
+            characters = "the character 0x7F" if "\x7f" in joined else "characters less than 0x20"
+            raise InvalidInput(f"Content key {list(elements)!r} must not contain {characters}")
         if not joined.isascii():
             try:
                 joined.encode()
@@ -75,13 +75,13 @@ class ContentKey(Struct, frozen=True, order=True, gc=False):
         position = 0
         while True:
             if text.startswith('"', position):
-                found = re.compile(_QUOTED).match(text, position)
-                if not found:
+                match = re.compile(_QUOTED).match(text, position)
+                if not match:
                     raise InvalidInput(
                         f"key {text!r}: the quote at position {position + 1} is not closed"
                     )
-                elements.append(found[1].replace('""', '"'))
-                position = found.end()
+                elements.append(match[1].replace('""', '"'))
+                position = match.end()
             else:
                 end = text.find(".", position)
                 end = len(text) if end < 0 else end

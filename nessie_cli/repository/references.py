@@ -203,9 +203,9 @@ def _existing(name: str, basis: Basis) -> StoredReference:
     return basis.reference
 
 
-def _refuse_default(at: StoreSnapshot, name: str, what: str) -> None:
+def _refuse_default(at: StoreSnapshot, name: str, participle: str) -> None:
     if name == at.default_branch:
-        raise InvalidInput(f"Default branch '{name}' cannot be {what}.")
+        raise InvalidInput(f"Default branch '{name}' cannot be {participle}.")
 
 
 def _check_expected(current: StoredReference, expected_hash: str) -> None:

@@ -260,6 +260,6 @@ def _verify_reference(view: View, name: str) -> None:
             break
     there = None if reference is None else reference.target
     if there != move.move.after:
-        what = "is missing" if there is None else f"is at {there.hex()[:16]}"
+        state = "is missing" if there is None else f"is at {there.hex()[:16]}"
         last = "deleted it" if move.move.after is None else f"led to {move.move.after.hex()[:16]}"
-        raise DamagedObject(f"reference '{name}' {what}, but its last move in the reflog {last}")
+        raise DamagedObject(f"reference '{name}' {state}, but its last move in the reflog {last}")

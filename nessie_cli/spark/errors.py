@@ -119,8 +119,8 @@ def nessie_errors() -> Iterator[None]:
         raise cause from error
 
 
-def unknown(what: str, given: str, names: Any) -> errors.InvalidInput:
+def unknown(kind: str, given: str, names: Any) -> errors.InvalidInput:
     """Returns the error for an unknown word."""
     return errors.InvalidInput(
-        f"{what} {given!r} is unknown", hint=f"there are {', '.join(sorted(names))}"
+        f"{kind} {given!r} is unknown", hint=f"there are {', '.join(sorted(names))}"
     )

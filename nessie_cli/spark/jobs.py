@@ -26,18 +26,18 @@ T = TypeVar("T")
 def spread(
     spark: SparkSession,
     url: str,
-    what: str,
+    work_name: str,
     plan: Callable[[Repository], Sequence[P]],
     work: Callable[[Repository, P], Iterator[T]],
 ) -> RDD[T]:
     """Returns the results of `work` for each part of a plan, in order, by a task each.
 
-    `what` describes the work in messages. `plan` runs here. `work` and the parts are sent to other
-    machines, so they hold no connection.
+    `work_name` describes the work in messages. `plan` runs here. `work` and the parts are sent to
+    other machines, so they hold no connection.
     """
     url = at_driver(url)
     with opened(url) as repository:
-        task: _Task[Any, T] = _Task(f"{url}, {what}", url, repository.config().created, work)
+        task: _Task[Any, T] = _Task(f"{url}, {work_name}", url, repository.config().created, work)
         parts = plan(repository)
     return spark.sparkContext.parallelize(parts, max(1, len(parts))).mapPartitions(task)
 

@@ -119,9 +119,9 @@ def _differ(spark: SparkSession, run: Run, scope: CandidateScope) -> dict[str, i
         rest.unpersist()
 
 
-def _sum(condition: Column, what: Column | None = None) -> Column:
+def _sum(condition: Column, value: Column | None = None) -> Column:
     return F.coalesce(
-        F.sum(F.when(condition, F.lit(1) if what is None else what).otherwise(0)), F.lit(0)
+        F.sum(F.when(condition, F.lit(1) if value is None else value).otherwise(0)), F.lit(0)
     )
 
 

@@ -90,7 +90,7 @@ def history_of(
             )
         if since is not None:
             sections += ranges(repository, KeyPart(None, since), rows or ROWS_PER_PARTITION)
-        return [_Slice(number, what) for number, what in enumerate(sections)]
+        return [_Slice(number, section) for number, section in enumerate(sections)]
 
     steps = spread(spark, url, "stats", plan, _steps)
     reducers = min(steps.getNumPartitions(), 2 * tasks)

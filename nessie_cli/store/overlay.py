@@ -83,7 +83,7 @@ class Overlay:
         return own | self._base.get(rest) if rest else own
 
     def get_some(self, ids: Sequence[bytes], most_bytes: int) -> dict[bytes, bytes]:
-        """See `View`. Objects of the overlay are in memory already, so they do not count."""
+        """Returns all objects of the overlay, which are in memory, and some of the store below."""
         own = {id_: self._objects[id_].data for id_ in ids if id_ in self._objects}
         rest = [id_ for id_ in ids if id_ not in own]
         return own | self._base.get_some(rest, most_bytes) if rest else own

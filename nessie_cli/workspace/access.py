@@ -114,21 +114,25 @@ def _time(value: str, place: str) -> float:
     return seconds
 
 
-class Origin(NamedTuple):
+class SettingsOrigin(NamedTuple):
     """Who wrote the settings: the user or a workspace."""
 
     server: bool
     settings: bool
 
 
-BY_USER = Origin(server=True, settings=True)
+BY_USER = SettingsOrigin(server=True, settings=True)
 
 
 class AccessSettings:
     """The settings of the access to one server. Each is checked when it is read."""
 
     def __init__(
-        self, lookup: Lookup, server: str, place: Callable[[str], str], origin: Origin = BY_USER
+        self,
+        lookup: Lookup,
+        server: str,
+        place: Callable[[str], str],
+        origin: SettingsOrigin = BY_USER,
     ) -> None:
         """Takes a `lookup` of settings, their `place`, and the `server` URL for the keyring."""
         self._lookup = lookup

@@ -43,12 +43,12 @@ class Workspace:
         """The user's trust in the files of this workspace."""
         return trust_in(str(self.root))
 
-    def refusal(self, what: str) -> NotAllowed:
-        """Returns the error if `what` needs more trust, with the command to trust the workspace."""
+    def refusal(self, consequence: str) -> NotAllowed:
+        """Returns the error of an untrusted workspace, with the command to trust it."""
         root = self.root.resolve()
         whose = "belongs to another user" if self.trust == FOREIGN else "is not trusted"
         return NotAllowed(
-            f"the workspace {root} {whose}, so {what}; if you trust what is in it, run"
+            f"the workspace {root} {whose}, so {consequence}; if you trust what is in it, run"
             f" `{self.trusting}`"
         )
 

@@ -22,24 +22,24 @@ class Requests:
         self._path = workspace.folder / "requests.json"
         self._lock = workspace.lock_path
 
-    def begin(self, what: str, new_id: str) -> str:
-        """Returns the id for sending `what`: that of an earlier try, otherwise the new one.
+    def begin(self, request: str, new_id: str) -> str:
+        """Returns the id of a request: that of an earlier try, otherwise the new one.
 
         The id is kept until an answer comes.
         """
         with locked(self._lock):
             requests = self._read()
-            digest = _digest(what)
+            digest = _digest(request)
             if digest not in requests:
                 requests = dict(list(requests.items())[1 - MOST :]) | {digest: new_id}
                 replace_text(self._path, json.dumps(requests, indent=1) + "\n")
             return requests[digest]
 
-    def end(self, what: str) -> None:
+    def end(self, request: str) -> None:
         """Removes a request that was answered."""
         with locked(self._lock):
             requests = self._read()
-            if requests.pop(_digest(what), None) is None:
+            if requests.pop(_digest(request), None) is None:
                 return
             if requests:
                 replace_text(self._path, json.dumps(requests, indent=1) + "\n")
@@ -63,5 +63,5 @@ class Requests:
         )
 
 
-def _digest(what: str) -> str:
-    return hashlib.sha256(what.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+def _digest(request: str) -> str:
+    return hashlib.sha256(request.encode("utf-8", "surrogatepass")).hexdigest()[:32]

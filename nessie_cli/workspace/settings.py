@@ -30,10 +30,10 @@ class SettingsFile:
             return tomllib.loads(self._source)
         except tomllib.TOMLDecodeError as error:
             place = re.search(r"(.*?) \(at line (\d+)", str(error))
-            what, line = (
+            fault, line = (
                 (place[1], place[2]) if place else (str(error), str(self._source.count("\n") + 1))
             )
-            raise InvalidInput(f"{self.path}, line {line}: not TOML: {what}") from None
+            raise InvalidInput(f"{self.path}, line {line}: not TOML: {fault}") from None
         except RecursionError:
             raise InvalidInput(f"{self.path}: the TOML is nested too deeply") from None
         except ValueError:  # Python refuses to convert numbers of more than some thousand digits
@@ -74,10 +74,10 @@ class SettingsFile:
             if not all(isinstance(text, str) for text in texts):
                 raise self.fault(f"must be a string or an array of strings, not {value!r}", *names)
 
-    def fault(self, what: str, *names: str) -> InvalidInput:
+    def fault(self, text: str, *names: str) -> InvalidInput:
         """Returns the error for a fault of a setting."""
         return InvalidInput(
-            f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {what}"
+            f"{self.path}, line {self._line_of(names[-1])}: {'.'.join(names)} {text}"
         )
 
     def _line_of(self, name: str) -> int:

@@ -65,10 +65,10 @@ class BrokenLake:
         catalog.create_namespace("db")
 
         def table(name: str) -> Table:
-            found = catalog.create_table(f"db.{name}", ROWS.schema)
-            found.append(ROWS)
-            found.append(ROWS)
-            return found
+            created = catalog.create_table(f"db.{name}", ROWS.schema)
+            created.append(ROWS)
+            created.append(ROWS)
+            return created
 
         self.sound = table("sound")
         self.document = json.loads(path_of(self.sound.metadata_location).read_text())
@@ -189,9 +189,9 @@ class BrokenLake:
         self.wrong["sound"] = Wrong(Kind.UUID_SHARED, "", "is also that of db.twin")
 
     def _content(self) -> IcebergTable:
-        found = content_of(self.document, self.sound.metadata_location)
-        assert isinstance(found, IcebergTable)
-        return found
+        content = content_of(self.document, self.sound.metadata_location)
+        assert isinstance(content, IcebergTable)
+        return content
 
     def _file(self, name: str, data: bytes) -> str:
         path = self.folder / f"{name}.metadata.json"

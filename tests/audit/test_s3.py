@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
+from tests.command.process import Forker
 from tests.gc.s3 import KEY, SECRET, s3
 from tests.iceberg.lake import ROWS, lake_at, new_store
 
 FILE = "lake/t/metadata/1.metadata.json"
 
 
-def test_amazon_s_variables_name_the_endpoint_of_s3(tmp_path: Path) -> None:
+def test_amazon_s_variables_name_the_endpoint_of_s3(forker: Forker, tmp_path: Path) -> None:
     uri = new_store(tmp_path)
     with lake_at(uri, tmp_path) as lake, s3() as store:
         catalog = lake.catalog("main")
@@ -27,12 +26,12 @@ def test_amazon_s_variables_name_the_endpoint_of_s3(tmp_path: Path) -> None:
             "AWS_ENDPOINT_URL_S3": store.url,
         }
 
-        def nessie(*words: str) -> int:
-            command = [sys.executable, "-m", "nessie_cli", "--store", uri, *words]
-            return subprocess.run(command, env=environment, cwd=tmp_path, check=False).returncode
+        def nessie(*line: str) -> None:
+            outcome = forker.run(["--store", uri, *line], tmp_path, environment)
+            assert outcome.code == 0, outcome
 
         for name, location in (("file", f"s3://{FILE}"), ("folder", "s3://lake/t")):
-            assert nessie("content", "put", name, "--from-metadata", location, "-m", name) == 0
+            nessie("content", "put", name, "--from-metadata", location, "-m", name)
         before = len(store.requests)
-        assert nessie("audit", "--prefix", "file") == 0
+        nessie("audit", "--prefix", "file")
         assert ("HEAD", f"/{FILE}") in store.requests[before:]

@@ -168,11 +168,8 @@ def test_a_key_in_the_place_of_a_revision_gets_a_hint(daily) -> None:
 
 
 def test_a_remote_tracking_branch_gets_its_name_here(daily) -> None:
-    ran = daily("log", "origin/feature")
-    assert (ran.code, ran.err.splitlines()[1].startswith("'feature' is its name here")) == (
-        4,
-        True,
-    ), ran
+    ran = daily("log", "origin/feature").expect(4)
+    assert ran.err.splitlines()[1].startswith("'feature' is its name here")
 
 
 def test_stashes_are_numbered_as_in_git(daily) -> None:

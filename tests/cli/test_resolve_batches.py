@@ -465,7 +465,8 @@ def test_a_table_that_another_writer_deleted_comes_back_under_its_id(
     dropped = catalog.drop("main", "db.orders")
     (conflict,) = nessie("commit", "-m", "m", "--json").error["errorDetails"]["conflicts"]
     line, reset = conflict["resolutions"]
-    assert ("--proposed" in line, "reset" in reset) == (True, True)
+    assert "--proposed" in line
+    assert "reset" in reset
     assert nessie(*shlex.split(line)[1:]).code == 0
     assert nessie("commit", "-m", "mine").code == 0
     after = content(catalog, at)

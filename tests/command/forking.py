@@ -106,8 +106,8 @@ class Forks:
         """Closes in the child what belongs to this process."""
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-        for one in (self._listener, client, *self._running.values()):
-            one.close()
+        for source in (self._listener, client, *self._running.values()):
+            source.close()
         os.close(self._wake)
         os.close(self._wakes)
 

@@ -60,16 +60,16 @@ class Outcome(NamedTuple):
     @property
     def fields(self) -> dict[tuple[str, str], list[str]]:
         """The value of each field of a diff, or its values before and after, by key and label."""
-        found: dict[tuple[str, str], list[str]] = {}
+        values: dict[tuple[str, str], list[str]] = {}
         key = ""
         for line in self.lines:
             if line.startswith("  "):
                 label, value = re.split(" {2,}", line.strip(), maxsplit=1)
                 before, arrow, after = value.partition("->")
-                found[key, label] = [before.strip(), after.strip()] if arrow else [value]
+                values[key, label] = [before.strip(), after.strip()] if arrow else [value]
             else:
                 key = line.partition(" ")[2].partition("  ")[0]
-        return found
+        return values
 
     @property
     def states(self) -> dict[str, list[str]]:

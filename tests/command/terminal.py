@@ -135,8 +135,8 @@ class Running:
         if not ready:
             return False
         try:
-            some = os.read(self._master, 65536)
+            data = os.read(self._master, 65536)
         except OSError:  # Linux reports an error when no process has the terminal open.
             return False
-        self.raw += some
-        return bool(some)
+        self.raw += data
+        return bool(data)

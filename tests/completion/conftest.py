@@ -3,8 +3,6 @@ branch, a staged operation."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 
 from nessie_cli import CommitMeta, ContentKey, Delete, IcebergTable, Namespace, Put, create
 from nessie_cli.model import ReferenceType
+from tests.command.process import Forker
 
 KEYS = (
     "db",
@@ -60,7 +59,7 @@ def fill(path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def catalog(forker: Forker, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the workspace; tests must not change it."""
     folder = tmp_path_factory.mktemp("catalog")
     (folder / ".nessie").mkdir()
@@ -70,12 +69,10 @@ def catalog(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "tables" / "orders.json").write_text("{}")
     (folder / ".hidden").write_text("")
     (folder / "inner").mkdir()
-    subprocess.run(
-        [sys.executable, "-m", "nessie_cli", "content", "delete", "db.sales.units", "-q"],
-        cwd=folder,
-        env={"HOME": str(folder)},
-        check=True,
+    deleted = forker.run(
+        ["content", "delete", "db.sales.units", "-q"], folder, {"HOME": str(folder)}
     )
+    assert deleted.code == 0, deleted
     return folder
 
 

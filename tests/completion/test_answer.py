@@ -10,32 +10,32 @@ import pytest
 
 from nessie_cli.cli.completion import bash
 from nessie_cli.cli.completion.answer import candidates
+from tests.command.process import run
 
 
-def run(here, *args, program=("-m", "nessie_cli"), **env):
-    return subprocess.run(
-        [sys.executable, *program, *args],
-        cwd=here,
-        env={"HOME": str(here), "XDG_CONFIG_HOME": str(here / "config"), **env},
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-        timeout=120,
-    )
+@pytest.fixture
+def complete(forker):
+    """Runs `nessie __complete` in a folder, without settings of the machine's user."""
+
+    def call(folder, *args):
+        environment = {"HOME": str(folder), "XDG_CONFIG_HOME": str(folder / "config")}
+        return forker.run(["__complete", *args], folder, environment)
+
+    return call
 
 
-def test_one_candidate_per_line_with_a_tab_before_its_description(here):
-    done = run(here, "__complete", "--", "switch", "fe")
+def test_one_candidate_per_line_with_a_tab_before_its_description(complete, here):
+    outcome = complete(here, "--", "switch", "fe")
 
     assert (
-        done.stdout
+        outcome.out
         == "feature/new-orders\tbranch: only on the branch\nfeature/old\tbranch: add éclair\n"
     )
-    assert (done.stderr, done.returncode) == ("", 0)
+    assert (outcome.code, outcome.err) == (0, "")
 
 
-def test_without_a_description_there_is_no_tab(here):
-    assert run(here, "__complete", "--", "merge", "--behavior", "f").stdout == "force\n"
+def test_without_a_description_there_is_no_tab(complete, here):
+    assert complete(here, "--", "merge", "--behavior", "f").out == "force\n"
 
 
 @pytest.mark.parametrize(
@@ -53,10 +53,14 @@ def test_a_kind_of_the_script_loads_no_parser(here, typed):
         "import sys; from nessie_cli.cli.main import run; run(sys.argv[1:]);"
         " sys.stderr.write(str('typer' in sys.modules))"
     )
-    done = run(here, "__complete", "--kind", kind, "--", *words, program=("-c", program))
+    environment = {"HOME": str(here), "XDG_CONFIG_HOME": str(here / "config")}
+    outcome = run(
+        "__complete", "--kind", kind, "--", *words,
+        cwd=here, env=environment, program=(sys.executable, "-c", program),
+    )  # fmt: skip
 
-    assert done.stdout
-    assert done.stderr == "False"
+    assert outcome.out
+    assert outcome.err == "False"
 
 
 @pytest.mark.parametrize(
@@ -69,13 +73,13 @@ def test_a_kind_of_the_script_loads_no_parser(here, typed):
         ["--bash", " ", "9", "80", "--", ""], ["--", "--", "--", "--"], ["--", "-", ""], ["--", "undo", "no-such", "--to", ""],
     ],
 )  # fmt: skip
-def test_there_is_no_output_without_candidates(tmp_path, typed):
+def test_there_is_no_output_without_candidates(complete, tmp_path, typed):
     if any("\0" in word for word in typed):
         typed = [word.replace("\0", "\x01") for word in typed]
-    done = run(tmp_path, "__complete", *typed)
+    outcome = complete(tmp_path, *typed)
 
-    assert (done.stderr, done.returncode) == ("", 0)
-    assert "Traceback" not in done.stdout
+    assert (outcome.code, outcome.err) == (0, "")
+    assert "Traceback" not in outcome.out
 
 
 @pytest.mark.parametrize(
@@ -91,7 +95,7 @@ def test_there_is_no_output_without_candidates(tmp_path, typed):
         "unreadable object",
     ],
 )
-def test_a_broken_workspace_still_has_completion(tmp_path, here, damage):
+def test_a_broken_workspace_still_has_completion(complete, tmp_path, here, damage):
     folder = tmp_path / ".nessie"
     folder.mkdir()
     store = folder / "store.sqlite"
@@ -115,15 +119,15 @@ def test_a_broken_workspace_still_has_completion(tmp_path, here, damage):
     (folder / "HEAD").write_bytes(b"\xff\xfe" if damage == "binary HEAD" else b"main\n")
     (folder / "batch.json").write_bytes(b"[" if damage == "batch" else b'{"operations": []}')
     for typed in (["switch", ""], ["content", "show", ""], ["reset", ""], ["log", "main~"]):
-        done = run(tmp_path, "__complete", "--", *typed)
-        assert (done.stderr, done.returncode) == ("", 0)
-    assert run(tmp_path, "__complete", "--", "swi").stdout.startswith("switch\t")
+        outcome = complete(tmp_path, "--", *typed)
+        assert (outcome.code, outcome.err) == (0, "")
+    assert complete(tmp_path, "--", "swi").out.startswith("switch\t")
 
 
-def test_debug_prints_the_reason(tmp_path):
-    done = run(tmp_path, "__complete", "--debug", "--", "-C", "/no/such", "switch", "")
+def test_debug_prints_the_reason(complete, tmp_path):
+    outcome = complete(tmp_path, "--debug", "--", "-C", "/no/such", "switch", "")
 
-    assert "/no/such" in done.stderr
+    assert "/no/such" in outcome.err
 
 
 def test_a_closed_pipe_is_quiet(here):
@@ -137,7 +141,7 @@ def test_a_closed_pipe_is_quiet(here):
     assert done.stderr == b""
 
 
-def test_control_characters_in_stored_text_are_escaped(tmp_path):
+def test_control_characters_in_stored_text_are_escaped(complete, tmp_path):
     from nessie_cli import CommitMeta, ContentKey, Namespace, Put, create
 
     (tmp_path / ".nessie").mkdir()
@@ -147,15 +151,15 @@ def test_control_characters_in_stored_text_are_escaped(tmp_path):
             [Put(ContentKey(("a\u202eb",)), Namespace(elements=("a\u202eb",)))],
             CommitMeta("red\x1b[31m\tand\rmore\u2028"),
         )
-    out = run(tmp_path, "__complete", "--", "switch", "").stdout
+    out = complete(tmp_path, "--", "switch", "").out
     assert out == "main\tbranch: red [31m and more \n"
-    replies = run(tmp_path, "__complete", "--bash", " ", "9", "80", "--", "nessie log ").stdout
+    replies = complete(tmp_path, "--bash", " ", "9", "80", "--", "nessie log ").out
     assert "\x1b" not in replies
-    assert run(tmp_path, "__complete", "--", "content", "show", "a").stdout == ""
+    assert complete(tmp_path, "--", "content", "show", "a").out == ""
 
 
 def replies(text, *, breaks, listing, columns):
-    line = bash.Line(text, breaks)
+    line = bash.ShellLine(text, breaks)
     return line.replies(candidates(line.words[1:]), is_listing=listing, columns=columns)
 
 
@@ -189,7 +193,7 @@ def test_a_line_is_parsed_as_bash_does(quote):
         for text in HARD
     ]
 
-    assert bash.Line("nessie  " + "  ".join(typed), " \t\n\"'><=;|&(:@").words == [
+    assert bash.ShellLine("nessie  " + "  ".join(typed), " \t\n\"'><=;|&(:@").words == [
         "nessie",
         *unquoted_by_bash(typed),
     ]

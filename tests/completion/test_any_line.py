@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from manual.tree import every, read
 from nessie_cli.cli.completion.answer import candidates
-from nessie_cli.cli.completion.bash import Line
+from nessie_cli.cli.completion.bash import ShellLine
 
 TREE = read()
 OPTIONS = sorted(
@@ -63,6 +63,6 @@ def test_candidates_begin_with_the_word(here, before, last):
 def test_any_line_of_bash_is_parsed(here, line):
     os.chdir(here)
     line = line.replace("-C", "")
-    read_line = Line("nessie " + line, " :=@'\"")
+    read_line = ShellLine("nessie " + line, " :=@'\"")
     replies = read_line.replies(candidates(read_line.words[1:]), is_listing=True, columns=80)
     assert all("\n" not in reply for reply in replies)

@@ -5,8 +5,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -28,23 +26,14 @@ def address(catalog):
 
 
 @pytest.fixture
-def complete(tmp_path):
+def complete(forker, tmp_path):
     """Completes a line in its own process."""
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
 
-    def call(*words, cwd=tmp_path):
-        command = [sys.executable, "-m", "nessie_cli", "__complete", "--", *words]
-        done = subprocess.run(
-            command,
-            cwd=cwd,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            encoding="utf-8",
-            check=True,
-        )
-        assert done.stderr == ""
-        return done.stdout.splitlines()
+    def call(*line):
+        outcome = forker.run(["__complete", "--", *line], tmp_path, environment)
+        assert (outcome.code, outcome.err) == (0, "")
+        return outcome.out.splitlines()
 
     return call
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -15,6 +13,7 @@ import duckdb
 
 from nessie_cli import connect, create
 from nessie_cli.model import LogEntry
+from tests.command.process import run
 from tests.server.processes import started
 
 WAREHOUSE = "lake"
@@ -33,14 +32,11 @@ class Served:
         """Returns the URI of the Iceberg REST catalog on a reference."""
         return f"{self.url}/iceberg/{quote(ref, safe='')}"
 
-    def nessie(self, *words: str) -> str:
+    def nessie(self, *line: str) -> str:
         """Returns what our command line prints about this server."""
-        command = [sys.executable, "-m", "nessie_cli", "--store", f"{self.url}/api/v2", *words]
-        done = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, (words, done.stdout, done.stderr)
-        return done.stdout
+        outcome = run("--store", f"{self.url}/api/v2", *line)
+        assert outcome.code == 0, (line, outcome)
+        return outcome.out
 
     def hash_of(self, ref: str) -> str:
         """Returns the hash of a reference."""

@@ -129,18 +129,18 @@ def live_commits(repository: Repository, commits: int | None) -> Iterator[LogEnt
 
 def live_tables(repository: Repository, commits: int | None) -> set[tuple[str, int]]:
     """Returns metadata file and snapshot of each table that live commits put or contain."""
-    found = set()
+    tables = set()
     for entry in live_commits(repository, commits):
         contents = [
             operation.content for operation in entry.operations or () if isinstance(operation, Put)
         ]
         contents += [held.content for held in repository.entries(f"@{entry.hash}", content=True)]
-        found |= {
+        tables |= {
             (content.metadata_location, content.snapshot_id)
             for content in contents
             if isinstance(content, IcebergTable)
         }
-    return found
+    return tables
 
 
 def opened(location: str, snapshot_id: int, *, listed: bool) -> tuple[set[str], READ]:
@@ -164,9 +164,9 @@ def opened(location: str, snapshot_id: int, *, listed: bool) -> tuple[set[str], 
             *(manifest.manifest_path for manifest in manifests),
             *data,
         }
-        found = table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().to_pylist()
+        scanned = table.scan(snapshot_id=snapshot.snapshot_id).to_arrow().to_pylist()
         rows[location, snapshot.snapshot_id] = sorted(
-            found, key=lambda row: (row["id"], row["name"])
+            scanned, key=lambda row: (row["id"], row["name"])
         )
     return {normalised(file) for file in files}, rows
 
@@ -190,9 +190,9 @@ def scribble(lake: Shore, chance: random.Random, steps: int) -> None:
     names = ["a", "b", "a/inner"]
     for step in range(steps):
         branches = [
-            found.name
-            for found in lake.repository.references()
-            if found.type is ReferenceType.BRANCH and not found.name.startswith("lake")
+            reference.name
+            for reference in lake.repository.references()
+            if reference.type is ReferenceType.BRANCH and not reference.name.startswith("lake")
         ]
         branch, name = chance.choice(branches), chance.choice(names)
         catalog = lake.on(branch)

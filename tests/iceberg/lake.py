@@ -46,10 +46,10 @@ class Lake:
 
     def catalog(self, ref: str | None = None, **others: str) -> NessieCatalog:
         """A catalog on the branch, or on another reference."""
-        found = load_catalog("lake", **self.options(ref, **others))
-        assert isinstance(found, NessieCatalog)
-        self._stack.callback(found.close)
-        return found
+        catalog = load_catalog("lake", **self.options(ref, **others))
+        assert isinstance(catalog, NessieCatalog)
+        self._stack.callback(catalog.close)
+        return catalog
 
     def log(self, ref: str | None = None) -> list[LogEntry]:
         """The commits of the branch, newest first."""

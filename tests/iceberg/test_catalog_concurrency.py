@@ -260,7 +260,8 @@ def test_processes_that_append_to_one_table_and_each_to_its_own(lake: Lake) -> N
         timeout=300,
         check=False,
     )
-    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
     assert ids(lake, "orders") == list(range(WRITERS))
     assert [ids(lake, f"t{number}") for number in range(WRITERS)] == [
         [number] for number in range(WRITERS)

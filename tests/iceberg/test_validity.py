@@ -65,7 +65,8 @@ def test_exactly_the_files_are_refused_that_iceberg_refuses() -> None:
         if verdict != "U" and bool(why) != (verdict == "R"):
             differing.append((verdict, one.base, one.place, one.number, why))
     assert differing == []
-    assert (counts["R"] > 10_000, counts["A"] > 1000) == (True, True)
+    assert counts["R"] > 10_000
+    assert counts["A"] > 1000
 
 
 def test_every_accepted_file_can_be_changed() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
-from nessie_cli.inspection.decisions import Effect, EffectKind, effects_of, options_of
+from nessie_cli.inspection.decisions import DecisionEffect, EffectKind, effects_of, options_of
 from nessie_cli.inspection.graph import Across, Graph, GraphRow, Joint
 from nessie_cli.inspection.merges import differences_of, displaced_contents
 from nessie_cli.model import (
@@ -76,10 +76,10 @@ def test_a_decision_names_the_contents_that_lose_their_key() -> None:
     )
 
     assert effects_of(option, conflict(BASE, OURS, THEIRS)) == [
-        Effect(EffectKind.RENAME, key("a"), key("b"), gives_up_key=True),
-        Effect(EffectKind.DELETE, key("b"), gives_up_key=True),
-        Effect(EffectKind.DELETE, key("c")),
-        Effect(EffectKind.LEAVE_OUT, key("d")),
+        DecisionEffect(EffectKind.RENAME, key("a"), key("b"), gives_up_key=True),
+        DecisionEffect(EffectKind.DELETE, key("b"), gives_up_key=True),
+        DecisionEffect(EffectKind.DELETE, key("c")),
+        DecisionEffect(EffectKind.LEAVE_OUT, key("d")),
     ]
 
 

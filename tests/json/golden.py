@@ -99,21 +99,21 @@ class Runner:
         names = dict(self._lakes.put(case.folder, work))
         nessie = Nessie(work, home, self._forker)
         recorded(nessie)
-        known = placeholders(work)
+        places = placeholders(work)
         for line in case.given:
-            nessie.ok(*filled(line, known))
-        outcome = nessie(*filled(case.run, known), env=case.env, stdin=case.stdin)
+            nessie.ok(*filled(line, places))
+        outcome = nessie(*filled(case.run, places), env=case.env, stdin=case.stdin)
         return outcome, named(
-            outcome, {str(place / "work"): "<folder>", str(home): "<home>"}, names, known["shared"]
+            outcome, {str(place / "work"): "<folder>", str(home): "<home>"}, names, places["shared"]
         )
 
 
-def filled(line: str, known: Mapping[str, str]) -> list[str]:
+def filled(line: str, places: Mapping[str, str]) -> list[str]:
     """Returns the arguments of `nessie`; a case with its own braces (JSON) is unchanged."""
-    words = shlex.split(line)[1:]
+    arguments = shlex.split(line)[1:]
     return [
-        word.replace("{shared}", known["shared"]).replace("{folder}", known["folder"])
-        for word in words
+        argument.replace("{shared}", places["shared"]).replace("{folder}", places["folder"])
+        for argument in arguments
     ]
 
 
@@ -125,15 +125,15 @@ def named(
 ) -> Outcome:
     """Returns an outcome with names instead of paths and digits; `names` maps known digits."""
     namer = _Namer({} if names is None else names)
-    found = {}
+    texts = {}
     for field in ("out", "err"):
         text = getattr(outcome, field)
         for path, name in paths.items():
             text = text.replace(path, name)
         if shared:
             text = text.replace(f"'{shared}'", "'<shared>'")
-        found[field] = namer.text(text)
-    return outcome._replace(**found)
+        texts[field] = namer.text(text)
+    return outcome._replace(**texts)
 
 
 class _Namer:
@@ -213,8 +213,8 @@ def of_command_lines() -> list[str]:
 
 
 def read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path_of(name).read_text(encoding="utf-8"))
-    return found
+    document: dict[str, Any] = json.loads(path_of(name).read_text(encoding="utf-8"))
+    return document
 
 
 def case_of(document: Mapping[str, Any]) -> Case:

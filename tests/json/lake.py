@@ -71,9 +71,9 @@ class Story:
 
     def put(self, key: str, content: Content, at: str | None = None) -> Put:
         """Returns a Put; with `at`, of the content at that revision."""
-        found = ContentKey.parse(key)
-        before = self.repository.content(at, found) if at else None
-        return Put(found, content.with_id(before.id) if before and before.id else content, before)
+        parsed = ContentKey.parse(key)
+        before = self.repository.content(at, parsed) if at else None
+        return Put(parsed, content.with_id(before.id) if before and before.id else content, before)
 
     def rename(self, old: str, new: str, at: str) -> tuple[Operation, Operation]:
         content = self.repository.content(at, ContentKey.parse(old))
@@ -162,25 +162,25 @@ def make(folder: Path) -> dict[str, str]:
     (folder / ".nessie/HEAD").write_text("main\n")
     story = Story(str(folder / STORE))
     _write_history(story)
-    found = names(story.repository)
+    names_by_id = names(story.repository)
     story.repository.close()
-    return found
+    return names_by_id
 
 
 def names(repository: Repository) -> dict[str, str]:
     """Returns a name for each hash, `main` first, and for each content id."""
-    found = {NO_ANCESTOR: "<the empty history>"}
+    labels = {NO_ANCESTOR: "<the empty history>"}
     references = sorted(
         (reference.name for reference in repository.references()),
         key=lambda name: (name != "main", name),
     )
     for name in references:
         for number, entry in enumerate(repository.log(name)):
-            found.setdefault(entry.hash, f"<{name}~{number}>" if number else f"<{name}>")
+            labels.setdefault(entry.hash, f"<{name}~{number}>" if number else f"<{name}>")
     for name in references:
         for entry in repository.entries(name):
-            found.setdefault(entry.content_id, f"<id of {'.'.join(entry.key.elements)}>")
-    return found
+            labels.setdefault(entry.content_id, f"<id of {'.'.join(entry.key.elements)}>")
+    return labels
 
 
 # -- broken workspaces ---------------------------------------------------------------------------

@@ -35,22 +35,26 @@ def main(argv: list[str]) -> None:
     parser.add_argument("--stdin", default="")
     parser.add_argument("--env", action="append", default=[])
     parser.add_argument("--fields", action="store_true")
-    found = parser.parse_args(argv)
-    if found.fields:
+    options = parser.parse_args(argv)
+    if options.fields:
         golden.FIELDS.write_text(
             "".join(
                 f"{line}\n" for line in sorted({*golden.FIELDS.read_text().splitlines(), *fields()})
             )
         )
         return
-    new = len(found.names) == 2 and found.names[1].startswith("nessie ")
-    env = dict(pair.split("=", 1) for pair in found.env)
+    new = len(options.names) == 2 and options.names[1].startswith("nessie ")
+    env = dict(pair.split("=", 1) for pair in options.env)
     cases = (
-        {found.names[0]: Case(found.names[1], found.folder, found.given, found.stdin, env)}
+        {
+            options.names[0]: Case(
+                options.names[1], options.folder, options.given, options.stdin, env
+            )
+        }
         if new
         else {
             name: golden.case_of(golden.read(name))
-            for name in found.names or golden.of_command_lines()
+            for name in options.names or golden.of_command_lines()
         }
     )
     forker = Forker()

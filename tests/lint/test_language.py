@@ -55,6 +55,26 @@ def test_strings_of_tests_are_data() -> None:
     assert len(found("nessie_cli/x.py", source)) == 2
 
 
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("def f():\n    found = 1\n", "found"),
+        ("def f():\n    for one in x: ...\n", "one"),
+        ("def f():\n    return [0 for known in x]\n", "known"),
+        ("def f(): #\n    async def g(*words): ...\n", "words"),
+        ("x = (0,\n    lambda wanted: 0)\n", "wanted"),
+    ],
+)
+def test_local_variables_have_names_that_say_what_they_hold(source: str, name: str) -> None:
+    assert found("nessie_cli/x.py", source) == [(2, f"'{name}'")]
+    assert found("tests/x.py", source) == []
+
+
+def test_fields_and_called_names_may_be_any_word() -> None:
+    source = "class A:\n    kept: int\n\n    def f(self):\n        return self.found(one=1)\n"
+    assert found("nessie_cli/x.py", source) == []
+
+
 def test_words_of_the_original_server_are_not_checked(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -33,7 +33,7 @@ class Pairs:
     def translated(self, value: Any) -> Any:
         """Converts a request for the original to one for our server."""
         if isinstance(value, str):
-            return NAME.sub(lambda found: self.ours(found[0]), value)
+            return NAME.sub(lambda match: self.ours(match[0]), value)
         if isinstance(value, dict):
             return {name: self.translated(item) for name, item in value.items()}
         return [self.translated(item) for item in value] if isinstance(value, list) else value
@@ -58,8 +58,8 @@ def differences(theirs: Any, ours: Any, pairs: Pairs, path: str = "$") -> Iterat
     elif isinstance(theirs, list) and isinstance(ours, list):
         if len(theirs) != len(ours):
             yield f"{path}: {len(theirs)} and {len(ours)} elements"
-        for number, (one, other) in enumerate(zip(theirs, ours, strict=False)):
-            yield from differences(one, other, pairs, f"{path}[{number}]")
+        for number, (theirs_item, ours_item) in enumerate(zip(theirs, ours, strict=False)):
+            yield from differences(theirs_item, ours_item, pairs, f"{path}[{number}]")
     elif (
         isinstance(theirs, str)
         and isinstance(ours, str)

@@ -51,10 +51,10 @@ class Conversation:
         self._pairs.agree(EMPTY, EMPTY)
         while len(self._said) < REQUESTS:
             for asked in self._catalog.next():
-                for one in (
+                for request in (
                     self._catalog.commit_now(asked.path) if asked.method == "COMMIT" else [asked]
                 ):
-                    self._exchange(one)
+                    self._exchange(request)
             self._exchange(Asked("GET", "/api/v2/trees"))
 
     def _exchange(self, asked: Asked) -> None:
@@ -65,13 +65,13 @@ class Conversation:
         ours = self._ours.send(
             asked.method, self._pairs.translated(asked.path), self._pairs.translated(asked.body)
         )
-        found = list(differences(*comparable(theirs, ours), self._pairs))
-        assert not found, "\n".join(
+        differing = list(differences(*comparable(theirs, ours), self._pairs))
+        assert not differing, "\n".join(
             [
                 *self._said,
                 f"original: {theirs.status} {theirs.body}",
                 f"ours: {ours.status} {ours.body}",
-                *found,
+                *differing,
             ]
         )
         self._catalog.learn(asked, theirs.status, theirs.body)

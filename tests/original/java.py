@@ -48,8 +48,8 @@ def version(path: str) -> int:
         )
     except (OSError, subprocess.TimeoutExpired):
         return 0
-    found = re.search(rb"java\.specification\.version = (\d+)", output.stdout + output.stderr)
-    return int(found[1]) if found else 0
+    match = re.search(rb"java\.specification\.version = (\d+)", output.stdout + output.stderr)
+    return int(match[1]) if match else 0
 
 
 if __name__ == "__main__":

@@ -60,63 +60,63 @@ class Catalog:
     def content(self, key: Key, content_id: str | None = None) -> dict[str, Any]:
         self.number += 1
         if key in SPACES:
-            found: dict[str, Any] = {
+            content: dict[str, Any] = {
                 "type": "NAMESPACE",
                 "elements": list(key),
                 "properties": {"v": str(self.number)},
             }
         elif key[-1] == "b":
-            found = {
+            content = {
                 "type": "ICEBERG_VIEW",
                 "metadataLocation": f"file:/v/{self.number}.json",
                 "versionId": self.number,
                 "schemaId": 1,
             }
         else:
-            found = {
+            content = {
                 "type": "ICEBERG_TABLE",
                 "metadataLocation": f"file:/t/{self.number}.json",
                 "snapshotId": self.number,
             }
-            found |= {"schemaId": 0, "specId": 0, "sortOrderId": 0}
-        return found | ({"id": content_id} if content_id else {})
+            content |= {"schemaId": 0, "specId": 0, "sortOrderId": 0}
+        return content | ({"id": content_id} if content_id else {})
 
     def operations(self) -> list[dict[str, Any]]:
         """Returns operations that mostly fit the branch whose contents were read last, but not
         always."""
         keys = self.random.sample(PLAIN + SPACES, self.random.randint(1, 4))
-        found: list[dict[str, Any]] = []
+        operations: list[dict[str, Any]] = []
         for key in keys:
             there = self.contents.get(key)
-            what = self.random.choice(
+            change = self.random.choice(
                 ["update", "update", "delete", "again", "unchanged", "rename", "wrong"]
                 if there
                 else ["create"] * 5 + ["delete"]
             )
             if (
                 key in SPACES
-                and what in ("delete", "again", "rename")
+                and change in ("delete", "again", "rename")
                 and any(other[: len(key)] == key and other != key for other in keys)
             ):
-                what = (
+                change = (
                     "update" if there else "create"
                 )  # D11: no keys are added below a deleted namespace
-            if what == "create":
-                found.append(put(key, self.content(key)))
-            elif what == "update":
-                found.append(put(key, self.content(key, there and there["id"])))
-            elif what == "wrong":
-                found.append(put(key, self.content(key)))
-            elif what == "delete":
-                found.append(delete(key))
-            elif what == "unchanged":
-                found.append({"type": "UNCHANGED", "key": {"elements": list(key)}})
-            elif what == "again":
-                found += [delete(key), put(key, self.content(key))]
+            if change == "create":
+                operations.append(put(key, self.content(key)))
+            elif change == "update":
+                operations.append(put(key, self.content(key, there and there["id"])))
+            elif change == "wrong":
+                operations.append(put(key, self.content(key)))
+            elif change == "delete":
+                operations.append(delete(key))
+            elif change == "unchanged":
+                operations.append({"type": "UNCHANGED", "key": {"elements": list(key)}})
+            elif change == "again":
+                operations += [delete(key), put(key, self.content(key))]
             elif self.renames and key[-1] not in "bx" and key not in SPACES:
                 new = (*key[:-1], f"{key[-1]}{self.number}")
-                found += [delete(key), put(new, self.content(new, there and there["id"]))]
-        return found or [put(("a",), self.content(("a",)))]
+                operations += [delete(key), put(new, self.content(new, there and there["id"]))]
+        return operations or [put(("a",), self.content(("a",)))]
 
     # -- requests --
 
@@ -144,9 +144,9 @@ class Catalog:
         self.number += 1
         operations = self.operations()
         if hash_ != self.heads[name][1]:
-            operations = [one for one in operations if one["type"] != "UNCHANGED"] or [
-                put(("a",), self.content(("a",)))
-            ]
+            operations = [
+                operation for operation in operations if operation["type"] != "UNCHANGED"
+            ] or [put(("a",), self.content(("a",)))]
         body = {
             "commitMeta": {"message": f"commit {self.number}", "authors": ["ann", "bob"]},
             "operations": operations,
@@ -180,17 +180,17 @@ class Catalog:
         return [asked, Asked("GET", "/api/v2/trees?fetch=ALL"), Asked("GET", "/api/v1/trees")]
 
     def behaviors(self) -> dict[str, Any]:
-        found: dict[str, Any] = {"isReturnConflictAsResult": self.random.random() < 0.7}
+        behaviors: dict[str, Any] = {"isReturnConflictAsResult": self.random.random() < 0.7}
         if self.random.random() < 0.4:
-            found["defaultKeyMergeMode"] = self.random.choice(["NORMAL", "FORCE", "DROP"])
+            behaviors["defaultKeyMergeMode"] = self.random.choice(["NORMAL", "FORCE", "DROP"])
         if self.random.random() < 0.2:
-            found["keyMergeModes"] = [
+            behaviors["keyMergeModes"] = [
                 {
                     "key": {"elements": ["a"]},
                     "mergeBehavior": self.random.choice(["NORMAL", "FORCE", "DROP"]),
                 }
             ]
-        return found
+        return behaviors
 
     def merge(self) -> list[Asked]:
         target, source = self.branch(), self.random.choice(list(self.heads))
@@ -282,9 +282,9 @@ class Catalog:
         if asked.path == "/api/v2/trees" and asked.method == "GET":
             self.heads = {ref["name"]: (ref["type"], ref["hash"]) for ref in body["references"]}
             for name, (_, hash_) in self.heads.items():
-                known = self.hashes.setdefault(name, [])
-                if hash_ != EMPTY and hash_ not in known:
-                    known.append(hash_)
+                hashes = self.hashes.setdefault(name, [])
+                if hash_ != EMPTY and hash_ not in hashes:
+                    hashes.append(hash_)
 
 
 def put(key: Key, content: dict[str, Any]) -> dict[str, Any]:

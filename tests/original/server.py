@@ -47,12 +47,12 @@ def original(
     if it cannot be fetched or does not start.
     """
     log = folder / "original.log"
-    words = command(rocksdb, heap, options)
+    arguments = command(rocksdb, heap, options)
     with log.open("wb") as file:
         # Between fork and exec, only one function of libc is called, which is loaded already. That
         # is safe with threads.
         process = subprocess.Popen(
-            words,
+            arguments,
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=file,
@@ -111,9 +111,9 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
     """Returns its address, once it answers."""
     deadline = time.monotonic() + PATIENCE
     while process.poll() is None and time.monotonic() < deadline:
-        found = LISTENING.search(log.read_text(encoding="utf-8", errors="replace"))
-        if found and _answers(found[1]):
-            return found[1]
+        match = LISTENING.search(log.read_text(encoding="utf-8", errors="replace"))
+        if match and _answers(match[1]):
+            return match[1]
         time.sleep(0.1)
     why = (
         f"it ended with status {process.returncode}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from nessie_cli.reaching import access_to
 from nessie_cli.repository.access import Access
-from nessie_cli.workspace.access import Origin
+from nessie_cli.workspace.access import SettingsOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,5 +46,5 @@ def access_of(
         lookup,
         place,
         print_line if on_terminal else None,
-        Origin(server=named, settings=workspace is None),
+        SettingsOrigin(server=named, settings=workspace is None),
     )

@@ -19,16 +19,16 @@ def expanded(argv: Sequence[str]) -> list[str]:
     Settings are read only if the first word is not a command. Raises `InvalidInput` for an invalid
     alias.
     """
-    words = list(argv)
-    position = command_position(words)
-    if position is None or words[position] in COMMANDS:
-        return words
-    name, folder = words[position], _working_folder(words[:position])
+    arguments = list(argv)
+    position = command_position(arguments)
+    if position is None or arguments[position] in COMMANDS:
+        return arguments
+    name, folder = arguments[position], _working_folder(arguments[:position])
     text = aliases(folder).get(name)
     if text is None:
         _warn_if_untrusted(name, folder)
-        return words
-    return [*words[:position], *check_alias(name, text), *words[position + 1 :]]
+        return arguments
+    return [*arguments[:position], *check_alias(name, text), *arguments[position + 1 :]]
 
 
 def aliases(folder: Path) -> Mapping[str, str]:
@@ -64,13 +64,13 @@ def check_alias(name: str, text: str) -> list[str]:
     try:
         import shlex
 
-        words = shlex.split(text)
+        arguments = shlex.split(text)
     except ValueError as error:
         raise InvalidInput(f"alias.{name}: {text!r} is not a valid command line: {error}") from None
-    position = command_position(words)
-    if position is None or words[position] not in COMMANDS:
+    position = command_position(arguments)
+    if position is None or arguments[position] not in COMMANDS:
         raise InvalidInput(f"alias.{name}: {text!r} does not begin with a nessie command")
-    return words
+    return arguments
 
 
 def _warn_if_untrusted(name: str, folder: Path) -> None:
@@ -86,9 +86,9 @@ def _warn_if_untrusted(name: str, folder: Path) -> None:
         )
 
 
-def _working_folder(words: Sequence[str]) -> Path:
+def _working_folder(arguments: Sequence[str]) -> Path:
     """The folder in which the command runs, after every `-C` before the command."""
-    folders = [following for word, following in pairwise(words) if word == "-C"]
+    folders = [following for argument, following in pairwise(arguments) if argument == "-C"]
     # `-C` changes the folder, so `..` is resolved as the operating system does.
     from nessie_cli.workspace.folder import working_folder
 

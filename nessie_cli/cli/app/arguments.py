@@ -18,19 +18,19 @@ T = TypeVar("T")
 
 
 def split_keys(
-    call: Invocation, words: Sequence[str], most: int, usage: str
+    call: Invocation, arguments: Sequence[str], most: int, usage: str
 ) -> tuple[list[str], list[ContentKey]]:
     """Returns at most `most` words before `--`, and the keys after it.
 
     A key stands for itself and the keys below it. Raises `InvalidInput` with `usage` if there are
     too many words, and for a glob.
     """
-    refuse_empty(usage, *words)
+    refuse_empty(usage, *arguments)
     after = len(call.argv) - call.argv.index("--") - 1 if "--" in call.argv else 0
-    before = list(words[: len(words) - after])
+    before = list(arguments[: len(arguments) - after])
     if len(before) > most:
         raise InvalidInput(f"too many arguments: {before[most]!r}; usage: {usage}")
-    return before, [_key_or_prefix(word) for word in words[len(words) - after :]]
+    return before, [_key_or_prefix(argument) for argument in arguments[len(arguments) - after :]]
 
 
 def _key_or_prefix(word: str) -> ContentKey:
@@ -71,12 +71,12 @@ def _revision(text: str) -> bool:
     return True
 
 
-def refuse_empty(usage: str, *words: str | None) -> None:
+def refuse_empty(usage: str, *arguments: str | None) -> None:
     """Raises `InvalidInput` for an empty argument.
 
     An unset variable of a script must not mean the current reference.
     """
-    if "" in words:
+    if "" in arguments:
         raise InvalidInput(f"an argument is empty; usage: {usage}")
 
 
@@ -89,7 +89,7 @@ def limited(call: Invocation, limit: int | None, items: Iterable[T]) -> tuple[It
     rest = iter(items)
     if limit is None:
         return rest, False
-    found = islice(rest, min(limit, sys.maxsize))
+    first = islice(rest, min(limit, sys.maxsize))
     if not call.options.json:
-        return found, False
-    return iter(list(found)), next(rest, None) is not None
+        return first, False
+    return iter(list(first)), next(rest, None) is not None

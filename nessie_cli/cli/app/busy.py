@@ -51,15 +51,15 @@ class _WatchedRepository:
         self._where = where
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._repository, name)
-        if not callable(found) or name == "close":
-            return found
-        what = WORDS.get(name, OTHERWISE) + self._where
+        attribute = getattr(self._repository, name)
+        if not callable(attribute) or name == "close":
+            return attribute
+        activity = WORDS.get(name, OTHERWISE) + self._where
 
         def verb(*args: Any, **named: Any) -> Any:
-            work = self._busy.at_work(what)
+            work = self._busy.at_work(activity)
             with work:
-                answer = found(*args, **named)
+                answer = attribute(*args, **named)
             return _each(answer, work) if isinstance(answer, Iterator) else answer
 
         return verb
@@ -69,8 +69,8 @@ def _each(answer: Iterator[Any], work: Activity) -> Iterator[Any]:
     end = object()
     while True:
         with work:
-            found = next(answer, end)
-        if found is end:
+            item = next(answer, end)
+        if item is end:
             return
         work.counted += 1
-        yield found
+        yield item

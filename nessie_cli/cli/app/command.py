@@ -41,9 +41,9 @@ def command_of(module: CommandModule, name: str, kind: type[Any]) -> Any:
     text = cleandoc(module.Options.__doc__ or "")
     single.command(name, cls=kind, help=text, epilog="\n".join(module.EXAMPLES))(module.Options)
     command: Any = typer.main.get_command(single)
-    if words := getattr(module.Options, "WORDS", None):
+    if placeholders := getattr(module.Options, "WORDS", None):
         for parameter in command.params:
-            parameter.help = parameter.help and parameter.help.format_map(words)
+            parameter.help = parameter.help and parameter.help.format_map(placeholders)
     return command
 
 

@@ -66,8 +66,8 @@ def command_position(argv: Sequence[str]) -> int | None:
 
 def carried(options: GlobalOptions) -> list[str]:
     """Returns the options that make another command line use the same store and reference."""
-    words = [word for directory in options.directories for word in ("-C", directory)]
+    arguments = [argument for directory in options.directories for argument in ("-C", directory)]
     for name in ("store", "profile", "ref"):
         value = getattr(options, name)
-        words += [f"--{name}", value] if value else []
-    return words
+        arguments += [f"--{name}", value] if value else []
+    return arguments

@@ -61,8 +61,10 @@ class ExampleCommand(TyperCommand):
 
         The parser would add braces or brackets to them.
         """
-        arguments = [one for one in self.params if one.param_type_name == "argument"]
-        return ["[OPTIONS]", *(str(one.metavar) for one in arguments)]
+        arguments = [
+            parameter for parameter in self.params if parameter.param_type_name == "argument"
+        ]
+        return ["[OPTIONS]", *(str(parameter.metavar) for parameter in arguments)]
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes the arguments and the options, without the Python types of newer parsers."""
@@ -158,9 +160,9 @@ class LazyGroup(TyperGroup):
 def _format_plugins(formatter: Any) -> None:
     from nessie_cli.cli.app.plugins import plugins
 
-    if found := plugins():
+    if programs := plugins():
         with formatter.section("Plug-ins"):
-            formatter.write_dl([(name, str(path)) for name, path in found.items()])
+            formatter.write_dl([(name, str(path)) for name, path in programs.items()])
 
 
 def load(name: str, entry: CommandEntry) -> Any:

@@ -33,10 +33,10 @@ def read_text(name: str, option: str) -> str:
 
 def pairs(texts: Iterable[str], option: str) -> list[tuple[str, str]]:
     """Parses `NAME=VALUE` arguments. Raises `InvalidInput` if the name or `=` is missing."""
-    found = []
+    parsed = []
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise InvalidInput(f"{option} {text}: write NAME=VALUE")
-        found.append((name, value))
-    return found
+        parsed.append((name, value))
+    return parsed

@@ -39,17 +39,17 @@ class KeyPattern(NamedTuple):
         if not _WILDCARDS & set(text):
             return None
         # A quoted element has no wildcards, so it is parsed as an element of a key.
-        quoted = [one.startswith('"') for one in re.findall(r'"(?:[^"]|"")*"|[^."]+', text)]
+        quoted = [element.startswith('"') for element in re.findall(r'"(?:[^"]|"")*"|[^."]+', text)]
         plain = [
-            is_quoted or not _WILDCARDS & set(one)
-            for one, is_quoted in zip(elements, quoted, strict=True)
+            is_quoted or not _WILDCARDS & set(element)
+            for element, is_quoted in zip(elements, quoted, strict=True)
         ]
         if all(plain):
             return None
         before = elements[: plain.index(False)]
         globs = (
-            _escaped(one) if is_plain else one.replace("[", "[[]")
-            for one, is_plain in zip(elements, plain, strict=True)
+            _escaped(element) if is_plain else element.replace("[", "[[]")
+            for element, is_plain in zip(elements, plain, strict=True)
         )
         return cls(text, _BETWEEN.join(globs), ContentKey(before) if before else None)
 
@@ -75,7 +75,7 @@ def _escaped(text: str) -> str:
 
 
 def named_keys(
-    words: Sequence[str],
+    arguments: Sequence[str],
     candidates: Callable[[KeyPattern], Iterable[ContentKey]],
     kind: str = "key",
 ) -> list[ContentKey]:
@@ -83,14 +83,14 @@ def named_keys(
 
     Raises `ContentNotFound` if a glob matches no candidate. `kind` is the noun in the message.
     """
-    found: dict[ContentKey, None] = {}
-    for word in words:
-        pattern = KeyPattern.parse(word)
+    keys: dict[ContentKey, None] = {}
+    for argument in arguments:
+        pattern = KeyPattern.parse(argument)
         if pattern is None:
-            found[ContentKey.parse(word)] = None
+            keys[ContentKey.parse(argument)] = None
             continue
         matching = [key for key in candidates(pattern) if pattern.matches(key)]
         if not matching:
-            raise ContentNotFound(f"no {kind} matches '{word}'", ContentKey.parse(word))
-        found |= dict.fromkeys(matching)
-    return list(found)
+            raise ContentNotFound(f"no {kind} matches '{argument}'", ContentKey.parse(argument))
+        keys |= dict.fromkeys(matching)
+    return list(keys)

@@ -41,8 +41,8 @@ class Output:
     @property
     def is_json_for_errors(self) -> bool:
         """Whether an error is printed as JSON, even if the parser failed before `--json`."""
-        words = self._argv[: self._argv.index("--")] if "--" in self._argv else self._argv
-        return self.is_json or "--json" in words or "--jsonl" in words
+        arguments = self._argv[: self._argv.index("--")] if "--" in self._argv else self._argv
+        return self.is_json or "--json" in arguments or "--jsonl" in arguments
 
     @cached_property
     def out(self) -> Terminal:

@@ -88,20 +88,22 @@ def _parameters() -> list[Any]:
     """Returns the parser's parameters. Values are set in the options of the invocation."""
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
     single.command()(_declared)
-    found = [
-        one for one in typer.main.get_command(single).params if str(one.name).startswith(_PREFIX)
+    parameters = [
+        parameter
+        for parameter in typer.main.get_command(single).params
+        if str(parameter.name).startswith(_PREFIX)
     ]
-    for one in found:
-        one.callback, one.expose_value = _remember, False
-    return found
+    for parameter in parameters:
+        parameter.callback, parameter.expose_value = _remember, False
+    return parameters
 
 
 def global_parameters(*, hidden: bool) -> list[Any]:
     """Returns the global options as parameters of one command."""
-    found = [copy(one) for one in _parameters() if one.name != _NO_VERIFY]
-    for one in found:
-        one.hidden = hidden
-    return found
+    parameters = [copy(parameter) for parameter in _parameters() if parameter.name != _NO_VERIFY]
+    for parameter in parameters:
+        parameter.hidden = hidden
+    return parameters
 
 
 _STAGES = "With -m: skip the pre-commit hook."
@@ -126,6 +128,6 @@ RUN_HOOKS: Mapping[str, str] = {
 
 def no_verify_parameter(module: str) -> Any:
     """Returns the option `--no-verify`, which is set in the invocation like a global option."""
-    found = next(copy(one) for one in _parameters() if one.name == _NO_VERIFY)
-    found.help = RUN_HOOKS[module]
-    return found
+    no_verify = next(copy(parameter) for parameter in _parameters() if parameter.name == _NO_VERIFY)
+    no_verify.help = RUN_HOOKS[module]
+    return no_verify

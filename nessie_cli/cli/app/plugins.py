@@ -25,9 +25,9 @@ PREFIX = "nessie-"
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*")
 
 
-def run_plugin(app: Invocation, words: Sequence[str]) -> None:
+def run_plugin(app: Invocation, arguments: Sequence[str]) -> None:
     """Replaces this process by the plug-in that the first word names. Returns if there is none."""
-    path = _find(words[0])
+    path = _find(arguments[0])
     if path is None:
         return
     import signal
@@ -36,7 +36,7 @@ def run_plugin(app: Invocation, words: Sequence[str]) -> None:
     # Python ignores SIGPIPE, and the program would inherit that: a closed pipe would not end it.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
-        os.execve(path, [str(path), *_flags(app), *words[1:]], _environment(app))  # noqa: S606
+        os.execve(path, [str(path), *_flags(app), *arguments[1:]], _environment(app))  # noqa: S606
     except OSError as error:
         reason = f"the plug-in cannot be run: {error.strerror}"
         raise NessieError(
@@ -46,14 +46,14 @@ def run_plugin(app: Invocation, words: Sequence[str]) -> None:
 
 def plugins() -> Mapping[str, Path]:
     """Returns the programs of all plug-ins by name."""
-    found: dict[str, Path] = {}
+    programs: dict[str, Path] = {}
     for folder in _folders():
         for file in _names_in(folder):
             name = file.removeprefix(PREFIX)
-            is_free = _NAME.fullmatch(name) and name not in COMMANDS and name not in found
+            is_free = _NAME.fullmatch(name) and name not in COMMANDS and name not in programs
             if is_free and _is_program(folder / file):
-                found[name] = folder / file
-    return dict(sorted(found.items()))
+                programs[name] = folder / file
+    return dict(sorted(programs.items()))
 
 
 def _find(name: str) -> Path | None:

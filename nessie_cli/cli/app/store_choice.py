@@ -42,14 +42,14 @@ class StoreChoice:
         None if there is none, or if it is not trusted and the user names a store. Raises
         `NotAllowed` for a workspace of another user.
         """
-        found = self.found_workspace
-        if found is None or found.trust == TRUSTED:
-            return found
+        workspace = self.found_workspace
+        if workspace is None or workspace.trust == TRUSTED:
+            return workspace
         if self._user_names_store():
             return None
-        if found.trust == FOREIGN:
-            raise found.refusal("nothing in it is used")
-        return found
+        if workspace.trust == FOREIGN:
+            raise workspace.refusal("nothing in it is used")
+        return workspace
 
     def need_workspace(self) -> Workspace:
         """Returns the workspace. Raises `StoreNotFound` if there is none."""
@@ -182,17 +182,17 @@ def profile_with(url: str) -> Profile | None:
     from nessie_cli.workspace.user import default_profile, named_profile
 
     name = env.variable(env.PROFILE)
-    found = (named_profile(name) if name else None) or default_profile()
-    return found if found and found.store == url else None
+    profile = (named_profile(name) if name else None) or default_profile()
+    return profile if profile and profile.store == url else None
 
 
 def _named_profile(name: str) -> Profile:
     from nessie_cli.workspace.user import named_profile, profile_names
 
-    found = named_profile(name)
-    if found is None:
+    profile = named_profile(name)
+    if profile is None:
         from nessie_cli.cli.errors.suggestions import did_you_mean
 
         near = did_you_mean(name, profile_names())
         raise SettingNotFound(f"there is no profile '{name}'{near}", name)
-    return found
+    return profile

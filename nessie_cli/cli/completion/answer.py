@@ -39,30 +39,34 @@ def complete(argv: Sequence[str]) -> None:
 
 def _lines(argv: Sequence[str]) -> list[str]:
     dashes = argv.index("--") if "--" in argv else len(argv)
-    options, words = list(argv[:dashes]), list(argv[dashes + 1 :])
+    options, arguments = list(argv[:dashes]), list(argv[dashes + 1 :])
     kind = None
     if options[:1] == ["--kind"]:
         kind, options = options[1], options[2:]
     if options[:1] == ["--bash"]:
-        from nessie_cli.cli.completion.bash import Line
+        from nessie_cli.cli.completion.bash import ShellLine
 
         breaks, type_, columns = options[1:4]
-        line = Line(words[0], breaks)
+        line = ShellLine(arguments[0], breaks)
         return line.replies(
             candidates(line.words[1:], kind), is_listing=type_ != "37", columns=int(columns)
         )
     return [
         f"{text}\t{description}" if description else text
-        for text, description in candidates(words, kind)
+        for text, description in candidates(arguments, kind)
     ]
 
 
-def candidates(words: Sequence[str], kind: str | None = None) -> Candidates:
+def candidates(arguments: Sequence[str], kind: str | None = None) -> Candidates:
     """Returns candidates for the last word after `nessie`. `kind` is its kind, if known."""
     if kind is not None:
         choices = tuple(kind[1:].split(",")) if kind.startswith("=") else kind
-        return answer(request_of_kind(choices, words))
+        return answer(request_of_kind(choices, arguments))
     from nessie_cli.cli.completion.parser import read
 
-    found = read(words)
-    return answer(found) if isinstance(found, Request) else shown(found, words[-1] if words else "")
+    request = read(arguments)
+    return (
+        answer(request)
+        if isinstance(request, Request)
+        else shown(request, arguments[-1] if arguments else "")
+    )

@@ -18,7 +18,7 @@ def _with_description(text: str, description: str, width: int, columns: int) -> 
     return line[: columns - len(_CUT) - 1] + _CUT
 
 
-class Line:
+class ShellLine:
     """A line parsed as the shell does: words without quotes, and the kept part of the last."""
 
     def __init__(self, line: str, breaks: str) -> None:
@@ -36,17 +36,17 @@ class Line:
             return _quoted(rest, self._quote)
         return _escaped(rest) + ("" if is_open(candidate) else " ")
 
-    def replies(self, found: Candidates, *, is_listing: bool, columns: int) -> list[str]:
+    def replies(self, candidates: Candidates, *, is_listing: bool, columns: int) -> list[str]:
         """Returns what goes into COMPREPLY.
 
         Several candidates have their descriptions if bash lists them.
         """
-        inserts = [self.insert(text) for text, _ in found]
-        if len(found) > 1 and is_listing and any(description for _, description in found):
+        inserts = [self.insert(text) for text, _ in candidates]
+        if len(candidates) > 1 and is_listing and any(description for _, description in candidates):
             width = max(map(len, inserts)) + 2
             return [
                 _with_description(text, description, width, columns)
-                for text, (_, description) in zip(inserts, found, strict=True)
+                for text, (_, description) in zip(inserts, candidates, strict=True)
             ]
         return inserts
 

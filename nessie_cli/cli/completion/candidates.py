@@ -30,23 +30,24 @@ def is_open(candidate: str) -> bool:
 def answer(request: Request) -> Candidates:
     """Returns printable candidates for a request. Returns nothing if the store fails."""
     if isinstance(request.kind, tuple):
-        found: Candidates = [(choice, "") for choice in request.kind]
+        candidates: Candidates = [(choice, "") for choice in request.kind]
     elif request.kind in _LOCAL:
-        found = _LOCAL[request.kind](request)
+        candidates = _LOCAL[request.kind](request)
     elif request.kind in _STORED:
-        found = _looked_up(request)
+        candidates = _looked_up(request)
     else:
-        found = []
+        candidates = []
     return [
-        (request.prefix + text, description) for text, description in shown(found, request.word)
+        (request.prefix + text, description)
+        for text, description in shown(candidates, request.word)
     ]
 
 
-def shown(found: Candidates, word: str) -> Candidates:
+def shown(candidates: Candidates, word: str) -> Candidates:
     """Returns the printable candidates that begin with the word."""
     return [
         (text, _one_line(description))
-        for text, description in found
+        for text, description in candidates
         if text.startswith(word) and text.isprintable()
     ]
 
@@ -72,13 +73,13 @@ def _commands(request: Request) -> Candidates:
     table = COMMANDS
     for name in request.words:
         table = table[name].children or {}
-    found = [(name, entry.help) for name, entry in table.items() if not entry.hidden]
+    candidates = [(name, entry.help) for name, entry in table.items() if not entry.hidden]
     if request.words:
-        return found
+        return candidates
     own = sorted(aliases(working_folder()).items())
-    found += [(name, f"alias: {text}") for name, text in own if name not in COMMANDS]
-    known = {name for name, _ in found}
-    return [*found, *((name, "plug-in") for name in plugins() if name not in known)]
+    candidates += [(name, f"alias: {text}") for name, text in own if name not in COMMANDS]
+    names = {name for name, _ in candidates}
+    return [*candidates, *((name, "plug-in") for name in plugins() if name not in names)]
 
 
 def _pages(request: Request) -> Candidates:
@@ -86,20 +87,27 @@ def _pages(request: Request) -> Candidates:
     from nessie_cli.cli.help.pages import topics
     from nessie_cli.cli.registry import COMMANDS
 
-    words = [word for word in request.words if not word.startswith("-") and word != "help"]
+    arguments = [
+        argument
+        for argument in request.words
+        if not argument.startswith("-") and argument != "help"
+    ]
     table = COMMANDS
-    for word in words:
-        entry = table.get(word)
+    for argument in arguments:
+        entry = table.get(argument)
         table = (entry.children if entry else None) or {}
-    found = [(name, entry.help) for name, entry in table.items() if not entry.hidden]
-    return found if words else [*found, *topics().items()]
+    pages = [(name, entry.help) for name, entry in table.items() if not entry.hidden]
+    return pages if arguments else [*pages, *topics().items()]
 
 
 def _settings(_: Request) -> Candidates:
     from nessie_cli.workspace.known import KNOWN, REPOSITORY
 
     return list(
-        {one.name.partition("*")[0]: one.help for one in reversed((*KNOWN, *REPOSITORY))}.items()
+        {
+            setting.name.partition("*")[0]: setting.help
+            for setting in reversed((*KNOWN, *REPOSITORY))
+        }.items()
     )
 
 
@@ -108,7 +116,7 @@ def _files(request: Request) -> Candidates:
 
 
 def _folders(request: Request) -> Candidates:
-    return [one for one in _paths(request.word) if one[0].endswith("/")]
+    return [path for path in _paths(request.word) if path[0].endswith("/")]
 
 
 def _paths(word: str) -> Candidates:
@@ -119,10 +127,14 @@ def _paths(word: str) -> Candidates:
     above, name = word[: word.rfind("/") + 1], word[word.rfind("/") + 1 :]
     try:
         with os.scandir(home(above or ".")) as entries:
-            found = [(one.name, one.is_dir()) for one in entries if one.name.startswith(name)]
+            children = [
+                (entry.name, entry.is_dir()) for entry in entries if entry.name.startswith(name)
+            ]
     except OSError:
         return []
-    visible = [one for one in sorted(found) if name.startswith(".") or not one[0].startswith(".")]
+    visible = [
+        entry for entry in sorted(children) if name.startswith(".") or not entry[0].startswith(".")
+    ]
     return [(f"{above}{name}{'/' if is_folder else ''}", "") for name, is_folder in visible]
 
 
@@ -139,7 +151,7 @@ def _staged(request: Request) -> Candidates:
     workspace = request.app.workspace
     batch = request.app.batch_file().read() if workspace else None
     return (
-        [(str(one.key), type(one.operation).__name__.lower()) for one in batch.staged]
+        [(str(item.key), type(item.operation).__name__.lower()) for item in batch.staged]
         if batch
         else []
     )
@@ -196,17 +208,17 @@ def _of_server(request: Request) -> Candidates:
     """Returns the candidates of a server, or none if it does not answer within `PATIENCE`."""
     from threading import Thread
 
-    found: Candidates = []
+    candidates: Candidates = []
 
     def work() -> None:
         with suppress(NessieError):
-            found.extend(_of_store(request))
+            candidates.extend(_of_store(request))
 
     # A request that is still running ends with the process.
     thread = Thread(target=work, daemon=True)
     thread.start()
     thread.join(PATIENCE)
-    return list(found)
+    return list(candidates)
 
 
 def _of_repository(request: Request, repository: Repository) -> Candidates:
@@ -220,7 +232,10 @@ def _of_repository(request: Request, repository: Repository) -> Candidates:
         "tag": lambda word: names.references(word, "TAG"),
         "moved": names.moved,
         "move": lambda _: names.moves(
-            next((one for one in request.words if not one.startswith("-") and one != "undo"), None)
+            next(
+                (word for word in request.words if word != "undo" and not word.startswith("-")),
+                None,
+            )
         ),
         "revision": names.revisions,
         "range": names.range,
@@ -232,11 +247,11 @@ def _of_repository(request: Request, repository: Repository) -> Candidates:
 
     key, equals, path = word.partition("=")
     if kind == "key=file" and equals:
-        return [(f"{key}={found}", description) for found, description in _paths(path)]
-    found = keys(repository, names.resolve(request.revision or "HEAD"), word)
+        return [(f"{key}={name}", description) for name, description in _paths(path)]
+    candidates = keys(repository, names.resolve(request.revision or "HEAD"), word)
     return [
         (text if kind == "key" or is_open(text) else f"{text}=", description)
-        for text, description in found
+        for text, description in candidates
     ]
 
 

@@ -20,14 +20,14 @@ def keys(repository: Repository, at: Revision, word: str) -> list[tuple[str, str
     if typed is None:
         return []
     above, whole, beginning = typed
-    found = []
+    candidates = []
     # Quoted elements are compared one by one.
     plain = "" if beginning.startswith('"') else beginning
     for element, type_, has_keys in _elements(repository, at, above, plain):
         text = str(ContentKey((element,)))
         if text.startswith(beginning):
-            found.append((f"{whole}{text}{'.' if has_keys else ''}", type_))
-    return found
+            candidates.append((f"{whole}{text}{'.' if has_keys else ''}", type_))
+    return candidates
 
 
 def begun(text: str) -> tuple[tuple[str, ...], str, str] | None:

@@ -131,11 +131,11 @@ def names_in(metavar: str) -> Iterator[str]:
 
 
 def _verbs(metavar: str) -> tuple[str, ...]:
-    """Returns the first words of alternatives such as `merge FROM | revert REV|RANGE`."""
-    words = [alternative.split()[0] for alternative in metavar.strip("[]").split(" | ")]
+    """Returns the verbs of alternatives such as `merge FROM | revert REV|RANGE`."""
+    verbs = [alternative.split()[0] for alternative in metavar.strip("[]").split(" | ")]
     return (
-        tuple(words)
-        if len(words) > 1 and all(word.isalpha() and word.islower() for word in words)
+        tuple(verbs)
+        if len(verbs) > 1 and all(verb.isalpha() and verb.islower() for verb in verbs)
         else ()
     )
 

@@ -21,9 +21,9 @@ VERSION = (
 )
 
 
-def read(words: Sequence[str]) -> Request | Candidates:
+def read(arguments: Sequence[str]) -> Request | Candidates:
     """Returns the request for the last word after `nessie`, or candidates from the parser."""
-    before, last = list(words[:-1]), words[-1] if words else ""
+    before, last = list(arguments[:-1]), arguments[-1] if arguments else ""
     before = expanded(before)
     base = request_of_kind(FREE, [*before, last])
     ctx, rest = _context(before)
@@ -44,15 +44,15 @@ def read(words: Sequence[str]) -> Request | Candidates:
     if isinstance(ctx.command, LazyGroup):
         return base._replace(kind="command", word=last, words=path.split()) if not rest else []
     metavars = [
-        one.metavar or str(one.name).upper()
-        for one in parameters
-        if one.param_type_name == "argument"
+        parameter.metavar or str(parameter.name).upper()
+        for parameter in parameters
+        if parameter.param_type_name == "argument"
     ]
     given = [
         value
-        for one in parameters
-        if one.param_type_name == "argument"
-        for value in _given(ctx, one)
+        for parameter in parameters
+        if parameter.param_type_name == "argument"
+        for value in _given(ctx, parameter)
     ]
     kind = words_of(path, metavars).at(len(given), is_behind=is_behind)
     if path in ("branch", "tag") and (ctx.params.get("delete") or ctx.params.get("force_delete")):
@@ -72,10 +72,12 @@ class _IgnoredOptions:
         """Does nothing."""
 
 
-def _context(words: Sequence[str]) -> tuple[Any, list[str]]:
+def _context(arguments: Sequence[str]) -> tuple[Any, list[str]]:
     """Returns the context of the innermost command in the words, and the remaining words."""
     command: Any = root()
-    ctx = command.make_context("nessie", list(words), obj=_IgnoredOptions(), resilient_parsing=True)
+    ctx = command.make_context(
+        "nessie", list(arguments), obj=_IgnoredOptions(), resilient_parsing=True
+    )
     rest = [*ctx._protected_args, *ctx.args]  # noqa: SLF001 - Click has no public name for the words of a group
     while rest and isinstance(ctx.command, LazyGroup):
         if rest[0] not in ctx.command.table:
@@ -96,9 +98,10 @@ def _given(ctx: Any, argument: Any) -> list[Any]:
 def _option(parameters: Sequence[Any], name: str) -> Any:
     return next(
         (
-            one
-            for one in parameters
-            if name in (*one.opts, *one.secondary_opts) and one.param_type_name == "option"
+            parameter
+            for parameter in parameters
+            if name in (*parameter.opts, *parameter.secondary_opts)
+            and parameter.param_type_name == "option"
         ),
         None,
     )
@@ -122,24 +125,26 @@ def _options(
     parameters: Sequence[Any], before: Sequence[str], last: str, *, is_root: bool
 ) -> Candidates:
     """Returns the options that can still be given. A single dash includes the short ones."""
-    known = [
-        (tuple(one.opts) + tuple(one.secondary_opts), one)
-        for one in parameters
-        if one.param_type_name == "option"
+    options = [
+        (tuple(parameter.opts) + tuple(parameter.secondary_opts), parameter)
+        for parameter in parameters
+        if parameter.param_type_name == "option"
     ]
-    hidden = {id(one) for _, one in known if one.hidden and not _is_global(one)}
-    found: Candidates = []
-    for names, one in known:
+    hidden = {
+        id(parameter) for _, parameter in options if parameter.hidden and not _is_global(parameter)
+    }
+    candidates: Candidates = []
+    for names, parameter in options:
         if (
-            one.name == "help"
-            or id(one) in hidden
-            or (set(names) & set(before) and not one.multiple)
+            parameter.name == "help"
+            or id(parameter) in hidden
+            or (set(names) & set(before) and not parameter.multiple)
         ):
             continue
-        found += [(name, one.help or "") for name in _shown(names, last)]
+        candidates += [(name, parameter.help or "") for name in _shown(names, last)]
     for names, text in (HELP, *((VERSION,) if is_root else ())):
-        found += [(name, text) for name in _shown(names, last)]
-    return found
+        candidates += [(name, text) for name in _shown(names, last)]
+    return candidates
 
 
 def _is_global(parameter: Any) -> bool:

@@ -25,7 +25,7 @@ class Request(NamedTuple):
     words: Sequence[str] = ()
 
 
-def request_of_kind(kind: Kind, words: Sequence[str]) -> Request:
+def request_of_kind(kind: Kind, arguments: Sequence[str]) -> Request:
     """Returns the request for the last word after `nessie`, if a script knows its kind.
 
     Reads only options that affect where candidates are looked up.
@@ -33,7 +33,7 @@ def request_of_kind(kind: Kind, words: Sequence[str]) -> Request:
     app = Invocation(())
     app.options.quiet = True
     revision = None
-    before, last = words[:-1], words[-1] if words else ""
+    before, last = arguments[:-1], arguments[-1] if arguments else ""
     for word, following in pairwise([*before, ""]):
         if word == "--":
             break

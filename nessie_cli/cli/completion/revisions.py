@@ -35,27 +35,30 @@ class Revisions:
 
     def references(self, word: str, kind: str | None = None) -> Candidates:
         """Returns references, or only branches or tags, whose name begins with the word."""
-        found = list(
+        references = list(
             self._repository.references(ReferenceType(kind) if kind else None, prefix=word)
         )
-        found.sort(key=lambda reference: reference.name)
-        described = len(found) <= _DESCRIBED and not self._repository.is_remote
+        references.sort(key=lambda reference: reference.name)
+        described = len(references) <= _DESCRIBED and not self._repository.is_remote
         return [
-            (one.name, _joined(one.type.lower(), self._subject(one.hash) if described else ""))
-            for one in found
+            (
+                reference.name,
+                _joined(reference.type.lower(), self._subject(reference.hash) if described else ""),
+            )
+            for reference in references
         ]
 
     def moved(self, word: str) -> Candidates:
         """Returns references, including recently deleted ones."""
-        there = {one.name for one in self._repository.references(prefix=word)}
+        there = {reference.name for reference in self._repository.references(prefix=word)}
         entries = self._repository.reflog(limit=_RECENT_MOVES)
-        moved = {one.reference for one in entries if one.reference.startswith(word)}
+        moved = {entry.reference for entry in entries if entry.reference.startswith(word)}
         return [*self.references(word), *((name, "deleted") for name in sorted(moved - there))]
 
     def moves(self, name: str | None) -> Candidates:
         """Returns the numbers of the operations on a reference."""
-        found = self._repository.reflog(name or self._current, limit=_RECENT)
-        return [(str(one.number), _joined(one.operation, one.message)) for one in found]
+        moves = self._repository.reflog(name or self._current, limit=_RECENT)
+        return [(str(move.number), _joined(move.operation, move.message)) for move in moves]
 
     def revisions(self, word: str) -> Candidates:
         """Returns revisions that begin with the word: references, hashes, steps back."""
@@ -67,9 +70,9 @@ class Revisions:
             return [
                 (f"{name}@{hash_}", subject) for hash_, subject in self.hashes(digits, name or HEAD)
             ]
-        found = [(HEAD, f"the current reference, {self._current}")] if HEAD.startswith(word) else []
+        head = [(HEAD, f"the current reference, {self._current}")] if HEAD.startswith(word) else []
         hashes = self.hashes(word) if len(word) >= SHORTEST else []
-        return [*found, *self.references(word), *hashes]
+        return [*head, *self.references(word), *hashes]
 
     def range(self, word: str) -> Candidates:
         """Returns revisions, or ranges whose second end is incomplete."""
@@ -85,14 +88,14 @@ class Revisions:
         ):
             return []
         try:
-            found = [self._repository.resolve(Revision(None, digits)).hash]
+            hashes = [self._repository.resolve(Revision(None, digits)).hash]
         except AmbiguousHash as error:
             # If the error does not list all hashes, a shell would complete the common prefix of
             # those listed.
             few = len(error.candidates) < _MOST_CANDIDATES
-            found = [hash_ for hash_, _ in error.candidates] if few else []
+            hashes = [hash_ for hash_, _ in error.candidates] if few else []
         length = DIGITS if len(digits) <= DIGITS else LONGEST
-        return [(hash_[:length], self._subject(hash_)) for hash_ in found if hash_ != NO_ANCESTOR]
+        return [(hash_[:length], self._subject(hash_)) for hash_ in hashes if hash_ != NO_ANCESTOR]
 
     def resolve(self, revision: str) -> Revision:
         """Returns the commit of a revision."""

@@ -57,5 +57,5 @@ def run(options: Options, app: Invocation) -> Settings:
 def show(result: Settings, output: Output) -> None:
     """Prints a table with a row for each setting."""
     output.out.print_table(
-        _COLUMNS, ((one.key, one.value, one.scope.value) for one in result.settings)
+        _COLUMNS, ((setting.key, setting.value, setting.scope.value) for setting in result.settings)
     )

@@ -46,8 +46,8 @@ def settings_of(app: Invocation, scope: Scope | None) -> Iterator[Setting]:
 
 def find_setting(app: Invocation, name: str, scope: Scope | None) -> Setting | None:
     """Returns a setting, or None. Without a scope, the workspace's value overrides the user's."""
-    wanted = name if scope is Scope.REPOSITORY else _joined(parse_name(name))
-    return next((found for found in settings_of(app, scope) if found.key == wanted), None)
+    key = name if scope is Scope.REPOSITORY else _joined(parse_name(name))
+    return next((setting for setting in settings_of(app, scope) if setting.key == key), None)
 
 
 def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
@@ -55,9 +55,9 @@ def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
 
     A setting in a file is found even if this version does not know its name.
     """
-    found = find_setting(app, name, scope)
-    if found is not None:
-        return found
+    setting = find_setting(app, name, scope)
+    if setting is not None:
+        return setting
     try:
         known_setting(name, scope)
     except UnknownSetting as error:
@@ -75,7 +75,7 @@ def known_setting(name: str, scope: Scope | None) -> Known:
     `InvalidInput` if it belongs to another scope.
     """
     try:
-        found = known_of_repository(name) if scope is Scope.REPOSITORY else known(name)
+        setting = known_of_repository(name) if scope is Scope.REPOSITORY else known(name)
     except UnknownSetting as error:
         if scope is not Scope.REPOSITORY and any(
             fnmatchcase(name, setting.name) for setting in REPOSITORY
@@ -89,10 +89,10 @@ def known_setting(name: str, scope: Scope | None) -> Known:
         choices = [choice.replace("NAME", own or "NAME") for choice in known_names]
         near = "" if error.other else did_you_mean(name, choices)
         raise UnknownSetting(error.message + near) from None
-    if scope and scope not in found.scopes:
-        where = " or ".join(f"--{allowed}" for allowed in found.scopes)
+    if scope and scope not in setting.scopes:
+        where = " or ".join(f"--{allowed}" for allowed in setting.scopes)
         raise InvalidInput(f"{name} is not a setting of the {scope}", hint=f"use {where}")
-    return found
+    return setting
 
 
 def settings_file(app: Invocation, scope: Scope) -> SettingsFile | None:

@@ -25,9 +25,9 @@ class Options(KeyOptions, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> Setting:
     """Removes the setting."""
-    found = need_setting(app, options.key, options.scope)
-    write_setting(app, options.key, None, found.scope)
-    return found
+    setting = need_setting(app, options.key, options.scope)
+    write_setting(app, options.key, None, setting.scope)
+    return setting
 
 
 def show(result: Setting, output: Output) -> None:

@@ -26,9 +26,9 @@ def stored_form(name: str, value: str) -> str:
     """Returns a value with absolute paths, so that it is the same in every folder."""
     if name == "safe-directories":
         return ":".join(
-            one if one[:1] in "~*" else str(working_folder() / one)
-            for one in value.split(":")
-            if one
+            part if part[:1] in "~*" else str(working_folder() / part)
+            for part in value.split(":")
+            if part
         )
     if (
         name.startswith(("profile.", "access."))

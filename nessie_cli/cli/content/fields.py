@@ -168,15 +168,17 @@ def _from_options(key: ContentKey, options: ContentOptions, current: Content | N
             f"key '{key}' is new and needs a type: --type"
             f" ({', '.join(TYPE_OPTION.values())}), --from-metadata or --content"
         )
-    kept = current.attributes() if current is not None and current.type_name == type_name else {}
+    current_attributes = (
+        current.attributes() if current is not None and current.type_name == type_name else {}
+    )
     try:
         content = content_from(
-            type_name, None, kept | _attributes(type_name, given_fields(options))
+            type_name, None, current_attributes | _attributes(type_name, given_fields(options))
         )
     except InvalidInput as error:
         raise InvalidInput(_in_options(error.message)) from None
     if isinstance(content, Namespace):
-        elements = tuple(kept.get("elements", key.elements))
+        elements = tuple(current_attributes.get("elements", key.elements))
         return Namespace(elements=elements, properties=content.properties)
     return content
 
@@ -185,13 +187,13 @@ def type_of(option: str) -> str:
     """Returns the content type of `--type`, in any spelling. Raises `InvalidInput`."""
     word = option.lower().replace("_", "-")
     word = "delta-table" if word == "delta-lake-table" else word
-    found = next((name for name, spelled in TYPE_OPTION.items() if spelled == word), None)
-    if found is None:
-        known = TYPE_OPTION.values()
+    type_name = next((name for name, spelled in TYPE_OPTION.items() if spelled == word), None)
+    if type_name is None:
+        spellings = TYPE_OPTION.values()
         raise InvalidInput(
-            f"--type {option}: known are {', '.join(known)}{did_you_mean(word, known)}"
+            f"--type {option}: known are {', '.join(spellings)}{did_you_mean(word, spellings)}"
         )
-    return found
+    return type_name
 
 
 def _attributes(type_name: str, fields: dict[str, Any]) -> dict[str, Any]:

@@ -106,16 +106,16 @@ def _copy(content: Content, key: ContentKey) -> Content:
     return content.with_id(None)
 
 
-def _check_id(content: Content, current: Content | None, key: ContentKey, what: str) -> None:
+def _check_id(content: Content, current: Content | None, key: ContentKey, option: str) -> None:
     """Raises `InvalidInput` if the id of a content differs from that of its key."""
     if content.id is None or (current is not None and current.id == content.id):
         return
     if current is None or current.id is None:
         raise InvalidInput(
-            f"{what} {content.id}: key '{key}' is new, and the repository assigns the ids of new"
+            f"{option} {content.id}: key '{key}' is new, and the repository assigns the ids of new"
             " contents"
         )
     raise InvalidInput(
-        f"{what} {content.id}: key '{key}' has the content id {current.id}",
+        f"{option} {content.id}: key '{key}' has the content id {current.id}",
         hint="`nessie content replace` replaces it by a new content, which gets a new id",
     )

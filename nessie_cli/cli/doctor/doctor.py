@@ -72,16 +72,16 @@ def run(options: Options, app: Invocation) -> Diagnosis:  # noqa: ARG001 - the s
     checks.append(
         Check("store", CheckStatus.OK, f"{without_secrets(url)}, chosen by {app.store.origin()}")
     )
-    found = [*_credentials(app, url), _answer(app)]
-    usable = all(one.status is not CheckStatus.FAILED for one in found)
-    return Diagnosis(usable, [*checks, *found, *([_reference(app)] if usable else [])])
+    store_checks = [*_credentials(app, url), _answer(app)]
+    usable = all(check.status is not CheckStatus.FAILED for check in store_checks)
+    return Diagnosis(usable, [*checks, *store_checks, *([_reference(app)] if usable else [])])
 
 
 def show(result: Diagnosis, output: Output) -> None:
     """Prints a row for each check."""
     rows = (
-        (one.name, Span(one.status.value, _STYLES[one.status]), one.fact, one.fix or "")
-        for one in result.checks
+        (check.name, Span(check.status.value, _STYLES[check.status]), check.fact, check.fix or "")
+        for check in result.checks
     )
     output.out.print_table(_COLUMNS, rows)
 
@@ -98,21 +98,21 @@ def _user_settings() -> Check:
 
 
 def _workspace(app: Invocation) -> Check:
-    found = app.store.found_workspace
-    if found is None:
+    workspace = app.store.found_workspace
+    if workspace is None:
         return Check(
             "workspace", CheckStatus.ABSENT, "none in this folder or a parent", "nessie init"
         )
-    if found.trust == FOREIGN:
-        fact = f"{found.root} belongs to another user: nothing in it is used"
-        return Check("workspace", CheckStatus.ABSENT, fact, found.trusting)
-    if found.trust != TRUSTED:
+    if workspace.trust == FOREIGN:
+        fact = f"{workspace.root} belongs to another user: nothing in it is used"
+        return Check("workspace", CheckStatus.ABSENT, fact, workspace.trusting)
+    if workspace.trust != TRUSTED:
         fact = (
-            f"{found.root} is not trusted: its aliases and files of secrets are ignored, and its"
-            " hooks prevent commits"
+            f"{workspace.root} is not trusted: its aliases and files of secrets are ignored, and"
+            " its hooks prevent commits"
         )
-        return Check("workspace", CheckStatus.ABSENT, fact, found.trusting)
-    return Check("workspace", CheckStatus.OK, f"{found.root}, trusted")
+        return Check("workspace", CheckStatus.ABSENT, fact, workspace.trusting)
+    return Check("workspace", CheckStatus.OK, f"{workspace.root}, trusted")
 
 
 def _credentials(app: Invocation, url: str) -> Iterator[Check]:

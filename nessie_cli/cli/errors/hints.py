@@ -130,14 +130,14 @@ def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
     try:
         if isinstance(error, errors.ReferenceNotFound) and (hint := _of_key(error.name, app)):
             return [hint]
-        known = _known_names(error, app)
+        names = _known_names(error, app)
     except errors.NessieError:
-        known = []
-    if error.name in known:
+        names = []
+    if error.name in names:
         return [f"{app.head} has it"]
     if (
         isinstance(error, errors.ReferenceNotFound)
-        and (here := error.name.partition("/")[2]) in known
+        and (here := error.name.partition("/")[2]) in names
     ):
         return [
             (
@@ -145,9 +145,9 @@ def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
                 " remote-tracking branches"
             )
         ]
-    if found := did_you_mean(error.name, known):
-        return [found.removeprefix("; ").capitalize()]
-    return [_LISTING[type(error)]] if known and type(error) in _LISTING else []
+    if suggestion := did_you_mean(error.name, names):
+        return [suggestion.removeprefix("; ").capitalize()]
+    return [_LISTING[type(error)]] if names and type(error) in _LISTING else []
 
 
 def _known_names(error: errors.NotFound, app: Invocation) -> list[str]:

@@ -43,7 +43,7 @@ def message_for_people(error: NessieError, *, with_blocks: bool = False) -> str:
 
     `with_blocks` is set if a block for each conflict follows.
     """
-    if isinstance(error, ReferenceConflict) and any(one.key for one in error.conflicts):
+    if isinstance(error, ReferenceConflict) and any(conflict.key for conflict in error.conflicts):
         return _of_conflicts(error, with_blocks=with_blocks)
     return text_for_people(error.message)
 
@@ -51,8 +51,8 @@ def message_for_people(error: NessieError, *, with_blocks: bool = False) -> str:
 def text_for_people(message: str) -> str:
     """Returns the text for people that stands for a message of the API, or the message itself."""
     for pattern, text in _TEXTS:
-        if found := re.fullmatch(pattern, message):
-            return found.expand(text)
+        if match := re.fullmatch(pattern, message):
+            return match.expand(text)
     return message
 
 

@@ -103,12 +103,14 @@ def _write_conflicts(error: errors.ReferenceConflict, output: Output) -> None:
     from nessie_cli.render.conflicts import conflict_lines
 
     err = output.err
-    found = conflict_report(error)
-    err.print_lines(conflict_lines(found._replace(conflicts=found.conflicts[:MOST_CONFLICTS]), err))
-    if len(found.conflicts) > MOST_CONFLICTS:
+    conflicts = conflict_report(error)
+    err.print_lines(
+        conflict_lines(conflicts._replace(conflicts=conflicts.conflicts[:MOST_CONFLICTS]), err)
+    )
+    if len(conflicts.conflicts) > MOST_CONFLICTS:
         err.print_text(
-            f"... and {len(found.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints all"
-            " of them"
+            f"... and {len(conflicts.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints"
+            " all of them"
         )
 
 
@@ -119,10 +121,10 @@ def _report_usage(error: TyperException, app: Invocation) -> int:
     """Reports an error of the parser. A group without a command prints its whole help."""
     context = getattr(error, "ctx", None)
     path = context.command_path if context else _path(app)
-    found = getattr(error.__cause__, "errors", None)
-    if found and isinstance(error, typer.BadParameter) and error.message.startswith("Input "):
+    faults = getattr(error.__cause__, "errors", None)
+    if faults and isinstance(error, typer.BadParameter) and error.message.startswith("Input "):
         # From 0.29 on, Typer uses pydantic, whose own messages do not include the value.
-        error.message = f"{found()[0]['input']!r} {error.message}"
+        error.message = f"{faults()[0]['input']!r} {error.message}"
     # The parser's class for this has no public name.
     if type(error).__name__ == "NoArgsIsHelpError":
         if not app.output.is_json_for_errors:
@@ -150,14 +152,14 @@ def _path(app: Invocation) -> str:
     from nessie_cli.cli.registry import COMMANDS
 
     position = command_position(app.argv)
-    words = ["nessie"]
+    path = ["nessie"]
     table = COMMANDS
     for word in app.argv[position:] if position is not None else ():
         if word not in table:
             break
-        words.append(word)
+        path.append(word)
         table = table[word].children or {}
-    return " ".join(words)
+    return " ".join(path)
 
 
 _PARSERS_WORDS = (
@@ -176,6 +178,6 @@ _PARSERS_WORDS = (
 
 
 def _plain_words(message: str) -> str:
-    for pattern, words in _PARSERS_WORDS:
-        message = re.sub(pattern, words, message)
+    for pattern, text in _PARSERS_WORDS:
+        message = re.sub(pattern, text, message)
     return message

@@ -44,9 +44,9 @@ def repeating(app: Invocation) -> Iterator[None]:
         raise
 
 
-def command_line(*words: str) -> str:
+def command_line(*arguments: str) -> str:
     """Returns a command line with each word quoted for a shell."""
-    return "nessie " + " ".join(map(shlex.quote, words))
+    return "nessie " + " ".join(map(shlex.quote, arguments))
 
 
 def key_option(name: str, key: str) -> list[str]:

@@ -10,14 +10,14 @@ from nessie_cli.cli.help.pages import topics
 from nessie_cli.errors import NessieError
 
 
-def unknown_command(words: Sequence[str], known: Sequence[str], path: str) -> str:
+def unknown_command(arguments: Sequence[str], commands: Sequence[str], path: str) -> str:
     """Returns the message for unknown words.
 
     `path` is the command before them, such as `nessie content`.
     """
-    word = words[0]
+    word = arguments[0]
     of_root = path == "nessie"
-    if of_root and (hint := hint_for_command(words)):
+    if of_root and (hint := hint_for_command(arguments)):
         return f"no such command '{word}': {hint}"
     if of_root and word in topics():
         return (
@@ -25,7 +25,7 @@ def unknown_command(words: Sequence[str], known: Sequence[str], path: str) -> st
         )
     return (
         "no such command"
-        f" '{word}'{did_you_mean(word, [*known, *(_own_words() if of_root else ())])}"
+        f" '{word}'{did_you_mean(word, [*commands, *(_own_words() if of_root else ())])}"
     )
 
 

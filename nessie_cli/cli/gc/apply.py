@@ -54,7 +54,7 @@ def run(options: Options, app: Invocation) -> CollectorStep | CollectorRehearsal
             app.output.note(f"run {run.id} has been applied already")
             return finished(run)
         worker = Worker(app, run, options.engine, work.report)
-        found = apply(
+        applied = apply(
             run,
             worker,
             worker.properties,
@@ -63,7 +63,7 @@ def run(options: Options, app: Invocation) -> CollectorStep | CollectorRehearsal
             dry_run=options.dry_run,
         )
     return (
-        CollectorRehearsal.of(run, would_be=dict(found.counts))
+        CollectorRehearsal.of(run, would_be=dict(applied.counts))
         if options.dry_run
         else finished(run)
     )
@@ -75,9 +75,11 @@ def show(result: CollectorStep | CollectorRehearsal, output: Output) -> None:
         show_summary(result, output)
         return
     counts = result.would_be
-    kept = sum(count for name, count in counts.items() if name not in ("deleted", "deletedBytes"))
+    remaining = sum(
+        count for name, count in counts.items() if name not in ("deleted", "deletedBytes")
+    )
     deleted = (
         f"{counted(counts['deleted'], 'file')} would be deleted"
         f" ({human_size(counts['deletedBytes'])})"
     )
-    output.say(f"run {result.run}: {deleted}, {kept:,} would be kept")
+    output.say(f"run {result.run}: {deleted}, {remaining:,} would be kept")

@@ -122,7 +122,7 @@ def _resumed(options: Options, app: Invocation) -> Run:
         options.snapshots,
         options.catalog,
     )
-    if any(one is not None for one in settings):
+    if any(setting is not None for setting in settings):
         raise InvalidInput(
             "--resume keeps the settings of the run",
             hint="omit --cutoff and the other settings, or begin a new run",

@@ -86,5 +86,5 @@ def _grace(text: str | None, app: Invocation) -> int:
     """The grace period in seconds."""
     if text is not None:
         return int(parse_duration(text).total_seconds())
-    found = repository_defaults(app.repository().config()).grace
-    return DEFAULT_GRACE if found is None else found
+    grace = repository_defaults(app.repository().config()).grace
+    return DEFAULT_GRACE if grace is None else grace

@@ -171,7 +171,7 @@ class CollectorStep(Result, frozen=True):
 
 def finished(run: Run) -> CollectorStep:
     """Returns the result of a step, with the next step. Exits with 8 if it was incomplete."""
-    found = CollectorRun.of(run)
+    result = CollectorRun.of(run)
     notes = []
     if run.info.state is RunState.PARTLY:
         failed = counted(run.info.counts.get("failed", 0), "file")
@@ -186,9 +186,9 @@ def finished(run: Run) -> CollectorStep:
         notes.append(
             f"{tables} outside of the named locations; `nessie gc show {run.id}` shows which"
         )
-    if found.next_step:
-        notes.append(f"next: {found.next_step}")
-    return CollectorStep(found, notes, partly)
+    if result.next_step:
+        notes.append(f"next: {result.next_step}")
+    return CollectorStep(result, notes, partly)
 
 
 def _outside(run: Run) -> int:

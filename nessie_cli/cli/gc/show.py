@@ -156,8 +156,10 @@ def show(result: Result, output: Output) -> None:
         )
         output.out.print_table(_CANDIDATES, rows, paged=True)
     elif isinstance(result, KeptCandidates):
-        kept = ([one.outcome, one.location, one.message] for one in result.kept)
-        output.out.print_table(_KEPT, kept, paged=True)
+        rows = (
+            [candidate.outcome, candidate.location, candidate.message] for candidate in result.kept
+        )
+        output.out.print_table(_KEPT, rows, paged=True)
     elif isinstance(result, ShownRun):
         _show_run(result, output)
 
@@ -182,11 +184,11 @@ def _bases(run: Run) -> list[CollectedBase]:
         for base, size in zip(
             batch.column("base").to_pylist(), batch.column("size").to_pylist(), strict=True
         ):
-            one = sums.setdefault(base, [0, 0])
-            one[0] += 1
-            one[1] += size
-    found = [CollectedBase(base, files, size) for base, (files, size) in sums.items()]
-    return sorted(found, key=lambda one: (-one.bytes, one.base))
+            sum_ = sums.setdefault(base, [0, 0])
+            sum_[0] += 1
+            sum_[1] += size
+    bases = [CollectedBase(base, files, size) for base, (files, size) in sums.items()]
+    return sorted(bases, key=lambda base: (-base.bytes, base.base))
 
 
 def _findings(run: Run) -> Iterator[CollectorFinding]:
@@ -202,12 +204,14 @@ def _show_run(shown: ShownRun, output: Output) -> None:
     for label, text in _properties(shown, output):
         output.out.print_line(f" {label:16}{text}")
     if result.bases:
-        rows = ((f"{one.files:,}", human_size(one.bytes), one.base) for one in result.bases)
+        rows = ((f"{base.files:,}", human_size(base.bytes), base.base) for base in result.bases)
         output.out.print_table(_BASES, rows)
-    for found in result.findings:
-        place = found.key or found.base or found.location or ""
-        message = found.message if found.message.startswith(place) else f"{place}: {found.message}"
-        output.out.print_text(f"{found.kind.lower()}: {message}")
+    for finding in result.findings:
+        place = finding.key or finding.base or finding.location or ""
+        message = (
+            finding.message if finding.message.startswith(place) else f"{place}: {finding.message}"
+        )
+        output.out.print_text(f"{finding.kind.lower()}: {message}")
     if result.next_step:
         output.note(f"next: {result.next_step}")
 

@@ -85,8 +85,8 @@ class Worker:
         from nessie_cli.spark import gc_mark
 
         with spark_session(self._app):
-            found: Marked = gc_mark(repository, settings, marks, properties, progress)
-        return found
+            marked: Marked = gc_mark(repository, settings, marks, properties, progress)
+        return marked
 
     def verify(self) -> int | None:
         """Verifies the store. Prints a remark if it cannot be verified from here."""

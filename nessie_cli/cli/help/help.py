@@ -33,7 +33,7 @@ class Options(Struct, frozen=True, kw_only=True):
     The program `man` is not needed.
     """
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[COMMAND|TOPIC...]",
@@ -59,11 +59,11 @@ class TextResult(Result, frozen=True):
 
 def run(options: Options, app: Invocation) -> TextResult:
     """Renders the page."""
-    words = options.words or []
-    name = _page_name(words)
+    arguments = options.arguments or []
+    name = _page_name(arguments)
     source = page_source(name) if name.replace("-", "").isalnum() else None
     if source is None:
-        raise InvalidInput(f"there is no page for '{' '.join(words)}'{_did_you_mean(name)}")
+        raise InvalidInput(f"there is no page for '{' '.join(arguments)}'{_did_you_mean(name)}")
     # As man does, it wraps lines in a pipe too.
     width = app.output.out.width if app.output.out.is_terminal else _WIDTH_IN_A_PIPE
     lines = list(manual_lines(source, width))
@@ -75,9 +75,9 @@ def show(result: TextResult, output: Output) -> None:
     output.out.print_lines(result.lines, paged=True)
 
 
-def _page_name(words: Sequence[str]) -> str:
+def _page_name(arguments: Sequence[str]) -> str:
     """Returns the name of a page: `nessie-content-put` for the words `content put`."""
-    given = [word.strip() for word in words if word.strip()]
+    given = [argument.strip() for argument in arguments if argument.strip()]
     return "-".join(
         given if given[:1] and given[0].partition("-")[0] == _PROGRAM else [_PROGRAM, *given]
     )

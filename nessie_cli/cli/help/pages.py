@@ -26,12 +26,12 @@ def page_source(name: str) -> str | None:
 
 def topics() -> dict[str, str]:
     """Returns the topic pages, each with its one-line description."""
-    found = {}
+    descriptions = {}
     for folder in _FOLDERS:
         for file in folder.glob("man7/nessie-*.7"):
             lines = file.read_text(encoding="utf-8").splitlines()
             heading = next((line for line in lines if line.startswith("nessie")), "")
-            found[file.stem.removeprefix("nessie-")] = (
+            descriptions[file.stem.removeprefix("nessie-")] = (
                 heading.partition(" \\- ")[2].strip().replace("\\-", "-")
             )
-    return dict(sorted(found.items()))
+    return dict(sorted(descriptions.items()))

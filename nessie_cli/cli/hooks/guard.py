@@ -94,10 +94,10 @@ class Hooks:
         workspace = self._programs.workspace
         if workspace.trust == TRUSTED:
             return
-        found = [name for name in names if self._programs.find(name)]
-        if found:
-            hooks = f"hook{'s'[: len(found) - 1]} {' and '.join(found)}"
-            verb = "is" if len(found) == 1 else "are"
+        present = [name for name in names if self._programs.find(name)]
+        if present:
+            hooks = f"hook{'s'[: len(present) - 1]} {' and '.join(present)}"
+            verb = "is" if len(present) == 1 else "are"
             raise workspace.refusal(f"its {hooks} {verb} not run, and nothing was written")
 
 

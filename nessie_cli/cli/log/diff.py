@@ -43,7 +43,7 @@ class Options(Struct, frozen=True, kw_only=True):
     prints no differences, and exits with 1 if there are any. With --json, -q is ignored.
     """
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="A [B] [-- PREFIX...]",
@@ -117,11 +117,11 @@ class DiffResult(Result, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> DiffResult:
     """Finds the differences. They are read while they are printed."""
     _check(options)
-    words, prefixes = split_keys(app, options.words or [], 2, USAGE)
+    arguments, prefixes = split_keys(app, options.arguments or [], 2, USAGE)
     if options.staged:
-        before, after, changes = _staged(words, prefixes, app)
+        before, after, changes = _staged(arguments, prefixes, app)
     else:
-        before, after = (app.repository().resolve(side) for side in _sides(words, app))
+        before, after = (app.repository().resolve(side) for side in _sides(arguments, app))
         changes = changes_between(app.repository(), before.hash, after.hash, prefixes)
     if options.deep:
         from nessie_cli.cli.log.deep import deepen
@@ -165,35 +165,36 @@ def _check(options: Options) -> None:
         raise InvalidInput(f"{given[0]} and {given[1]} cannot be used together")
 
 
-def _sides(words: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:
+def _sides(arguments: Sequence[str], app: Invocation) -> tuple[Revision, Revision]:
     """Returns the revisions to compare."""
-    if not words:
+    if not arguments:
         raise InvalidInput(
             f"diff needs a revision to compare with: {USAGE}",
             hint="`nessie diff --staged` shows the staged changes",
         )
-    if len(words) > 1:
-        return app.revision(words[0]), app.revision(words[1])
-    meant = app.revision_range(words[0])
+    if len(arguments) > 1:
+        return app.revision(arguments[0]), app.revision(arguments[1])
+    meant = app.revision_range(arguments[0])
     if isinstance(meant, Revision):
         return meant, app.revision(None)
     return ends_of(app.repository(), meant)
 
 
 def _staged(
-    words: Sequence[str], prefixes: Sequence[ContentKey], app: Invocation
+    arguments: Sequence[str], prefixes: Sequence[ContentKey], app: Invocation
 ) -> tuple[Reference, Reference, Iterator[ContentChange]]:
     """Returns the branch of the staged batch, twice, and the changes at or below some keys."""
     from nessie_cli.cli.log.staged import staged_differences
 
-    if words:
+    if arguments:
         raise InvalidInput(
-            f"--staged compares with the head of the branch, so it takes no revision ({words[0]!r})"
+            f"--staged compares with the head of the branch, so it takes no revision"
+            f" ({arguments[0]!r})"
         )
     branch, differences = staged_differences(app)
-    found = (
+    selected = (
         entry
         for entry in differences
         if not prefixes or any(entry.key.starts_with(prefix) for prefix in prefixes)
     )
-    return branch, branch, iter(changes_of(found))
+    return branch, branch, iter(changes_of(selected))

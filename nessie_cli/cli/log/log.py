@@ -139,7 +139,7 @@ def run(options: Options, app: Invocation) -> LogResult:
     form = _form(options, template, names, app)
     keeps_unselected = options.graph and not app.output.is_json
     entries: Iterable[tuple[LogEntry, bool]] = (
-        one for one in selection.entries if one[1] or keeps_unselected
+        entry for entry in selection.entries if entry[1] or keeps_unselected
     )
     has_more = False
     if options.reverse:
@@ -149,8 +149,8 @@ def run(options: Options, app: Invocation) -> LogResult:
         entries = list(entries)
         has_more = next(selection.rest, selection) is not selection
     # An error at the first commit fails the command. Later errors end a listing.
-    found = iter(entries)
-    entries = chain(list(islice(found, 1)), found)
+    iterator = iter(entries)
+    entries = chain(list(islice(iterator, 1)), iterator)
     changed = _with_changes(options, entries, selection.keys, app)
     logged = (_logged(options, commit) for commit in changed)
     return LogResult(Log(log_entries=logged, has_more=has_more), changed, form, names)

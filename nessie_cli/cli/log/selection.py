@@ -21,7 +21,7 @@ Test = Callable[[LogEntry], bool]
 class SelectionOptions(Struct, frozen=True, kw_only=True):
     """The options that select commits."""
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[REV|RANGE] [-- KEY...]",
@@ -147,11 +147,11 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
         refuse_empty(
             f"--{name.rstrip('_')} needs a value", *(given if isinstance(given, list) else [given])
         )
-    words = [*([options.revision] if options.revision else []), *(options.words or [])]
-    revisions, keys = split_keys(app, words, 1, USAGE)
+    arguments = [*([options.revision] if options.revision else []), *(options.arguments or [])]
+    revisions, keys = split_keys(app, arguments, 1, USAGE)
     if options.all_ and revisions:
         raise InvalidInput("--all starts at every branch and tag, so it takes no revision")
-    wanted = _log_filter(options, keys, app)
+    filter_ = _log_filter(options, keys, app)
     tests: list[Test] = []
     skip = 0
     if options.filter_:
@@ -162,16 +162,16 @@ def select(options: SelectionOptions, app: Invocation, *, graph: bool) -> Select
     operations = options.extended or (
         options.filter_ is not None and "operations" in options.filter_
     )
-    if graph and wanted != ALL_COMMITS:
-        tests, skip = [*tests_of(wanted, ENTRIES), *tests], options.skip
-        wanted = LogFilter(since=wanted.since)
+    if graph and filter_ != ALL_COMMITS:
+        tests, skip = [*tests_of(filter_, ENTRIES), *tests], options.skip
+        filter_ = LogFilter(since=filter_.since)
         operations = operations or bool(keys)
     else:
         operations = operations or (bool(keys) and app.output.is_json)
     meant = None if options.all_ else app.revision_range(revisions[0] if revisions else None)
     walk = Walk.of(meant, first_parent=options.first_parent)
-    found = app.repository().filtered_log(walk, wanted, operations=operations)
-    return Selection(_selected(found, tests, options.limit, skip), found, keys)
+    entries = app.repository().filtered_log(walk, filter_, operations=operations)
+    return Selection(_selected(entries, tests, options.limit, skip), entries, keys)
 
 
 def _log_filter(
@@ -204,7 +204,7 @@ def _any_of(patterns: Sequence[re.Pattern[str]]) -> re.Pattern[str]:
     """Returns a pattern that matches if one of the patterns does. All have the same flags."""
     if len(patterns) == 1:
         return patterns[0]
-    text = "|".join(f"(?:{one.pattern})" for one in patterns)
+    text = "|".join(f"(?:{pattern.pattern})" for pattern in patterns)
     try:
         return re.compile(text, patterns[0].flags)
     except re.error:

@@ -38,7 +38,7 @@ class Options(Struct, frozen=True, kw_only=True):
     it. REV:KEY shows one content, as `nessie content show KEY --at REV` does.
     """
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[REV] [-- KEY...]",
@@ -67,12 +67,12 @@ class ShownCommitResult(Result, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> ShownCommitResult | ShownContentResult:
     """Reads the commit, or the content of REV:KEY."""
-    before, keys = split_keys(app, options.words or [], 1, USAGE)
-    if before and (found := split_content(before[0])) is not None:
+    before, keys = split_keys(app, options.arguments or [], 1, USAGE)
+    if before and (content := split_content(before[0])) is not None:
         if keys or options.deep or options.name_status:
             other = "keys after --" if keys else "--deep" if options.deep else "--name-status"
             raise InvalidInput(f"{before[0]} shows one content, so {other} cannot be used with it")
-        return shown_content(app, found[1], found[0])
+        return shown_content(app, content[1], content[0])
     if options.deep and options.name_status:
         raise InvalidInput("--deep compares field by field; omit --name-status")
     repository = app.repository()

@@ -60,7 +60,7 @@ class Options(Struct, frozen=True, kw_only=True):
     that A and B share along first parents.
     """
 
-    words: Annotated[
+    revision: Annotated[
         str | None,
         typer.Argument(
             metavar="[REV|RANGE]",
@@ -199,7 +199,7 @@ class StatisticsResult(Result, frozen=True):
     sizes: Sizes | None
 
 
-class Line(NamedTuple):
+class CountedRange(NamedTuple):
     """The counted commits: from `end` along first parents to `since`, exclusive."""
 
     end: Reference
@@ -209,42 +209,42 @@ class Line(NamedTuple):
 
 def run(options: Options, app: Invocation) -> StatisticsResult:
     """Counts the history, and with `--sizes` the tables at its end."""
-    refuse_empty(USAGE, options.words)
-    line = _line(options.words, app)
+    refuse_empty(USAGE, options.revision)
+    line = _line(options.revision, app)
     if chosen(options.engine) is Engine.SPARK:
-        found, sizes = _count_by_spark(options, line, app)
+        statistics, sizes = _count_by_spark(options, line, app)
     else:
-        found, sizes = (
+        statistics, sizes = (
             _count(options, line, app),
             _sizes(options, line, app) if options.sizes else None,
         )
     document = Statistics(
         effective_reference=reference_struct(line.end),
         since=None if line.since == NO_ANCESTOR else line.since,
-        commits=found.commits.commits,
-        first=instant(found.commits.first),
-        last=instant(found.commits.last),
-        created=found.changes.created,
-        updated=found.changes.updated,
-        deleted=found.changes.deleted,
-        keys=found.keys,
-        authors=list(map(AuthorCount.of, found.authors)),
+        commits=statistics.commits.commits,
+        first=instant(statistics.commits.first),
+        last=instant(statistics.commits.last),
+        created=statistics.changes.created,
+        updated=statistics.changes.updated,
+        deleted=statistics.changes.deleted,
+        keys=statistics.keys,
+        authors=list(map(AuthorCount.of, statistics.authors)),
         days=[
             DayCount(
-                one.day,
-                one.commits,
-                one.created,
-                one.updated,
-                one.deleted,
-                one.tables,
-                one.contents,
+                day.day,
+                day.commits,
+                day.created,
+                day.updated,
+                day.deleted,
+                day.tables,
+                day.contents,
             )
-            for one in found.days
+            for day in statistics.days
         ],
-        most_changed=list(map(KeyCount.of, found.most_changed)),
+        most_changed=list(map(KeyCount.of, statistics.most_changed)),
         sizes=TableSizes.of(sizes) if sizes else None,
     )
-    return StatisticsResult(document, found, sizes)
+    return StatisticsResult(document, statistics, sizes)
 
 
 def show(result: StatisticsResult, output: Output) -> None:
@@ -268,8 +268,8 @@ def show(result: StatisticsResult, output: Output) -> None:
         )
 
 
-def _line(words: str | None, app: Invocation) -> Line:
-    repository, meant = app.repository(), app.revision_range(words)
+def _line(revision: str | None, app: Invocation) -> CountedRange:
+    repository, meant = app.repository(), app.revision_range(revision)
     if isinstance(meant, RevisionRange):
         end = repository.resolve(meant.end)
         start = (
@@ -280,10 +280,10 @@ def _line(words: str | None, app: Invocation) -> Line:
     else:
         end, start = repository.resolve(meant), NO_ANCESTOR
     apart = repository.ahead_behind(f"@{end.hash}", f"@{start}")
-    return Line(end, apart.common_ancestor, apart.ahead)
+    return CountedRange(end, apart.common_ancestor, apart.ahead)
 
 
-def _count(options: Options, line: Line, app: Invocation) -> HistoryStatistics:
+def _count(options: Options, line: CountedRange, app: Invocation) -> HistoryStatistics:
     """Counts in this process."""
     from nessie_cli.audit.statistics import history
 
@@ -294,7 +294,7 @@ def _count(options: Options, line: Line, app: Invocation) -> HistoryStatistics:
         return history(with_progress(log, progress, line.commits), before, options.most)
 
 
-def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
+def _sizes(options: Options, line: CountedRange, app: Invocation) -> Sizes:
     """Sums up the tables in this process."""
     from nessie_cli.audit.local import each
     from nessie_cli.audit.sizes import size_of_table, sizes
@@ -313,15 +313,17 @@ def _sizes(options: Options, line: Line, app: Invocation) -> Sizes:
 
 
 def _count_by_spark(
-    options: Options, line: Line, app: Invocation
+    options: Options, line: CountedRange, app: Invocation
 ) -> tuple[HistoryStatistics, Sizes | None]:
     """Counts on Spark, and sums up the tables if requested."""
     with spark_session(app, brief=True) as spark:
         from nessie_cli.spark import history_of, sizes_of
 
         url, since = app.store.url(), None if line.since == NO_ANCESTOR else line.since
-        found = history_of(spark, url, line.end.hash, since, options.most)
-        return found, sizes_of(spark, url, line.end.hash, options.most) if options.sizes else None
+        statistics = history_of(spark, url, line.end.hash, since, options.most)
+        return statistics, sizes_of(
+            spark, url, line.end.hash, options.most
+        ) if options.sizes else None
 
 
 def _print_tables(result: StatisticsResult, out: Terminal) -> None:

@@ -59,7 +59,7 @@ class _Part(NamedTuple):
     `is_argument` is whether it is a command or an argument, not an option with its value.
     """
 
-    words: Sequence[str]
+    arguments: Sequence[str]
     name: ContentName | None = None
     is_expected: bool = False
     is_argument: bool = False
@@ -86,15 +86,15 @@ class MergeResolutions(WaysOut):
         self._commits = commits
         self._conflicts = error.conflicts
         self.source = source
-        words = [word for word in app.argv if word not in _NOT_REPEATED]
-        parts = list(_parts(words, error.conflicts))
+        arguments = [argument for argument in app.argv if argument not in _NOT_REPEATED]
+        parts = list(_parts(arguments, error.conflicts))
         self._again = _joined(parts)
         lasting = [part for part in parts if not part.is_expected]
         self._pinned = _joined(_pinned(lasting, pinned))
         anew = [part for part in lasting if not part.name]
         self._anew = _joined(_pinned(anew, {} if source else pinned))
         self._decisions = [part for part in parts if part.name]
-        self._has_decided = any(part.name for part in _parts(words, ()))
+        self._has_decided = any(part.name for part in _parts(arguments, ()))
         # A given hash may be the name of a branch. What counts is the state that is shown.
         given = _joined(part for part in parts if part.is_expected)
         self._expected = ["--expected-hash", short_hash(error.head)] if error.head else given
@@ -116,7 +116,7 @@ class MergeResolutions(WaysOut):
 
     def _all(self, side: MergeBehavior) -> str:
         """Returns the command line that takes a side of all conflicts; "" if there is none."""
-        words: list[str] = []
+        arguments: list[str] = []
         for conflict in self._conflicts:
             name = ContentName.of(conflict)
             effects = [
@@ -126,17 +126,17 @@ class MergeResolutions(WaysOut):
             ]
             if name is None or effects != [""] or self._scope(conflict):
                 return ""
-            words += [_OPTIONS[side], str(name)]
-        return command_line(*self._pinned, *words, *self._expected)
+            arguments += [_OPTIONS[side], str(name)]
+        return command_line(*self._pinned, *arguments, *self._expected)
 
     def _resolver(self) -> str:
         """Returns the command line that asks about each conflict; "" if this command does."""
-        words = list(self._again)
-        position = command_position(words)
+        arguments = list(self._again)
+        position = command_position(arguments)
         assert position is not None
-        if words[position] == "resolve" or all(c.type in BY_COMMIT for c in self._conflicts):
+        if arguments[position] == "resolve" or all(c.type in BY_COMMIT for c in self._conflicts):
             return ""
-        return command_line(*words[:position], "resolve", *words[position:])
+        return command_line(*arguments[:position], "resolve", *arguments[position:])
 
     def _decide(self, conflict: Conflict, key: ContentKey) -> Iterator[Resolution]:
         name = str(ContentName.of(conflict) or key)
@@ -267,14 +267,14 @@ class MergeResolutions(WaysOut):
 
 
 def _joined(parts: Iterable[_Part]) -> list[str]:
-    return [word for part in parts for word in part.words]
+    return [argument for part in parts for argument in part.arguments]
 
 
 def _pinned(parts: Iterable[_Part], pinned: Mapping[str, str]) -> Iterator[_Part]:
     """Yields parts with the arguments replaced that mean another commit later."""
     is_command = True
     for part in parts:
-        (word, *_) = part.words
+        (word, *_) = part.arguments
         if part.is_argument and not is_command:
             yield _Part([pinned.get(word, word)])
             continue
@@ -290,9 +290,9 @@ def _is_for(name: ContentName | None, commits: Sequence[str]) -> bool:
     return any(commit.startswith(name.commit) for commit in commits)
 
 
-def _parts(words: Sequence[str], conflicts: Collection[Conflict]) -> Iterator[_Part]:
+def _parts(arguments: Sequence[str], conflicts: Collection[Conflict]) -> Iterator[_Part]:
     """Yields the parts of a command line. Decisions about conflicts are left out."""
-    rest = iter(words)
+    rest = iter(arguments)
     for word in rest:
         option, is_joined, text = word.partition("=")
         if option in ("--expected-hash", "-c"):

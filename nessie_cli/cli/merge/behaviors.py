@@ -67,13 +67,13 @@ def meta_of_merge(
     if paragraphs:
         return CommitMeta(message_of_paragraphs(paragraphs), authors=authors)
     spec = app.revision(source)
-    found = app.repository().resolve(spec)
-    if spec.name and spec.name == found.name and not spec.steps:
+    merged = app.repository().resolve(spec)
+    if spec.name and spec.name == merged.name and not spec.steps:
         return CommitMeta(
-            f"Merge {found.type.lower()} '{found.name}' into {visible(branch)}", authors=authors
+            f"Merge {merged.type.lower()} '{merged.name}' into {visible(branch)}", authors=authors
         )
     return CommitMeta(
-        f"Merge commit '{short_hash(found.hash)}' into {visible(branch)}", authors=authors
+        f"Merge commit '{short_hash(merged.hash)}' into {visible(branch)}", authors=authors
     )
 
 

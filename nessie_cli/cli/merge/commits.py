@@ -15,20 +15,20 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
 
-def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
+def commits_to_transplant(app: Invocation, revisions: Sequence[str]) -> list[str]:
     """Returns the hashes of revisions and ranges, in the order given.
 
     A range is read oldest first, along first parents. Raises `InvalidInput` if there is no commit.
     """
     repository = app.repository()
     hashes: list[str] = []
-    for word in words:
-        meant = app.revision_range(word)
+    for revision in revisions:
+        meant = app.revision_range(revision)
         if isinstance(meant, Revision):
             hashes.append(repository.resolve(meant).hash)
             continue
         if meant.symmetric:
-            raise InvalidInput(f"{word}: a transplant takes ranges A..B, not A...B")
+            raise InvalidInput(f"{revision}: a transplant takes ranges A..B, not A...B")
         log = repository.filtered_log(Walk.of(meant, first_parent=True), ALL_COMMITS)
         hashes += reversed([entry.hash for entry in log if entry is not None])
     if not hashes:
@@ -36,7 +36,7 @@ def commits_to_transplant(app: Invocation, words: Sequence[str]) -> list[str]:
     return hashes
 
 
-def pinned_commits(app: Invocation, words: Sequence[str]) -> dict[str, str]:
+def pinned_commits(app: Invocation, revisions: Sequence[str]) -> dict[str, str]:
     """Returns each revision and range by its hashes: it means the same after a branch has moved."""
     repository = app.repository()
 
@@ -48,7 +48,7 @@ def pinned_commits(app: Invocation, words: Sequence[str]) -> dict[str, str]:
             return pinned(meant)
         return f"{pinned(meant.start)}..{pinned(meant.end)}"
 
-    return {word: by_hashes(app.revision_range(word)) for word in words}
+    return {revision: by_hashes(app.revision_range(revision)) for revision in revisions}
 
 
 def pinned_source(source: Revision, commit: Reference) -> Revision:

@@ -60,26 +60,26 @@ def _members(
         return (name in ours) != (name in theirs) or ours.get(name) != theirs.get(name)
 
     for in_conflict, group in groupby(names, differs):
-        some = list(group)
-        comma = "" if some[-1] == names[-1] else ","
+        members = list(group)
+        comma = "" if members[-1] == names[-1] else ","
         if not in_conflict:
-            yield from _lines(ours, some, comma)
+            yield from _lines(ours, members, comma)
             continue
         yield f"{_OURS} {titles[1]}"
-        yield from _lines(ours, some, comma)
+        yield from _lines(ours, members, comma)
         if base is not None:
             yield f"{_BASE} {titles[0]}"
-            yield from _lines(base, some, comma)
+            yield from _lines(base, members, comma)
         yield _BETWEEN
-        yield from _lines(theirs, some, comma)
+        yield from _lines(theirs, members, comma)
         yield f"{_THEIRS} {titles[2]}"
 
 
 def _lines(document: Document, names: Sequence[str], comma: str) -> list[str]:
-    found = {name: document[name] for name in names if name in document}
-    if not found:
+    present = {name: document[name] for name in names if name in document}
+    if not present:
         return []
-    lines = json.dumps(found, indent=2, ensure_ascii=False).splitlines()[1:-1]
+    lines = json.dumps(present, indent=2, ensure_ascii=False).splitlines()[1:-1]
     return [*lines[:-1], lines[-1] + comma]
 
 

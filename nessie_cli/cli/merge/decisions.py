@@ -55,7 +55,7 @@ class Decisions:
 
     def refuse_other_keys(self, conflicts: Collection[Conflict]) -> None:
         """Raises `InvalidInput` for a decision about a key that is not in conflict."""
-        known = {conflict.key for conflict in conflicts}
+        keys = {conflict.key for conflict in conflicts}
         for key in self.of:
-            if key not in known:
+            if key not in keys:
                 raise InvalidInput(f"{key} is not in conflict")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nessie_cli.inspection.decisions import Effect, EffectKind, effects_of
+from nessie_cli.inspection.decisions import DecisionEffect, EffectKind, effects_of
 from nessie_cli.model import Conflict, MergeOption
 from nessie_cli.render.text import visible
 
@@ -12,7 +12,7 @@ def effect_of(option: MergeOption, conflict: Conflict, branch: str) -> str:
     return "; ".join(_described(effect, branch) for effect in effects_of(option, conflict))
 
 
-def _described(effect: Effect, branch: str) -> str:
+def _described(effect: DecisionEffect, branch: str) -> str:
     key = visible(str(effect.key))
     if effect.kind is EffectKind.LEAVE_OUT:
         return f"leaves out the {key} of theirs"

@@ -99,7 +99,7 @@ def _about(repository: Repository, meant: RevisionRange, text: str) -> Iterator[
 
 def _short(revision: str) -> str:
     """Returns a revision with its full hashes abbreviated."""
-    return re.sub(r"\b[0-9a-f]{13,64}\b", lambda found: short_hash(found[0]), revision)
+    return re.sub(r"\b[0-9a-f]{13,64}\b", lambda match: short_hash(match[0]), revision)
 
 
 def decisions_of(options: SideOptions) -> list[KeyBehavior]:
@@ -124,7 +124,7 @@ def decisions_of(options: SideOptions) -> list[KeyBehavior]:
 def operations_of(
     app: Invocation,
     branch: Reference,
-    what: Reverted,
+    to_revert: Reverted,
     behaviors: Sequence[KeyBehavior] = (),
     expected: str | None = None,
 ) -> StagedList:
@@ -136,7 +136,7 @@ def operations_of(
     """
     repository = app.repository()
     try:
-        inverse = invert(repository, what.commits, branch.hash, behaviors)
+        inverse = invert(repository, to_revert.commits, branch.hash, behaviors)
     except UnusedDecision as error:
         option = _OPTIONS[error.behavior.behavior]
         raise InvalidInput(f"{option} {error.message}") from None
@@ -144,14 +144,14 @@ def operations_of(
         keys = {*inverse.edits, *inverse.judged}
         refuse_changed(repository, branch, expected, keys)
     if inverse.conflicts:
-        raise _conflict(repository, branch, what, inverse)
+        raise _conflict(repository, branch, to_revert, inverse)
     refuse_second_entries(inverse.state | _staged_contents(app, branch.name), inverse.edits)
     staged = operations_for(inverse.edits, inverse.state, inverse.origins)
     if not staged:
         if any(behavior.behavior is MergeBehavior.DROP for behavior in behaviors):
             raise InvalidInput("nothing is left to revert: --ours keeps every key that changed")
         reason = "changed nothing" if inverse.is_empty else "is reverted already"
-        commit = short_hash(what.commits.last)
+        commit = short_hash(to_revert.commits.last)
         raise InvalidInput(f"there is nothing to revert: commit {commit} {reason}")
     return staged
 
@@ -164,7 +164,9 @@ def _staged_contents(app: Invocation, branch: str) -> dict[ContentKey, Content]:
     return {item.key: content for item in batch.staged if (content := proposed(item)) is not None}
 
 
-def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) -> RevertResult:
+def revert(
+    app: Invocation, branch: str, to_revert: Reverted, options: MergeOptions
+) -> RevertResult:
     """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
     It is computed again if other commits change the same keys meanwhile. Raises as `operations_of`
@@ -174,7 +176,7 @@ def revert(app: Invocation, branch: str, what: Reverted, options: MergeOptions) 
     for attempt in range(1, MOST_ATTEMPTS + 1):
         head = head_of_branch(repository, branch)
         now = Reference(ReferenceType.BRANCH, branch, head)
-        staged = operations_of(app, now, what, options.behaviors, options.expected_hash)
+        staged = operations_of(app, now, to_revert, options.behaviors, options.expected_hash)
         try:
             result = _commit(repository, branch, staged, head, options)
         except ReferenceConflict:
@@ -199,7 +201,7 @@ def _commit(
 
 
 def _conflict(
-    repository: Repository, branch: Reference, what: Reverted, inverse: Inverse
+    repository: Repository, branch: Reference, to_revert: Reverted, inverse: Inverse
 ) -> ReferenceConflict:
     """Returns the error with the conflicts of contents, and with those of namespaces."""
     from nessie_cli.kernel.conflicts import merge_message
@@ -219,5 +221,5 @@ def _conflict(
         conflicts,
         reference=branch.name,
         head=branch.hash,
-        expected_hash=what.commits.last,
+        expected_hash=to_revert.commits.last,
     )

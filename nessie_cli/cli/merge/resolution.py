@@ -53,7 +53,7 @@ def resolve_merge(
     """
     answers: dict[ConflictId, KeyBehavior] = {}
     asked: Sequence[ConflictId] = ()
-    told: set[str] = set()
+    reported: set[str] = set()
     decided = options
     for _ in range(MOST_ROUNDS):
         try:
@@ -65,10 +65,10 @@ def resolve_merge(
             if error.left:
                 raise
         except InvalidInput as error:
-            if not asked or error.message in told:
+            if not asked or error.message in reported:
                 raise
             # The latest answers contradict each other.
-            told.add(error.message)
+            reported.add(error.message)
             app.output.err.print_text(visible(f"{error.message}; please answer again"))
             for identity in asked:
                 del answers[identity]
@@ -218,9 +218,9 @@ def _refuse_deletions(error: ReferenceConflict, decisions: Decisions) -> None:
 def _dropped(edit: ContentEdit) -> str:
     """Returns a remark about a change that a decision about another key drops."""
     if edit.is_rename:
-        what = f"rename of {edit.old} to {edit.new}"
+        description = f"rename of {edit.old} to {edit.new}"
     elif edit.old is None:
-        what = f"creation of {edit.new}"
+        description = f"creation of {edit.new}"
     else:
-        what = f"change of {edit.old}" if edit.new else f"deletion of {edit.old}"
-    return f"the staged {what} is dropped"
+        description = f"change of {edit.old}" if edit.new else f"deletion of {edit.old}"
+    return f"the staged {description} is dropped"

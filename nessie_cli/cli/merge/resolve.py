@@ -94,7 +94,7 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
         " commits.",
         "fail": "Fail",
     }
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[merge FROM | transplant REV|RANGE... | revert REV|RANGE]",
@@ -140,9 +140,9 @@ class Options(DecisionOptions, frozen=True, kw_only=True):
 
 def run(options: Options, app: Invocation) -> BatchResult | CommittedResult | Merged | RevertResult:
     """Resolves the conflicts. Raises those that were skipped or that no decision resolves."""
-    words = options.words or []
-    refuse_empty(USAGE, *words, options.into, options.expected_hash)
-    verb, *what = words or [""]
+    arguments = options.arguments or []
+    refuse_empty(USAGE, *arguments, options.into, options.expected_hash)
+    verb, *operands = arguments or [""]
     if options.unrelated and verb != "merge":
         raise InvalidInput("--unrelated belongs to `nessie resolve merge FROM`")
     if options.decides_about_a_merge and verb not in ("merge", *_TRANSPLANT):
@@ -161,13 +161,13 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult | Me
         )
     if not verb:
         return _resolve_batch(options, app)
-    if verb in _TRANSPLANT and what:
-        return _resolve_transplant(options, app, what)
-    if verb == "merge" and len(what) == 1:
-        return _resolve_merge(options, app, what[0])
-    if verb == "revert" and len(what) == 1:
-        return _resolve_revert(options, app, what[0])
-    raise InvalidInput(f"invalid arguments {' '.join(words)!r}: {USAGE}")
+    if verb in _TRANSPLANT and operands:
+        return _resolve_transplant(options, app, operands)
+    if verb == "merge" and len(operands) == 1:
+        return _resolve_merge(options, app, operands[0])
+    if verb == "revert" and len(operands) == 1:
+        return _resolve_revert(options, app, operands[0])
+    raise InvalidInput(f"invalid arguments {' '.join(arguments)!r}: {USAGE}")
 
 
 def show(result: BatchResult | CommittedResult | Merged | RevertResult, output: Output) -> None:
@@ -208,14 +208,14 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merged:
     return Merged(outcome=outcome, verb="merged", source=source, source_hash=hash_)
 
 
-def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> Merged:
+def _resolve_transplant(options: Options, app: Invocation, revisions: list[str]) -> Merged:
     branch = options.into or app.reference_name()
-    repository, commits = app.repository(), commits_to_transplant(app, words)
-    pinned = pinned_commits(app, words)
+    repository, commits = app.repository(), commits_to_transplant(app, revisions)
+    pinned = pinned_commits(app, revisions)
     refuse_unknown(repository, options, states_of_transplant(repository, branch, commits))
 
     def transplant(merging: MergeOptions) -> MergeResult:
-        with conflicts_of_merge(app, branch, " ".join(words), commits, pinned):
+        with conflicts_of_merge(app, branch, " ".join(revisions), commits, pinned):
             return repository.transplant(branch, commits, merging)
 
     meta = meta_of_transplant(app, options.message, commits)
@@ -225,16 +225,16 @@ def _resolve_transplant(options: Options, app: Invocation, words: list[str]) -> 
     return Merged(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
 
 
-def _resolve_revert(options: Options, app: Invocation, words: str) -> RevertResult:
+def _resolve_revert(options: Options, app: Invocation, revision: str) -> RevertResult:
     branch = app.reference_name()
     head_of_branch(app.repository(), branch)
-    what = reverted(app, words)
+    to_revert = reverted(app, revision)
 
     def commit(decided: MergeOptions) -> RevertResult:
-        with conflicts_of_merge(app, branch, pinned={words: what.revision}):
-            return revert(app, branch, what, decided)
+        with conflicts_of_merge(app, branch, pinned={revision: to_revert.revision}):
+            return revert(app, branch, to_revert, decided)
 
-    meta = meta_of(app, _message(options) or what.message)
+    meta = meta_of(app, _message(options) or to_revert.message)
     expected = expected_commit(app, options.expected_hash)
     decided = MergeOptions(meta, decisions_of(options), expected_hash=expected)
     contents, patterns = contents_of_files(options.resolve), patterns_of(options)

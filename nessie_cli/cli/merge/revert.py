@@ -94,21 +94,21 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
     repository, branch = app.repository(), app.reference_name()
     expected = expected_commit(app, options.expected_hash)
     head_of_branch(repository, branch)  # a tag is refused first
-    what, behaviors = reverted(app, options.revision), decisions_of(options)
-    _refuse_parent(app, options.message, what.commits.last)
-    message = message_of_paragraphs(options.message) if options.message else what.message
+    to_revert, behaviors = reverted(app, options.revision), decisions_of(options)
+    _refuse_parent(app, options.message, to_revert.commits.last)
+    message = message_of_paragraphs(options.message) if options.message else to_revert.message
     merging = MergeOptions(
         meta_of(app, message), behaviors, expected_hash=expected, dry_run=options.dry_run
     )
 
     def revert_with(decided: MergeOptions) -> BatchResult | RevertResult:
         if not options.no_commit:
-            return revert(app, branch, what, decided)
+            return revert(app, branch, to_revert, decided)
         now = Reference(ReferenceType.BRANCH, branch, head_of_branch(repository, branch))
-        staged = operations_of(app, now, what, decided.behaviors, decided.expected_hash)
+        staged = operations_of(app, now, to_revert, decided.behaviors, decided.expected_hash)
         return _stage(app, workspace.StagedBatch(now.hash, staged), branch)
 
-    with conflicts_of_merge(app, branch, pinned={options.revision: what.revision}):
+    with conflicts_of_merge(app, branch, pinned={options.revision: to_revert.revision}):
         return deciding(revert_with, merging, patterns_of(options))
 
 

@@ -62,8 +62,8 @@ class Sides(NamedTuple):
         answers = {self.ours: "ours", self.theirs: "theirs"}
         answers |= {word: word for word in ("edit", "skip", "abort", "?")}
         word = typed.lower()
-        found = (answer for name, answer in answers.items() if word and name.startswith(word))
-        return next(found, "")
+        matches = (answer for name, answer in answers.items() if word and name.startswith(word))
+        return next(matches, "")
 
     def of(self, conflict: Conflict, branch: str, ways_out: WaysOut) -> Sides:
         """Returns these sides with the effects of the answers about one conflict."""

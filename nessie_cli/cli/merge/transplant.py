@@ -54,7 +54,7 @@ class Options(MergingOptions, frozen=True, kw_only=True):
         "drop": "drop: keep ours if the key conflicts.",
         "message": "Only for a single commit. Default: each commit keeps its message.",
     }
-    words: Annotated[
+    revisions: Annotated[
         list[str],
         typer.Argument(
             metavar="REV|RANGE...",
@@ -77,25 +77,25 @@ class Options(MergingOptions, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> Merged:
     """Transplants, or raises `MergeConflict` for the first commit with conflicts."""
     usage = "nessie transplant REV|RANGE... [--onto REF] [--expected-hash H]"
-    refuse_empty(usage, *options.words, options.onto, options.expected_hash)
+    refuse_empty(usage, *options.revisions, options.onto, options.expected_hash)
     refuse_deep_write(deep=options.deep, dry_run=options.dry_run)
     branch = options.onto or app.reference_name()
     repository = app.repository()
-    commits = commits_to_transplant(app, options.words)
+    commits = commits_to_transplant(app, options.revisions)
 
     refuse_unknown(repository, options, states_of_transplant(repository, branch, commits))
     meta = meta_of_transplant(app, options.message, commits)
     merging = replace(
         merge_options(app, branch, options, meta), any_order=True, dry_run=options.dry_run
     )
-    pinned = pinned_commits(app, options.words)
+    pinned = pinned_commits(app, options.revisions)
 
     def transplant_with(decided: MergeOptions) -> MergeResult:
-        what = (branch, commits, decided)
-        with once(app, "transplant", *what, dry_run=options.dry_run) as request_id:
+        request = (branch, commits, decided)
+        with once(app, "transplant", *request, dry_run=options.dry_run) as request_id:
             return repository.transplant(branch, commits, decided, request_id=request_id)
 
-    with conflicts_of_merge(app, branch, " ".join(options.words), commits, pinned):
+    with conflicts_of_merge(app, branch, " ".join(options.revisions), commits, pinned):
         outcome = deciding(transplant_with, merging, patterns_of(options, options.behavior))
     source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")
     merge = Merged(outcome=outcome, verb="transplanted", source=source)

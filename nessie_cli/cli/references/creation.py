@@ -46,25 +46,27 @@ def copy(options: ReferenceOptions, app: Invocation) -> SingleReferenceResult:
 def create_at(
     options: ReferenceOptions,
     app: Invocation,
-    wanted: Reference,
+    reference: Reference,
     message: str = "",
 ) -> SingleReferenceResult:
     """Creates a reference, or reports it in a dry run. Raises `AlreadyExists`."""
-    if GLOB & set(wanted.name):
-        hint = f"`nessie {wanted.type.lower()} -l '{wanted.name}'` lists them"
-        raise InvalidInput(f"'{wanted.name}' is a pattern, not a name", hint=hint)
+    if GLOB & set(reference.name):
+        hint = f"`nessie {reference.type.lower()} -l '{reference.name}'` lists them"
+        raise InvalidInput(f"'{reference.name}' is a pattern, not a name", hint=hint)
     try:
         if options.dry_run:
-            change = CreateReference(wanted.type, wanted.name, wanted.hash, message)
+            change = CreateReference(reference.type, reference.name, reference.hash, message)
             return SingleReferenceResult(preview(app.repository(), change), "would create")
         created = app.repository().create_reference(
-            wanted.type,
-            wanted.name,
-            wanted.hash,
+            reference.type,
+            reference.name,
+            reference.hash,
             message=message,
         )
     except AlreadyExists:
         if not options.if_not_exists:
             raise
-        return SingleReferenceResult(existing(app, wanted.type, wanted.name), "already exists:")
+        return SingleReferenceResult(
+            existing(app, reference.type, reference.name), "already exists:"
+        )
     return SingleReferenceResult(created, "created")

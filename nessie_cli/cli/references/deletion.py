@@ -41,28 +41,32 @@ def delete(
     """
     from nessie_cli.inspection.references import is_only_way_to
 
-    if not options.words or (options.expected_hash and len(options.words) > 1):
+    if not options.arguments or (options.expected_hash and len(options.arguments) > 1):
         raise InvalidInput("-d needs the names to delete; with --expected-hash exactly one")
     _refuse_patterns(options, type_)
     failures: list[NessieError] = []
     # All of them are looked up before the first one is deleted.
-    found = list(_named(options, app, type_, failures))
-    names = {reference.name for reference in found}
+    references = list(_named(options, app, type_, failures))
+    names = {reference.name for reference in references}
     _keep_current(app, names)
-    lost = {one.name for one in found if is_only_way_to(app.repository(), one.hash, names)}
+    lost = {
+        reference.name
+        for reference in references
+        if is_only_way_to(app.repository(), reference.hash, names)
+    }
     if lost and not options.dry_run:
-        listed = ", ".join(one.name for one in found if one.name in lost)
+        listed = ", ".join(reference.name for reference in references if reference.name in lost)
         confirm(
             app,
             f"Some commits are reachable only from {listed}. Delete anyway?",
             yes=options.yes or options.force_delete,
         )
-    deleted = list(_deleted(options, app, found, failures))
+    deleted = list(_deleted(options, app, references, failures))
     if failures and not deleted:
         for other in failures[1:]:
             app.output.note(message_for_people(other))
         raise failures[0]
-    deletions = [_deletion(one, lost, dry_run=options.dry_run) for one in deleted]
+    deletions = [_deletion(reference, lost, dry_run=options.dry_run) for reference in deleted]
     if len(deletions) == 1 and not failures:
         return deletions[0]
     return DeletedReferencesResult(deleted, failures, deletions)
@@ -75,7 +79,7 @@ def _named(
     failures: list[NessieError],
 ) -> Iterator[Reference]:
     default = app.repository().config().default_branch
-    for name in dict.fromkeys(options.words):
+    for name in dict.fromkeys(options.arguments):
         if name == default:
             raise InvalidInput(
                 f"'{name}' is the default branch of this repository; it cannot be deleted",
@@ -88,11 +92,11 @@ def _named(
 
 
 def _refuse_patterns(options: ReferenceOptions, type_: ReferenceType) -> None:
-    for word in options.words:
-        if GLOB & set(word):
-            hint = f"`nessie {type_.lower()} -l '{word}'` lists the names"
-            what = "-d deletes references by their names, not by a pattern"
-            raise InvalidInput(what, hint=hint)
+    for name in options.arguments:
+        if GLOB & set(name):
+            hint = f"`nessie {type_.lower()} -l '{name}'` lists the names"
+            message = "-d deletes references by their names, not by a pattern"
+            raise InvalidInput(message, hint=hint)
 
 
 def _keep_current(app: Invocation, names: Collection[str]) -> None:
@@ -105,16 +109,16 @@ def _keep_current(app: Invocation, names: Collection[str]) -> None:
 def _deleted(
     options: ReferenceOptions,
     app: Invocation,
-    found: list[Reference],
+    references: list[Reference],
     failures: list[NessieError],
 ) -> Iterator[Reference]:
-    for one in found:
+    for reference in references:
         try:
-            hash_ = expected_hash(options, app, one)
+            hash_ = expected_hash(options, app, reference)
             if options.dry_run:
-                yield preview(app.repository(), DeleteReference(one.name, hash_))
+                yield preview(app.repository(), DeleteReference(reference.name, hash_))
             else:
-                yield app.repository().delete_reference(one.name, expected_hash=hash_)
+                yield app.repository().delete_reference(reference.name, expected_hash=hash_)
         except (NotAllowed, NotFound, ReferenceConflict) as error:
             failures.append(error)
 

@@ -35,8 +35,8 @@ def list_references(
     """
     verbose = app.options.verbose or options.extended
     current = None if app.output.is_json else app.head.name
-    if len(options.words) == 1 and not options.selects and not GLOB & set(options.words[0]):
-        reference = existing(app, type_, options.words[0], metadata=verbose)
+    if len(options.arguments) == 1 and not options.selects and not GLOB & set(options.arguments[0]):
+        reference = existing(app, type_, options.arguments[0], metadata=verbose)
         return SingleReferenceResult(reference, current=current, verbose=verbose)
     selected = _selected(options, app, type_, verbose=verbose)
     return ReferencesResult(references=selected, current=current, verbose=verbose)
@@ -52,8 +52,8 @@ def _selected(
     key, descending = _order(options.sort)
     metadata = verbose or key != "name" or options.filter_ is not None
     references: Iterable[Reference] = app.repository().references(type_, metadata=metadata)
-    if options.words:
-        references = _named(options.words, app, type_, references)
+    if options.arguments:
+        references = _named(options.arguments, app, type_, references)
     if any((options.merged, options.no_merged, options.contains, options.no_contains)):
         references = _by_commits(options, app, references)
     for test in _tests(options, app):
@@ -66,7 +66,7 @@ def _selected(
 
 
 def _named(
-    words: Sequence[str],
+    patterns: Sequence[str],
     app: Invocation,
     type_: ReferenceType,
     references: Iterable[Reference],
@@ -75,10 +75,14 @@ def _named(
 
     Raises `ReferenceNotFound` for a name.
     """
-    for word in words:
-        if not GLOB & set(word):
-            existing(app, type_, word)
-    return (one for one in references if any(fnmatchcase(one.name, word) for word in words))
+    for pattern in patterns:
+        if not GLOB & set(pattern):
+            existing(app, type_, pattern)
+    return (
+        reference
+        for reference in references
+        if any(fnmatchcase(reference.name, pattern) for pattern in patterns)
+    )
 
 
 def _by_commits(
@@ -112,10 +116,10 @@ def _order(sort: str | None) -> tuple[str, bool]:
     if key not in SORTS:
         from nessie_cli.cli.errors.suggestions import did_you_mean
 
-        known = ", ".join(SORTS)
+        keys = ", ".join(SORTS)
         near = did_you_mean(key, SORTS)
         raise InvalidInput(
-            f"--sort {sort}: the keys are {known}; a - before the key sorts descending{near}",
+            f"--sort {sort}: the keys are {keys}; a - before the key sorts descending{near}",
         )
     return key, sort.startswith("-")
 

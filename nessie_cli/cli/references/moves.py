@@ -45,10 +45,10 @@ def rename(
 
 
 def _to_rename(app: Invocation, type_: ReferenceType, name: str) -> Reference:
-    found = existing(app, type_, name)
+    reference = existing(app, type_, name)
     if name == app.repository().config().default_branch:
         raise InvalidInput(f"Default branch '{name}' cannot be renamed.")
-    return found
+    return reference
 
 
 def follow_rename(app: Invocation, old: str, new: str) -> None:

@@ -166,7 +166,7 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
     ] = None
 
     @property
-    def words(self) -> list[str]:
+    def arguments(self) -> list[str]:
         """The positional arguments."""
         return self.names or []
 
@@ -183,12 +183,12 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
     @property
     def selects(self) -> bool:
         """Whether an option filters or sorts the list."""
-        return any(one is not None for one in self._selection)
+        return any(value is not None for value in self._selection)
 
     @property
     def texts(self) -> tuple[str | None, ...]:
         """All values that a user gives. None of them may be empty."""
-        return (*self.words, self.expected_hash, self.hash_on_ref, *self._selection)
+        return (*self.arguments, self.expected_hash, self.hash_on_ref, *self._selection)
 
     @property
     def _selection(self) -> tuple[str | None, ...]:
@@ -220,10 +220,10 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
 
     def between(self, least: int, most: int, usage: str) -> list[str]:
         """Returns the arguments. Raises `InvalidInput` for too few or too many."""
-        count = len(self.words)
+        count = len(self.arguments)
         if not least <= count <= most:
             raise InvalidInput(f"{counted(count, 'name')} given, expected: {usage}")
-        return self.words
+        return self.arguments
 
     def old_and_new(self, current: Callable[[], str], usage: str) -> tuple[str, str]:
         """Returns two names. The first one defaults to the current reference."""

@@ -33,8 +33,8 @@ def preview(
         _check_hash(repository, change.old, change.expected_hash)
     else:
         _check_hash(repository, change.name, change.expected_hash)
-    found: Reference = repository.draft(change).answer()
-    return found
+    reference: Reference = repository.draft(change).answer()
+    return reference
 
 
 def _check_is_free(repository: Repository, name: str) -> None:

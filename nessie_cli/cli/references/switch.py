@@ -42,7 +42,7 @@ class Options(Struct, frozen=True, kw_only=True):
     that a commit there would cause.
     """
 
-    words: Annotated[
+    arguments: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="REF | - | -c NAME [START]",
@@ -78,10 +78,10 @@ class SwitchedResult(Result, frozen=True):
 
 def run(options: Options, app: Invocation) -> SwitchedResult:
     """Changes the current reference, and the branch of the batch."""
-    words = options.words or []
-    refuse_empty("nessie switch REF", *words, options.create)
+    arguments = options.arguments or []
+    refuse_empty("nessie switch REF", *arguments, options.create)
     workspace = app.need_workspace()
-    if len(words) > 1 or (options.create is None and not words):
+    if len(arguments) > 1 or (options.create is None and not arguments):
         raise InvalidInput(f"write {_USAGE}")
     _refuse_other_store(app, workspace)
     with app.batch_file().changing() as file:
@@ -122,10 +122,10 @@ def _refuse_other_store(app: Invocation, workspace: Workspace) -> None:
 
 
 def _reference(options: Options, app: Invocation, workspace: Workspace) -> Reference:
-    words = options.words or []
+    arguments = options.arguments or []
     if options.create is not None:
-        return _create(app, options.create, words[0] if words else None)
-    return _existing(app, words[0], workspace)
+        return _create(app, options.create, arguments[0] if arguments else None)
+    return _existing(app, arguments[0], workspace)
 
 
 def _existing(app: Invocation, name: str, workspace: Workspace) -> Reference:

@@ -101,10 +101,10 @@ def _single(options: Options, app: Invocation, result: SingleReferenceResult) ->
 
 def _with_messages(repository: Repository, references: Iterable[Reference]) -> Iterator[Tag]:
     rest = iter(references)
-    while some := list(islice(rest, _AT_ONCE)):
-        messages = repository.messages([reference.name for reference in some])
-        yield from (_tag(reference, messages.get(reference.name)) for reference in some)
+    while batch := list(islice(rest, _AT_ONCE)):
+        messages = repository.messages([reference.name for reference in batch])
+        yield from (_tag(reference, messages.get(reference.name)) for reference in batch)
 
 
-def _tag(found: Reference, message: str | None) -> Tag:
-    return Tag(found.type, found.name, found.hash, found.metadata, message)
+def _tag(tag: Reference, message: str | None) -> Tag:
+    return Tag(tag.type, tag.name, tag.hash, tag.metadata, message)

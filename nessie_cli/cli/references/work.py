@@ -49,7 +49,7 @@ def _perform(
     refuse_without_effect(options)
     if options.show_current:
         return _show_current(app)
-    if options.lists or not (options.actions or options.words):
+    if options.lists or not (options.actions or options.arguments):
         return list_references(options, app, type_)
     if options.deletes:
         return delete(options, app, type_)
@@ -63,7 +63,7 @@ def _perform(
 def refuse_without_effect(options: ReferenceOptions) -> None:
     """Raises `InvalidInput` for arguments that the selected action does not use."""
     if options.show_current and (
-        options.words or options.list_ or options.extended or options.selects
+        options.arguments or options.list_ or options.extended or options.selects
     ):
         raise InvalidInput("--show-current takes no names, and no options of a list")
     changes = options.deletes or options.rename or options.assign
@@ -71,7 +71,7 @@ def refuse_without_effect(options: ReferenceOptions) -> None:
         "--if-exists": options.if_exists and not changes,
         "--expected-hash": options.expected_hash and not changes,
         "--if-not-exists": options.if_not_exists
-        and (changes or options.lists or not options.words),
+        and (changes or options.lists or not options.arguments),
     }
     for option, has_no_effect in conditions.items():
         if has_no_effect:

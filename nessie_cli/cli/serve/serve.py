@@ -232,7 +232,9 @@ def run(options: Options, app: Invocation) -> None:
             f"serving {url} at {address}/api/v2, API documentation at {address}/api/docs"
         )
         if warehouses is not None:
-            names = ", ".join(f"{one.name} ({one.location})" for one in warehouses.all)
+            names = ", ".join(
+                f"{warehouse.name} ({warehouse.location})" for warehouse in warehouses.all
+            )
             app.output.note(f"Iceberg REST at {address}/iceberg; warehouses: {names}")
 
     def write(lines: bytes) -> None:
@@ -324,5 +326,5 @@ def _host_names(given: list[str] | None) -> tuple[str, ...]:
 
 
 def _file(given: Path | None, variable: str) -> Path | None:
-    found = given or env.variable(variable)
-    return Path(found) if found else None
+    path = given or env.variable(variable)
+    return Path(path) if path else None

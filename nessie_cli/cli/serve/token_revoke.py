@@ -45,5 +45,5 @@ def run(options: Options, app: Invocation) -> RevokedTokens:  # noqa: ARG001 - t
 
 def show(result: RevokedTokens, output: Output) -> None:
     """Prints one line for each token."""
-    for one in result.revoked:
-        output.say(f"revoked: {one.token_id} of {one.name}")
+    for token in result.revoked:
+        output.say(f"revoked: {token.token_id} of {token.name}")

@@ -62,8 +62,8 @@ def expiry(text: str | None, now: datetime) -> datetime | None:
     """Returns the time at which a token expires, from `12h`, `90d`, `8w` or an instant."""
     if text is None:
         return None
-    if found := _DURATION.fullmatch(text.strip()):
-        return (now + int(found[1]) * _UNITS[found[2]]).replace(microsecond=0)
+    if match := _DURATION.fullmatch(text.strip()):
+        return (now + int(match[1]) * _UNITS[match[2]]).replace(microsecond=0)
     try:
         return parse_time(text, now)
     except InvalidInput:

@@ -163,19 +163,19 @@ def changes_of(staged: StagedList) -> list[StagedChange]:
     """Returns the changes in the order of staging. A rename is one change."""
     moved = renames(staged)
     targets = set(moved.values())
-    found: dict[tuple[str, bool], StagedChange] = {}
+    changes: dict[tuple[str, bool], StagedChange] = {}
     for item in staged:
         key, is_moved = str(item.key), item.key in moved
         if is_moved:
-            found[key, is_moved] = StagedChange("rename", key, str(moved[item.key]))
+            changes[key, is_moved] = StagedChange("rename", key, str(moved[item.key]))
         if item.key in targets and item.seen and not is_moved and _is_another(item):
-            found[key, False] = StagedChange("delete", key, type_label(item.seen.type_name))
+            changes[key, False] = StagedChange("delete", key, type_label(item.seen.type_name))
         if item.key in targets or (is_moved and isinstance(item.operation, Delete)):
             continue
         # Another content may be created under the old key of a rename.
-        verb = "create" if is_moved else "replace" if (key, False) in found else _verb(item)
-        found[key, False] = StagedChange(verb, key, _type(item))
-    return list(found.values())
+        verb = "create" if is_moved else "replace" if (key, False) in changes else _verb(item)
+        changes[key, False] = StagedChange(verb, key, _type(item))
+    return list(changes.values())
 
 
 def _is_another(item: Staged) -> bool:

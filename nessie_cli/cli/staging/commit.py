@@ -224,5 +224,5 @@ def _refuse_changed(
         for operation in operations
         if isinstance(operation, Put)
     )
-    if found := changed_after(repository, staged, submission.expected_hash, head):
-        raise refusal(found, submission.branch, head, submission.expected_hash)
+    if conflicts := changed_after(repository, staged, submission.expected_hash, head):
+        raise refusal(conflicts, submission.branch, head, submission.expected_hash)

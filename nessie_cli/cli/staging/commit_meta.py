@@ -42,14 +42,14 @@ def meta_of(
     author_time: str | None = None,
 ) -> CommitMeta:
     """Returns the metadata of a commit. The configured author is the default for `authors`."""
-    found: dict[str, tuple[str, ...]] = {}
+    all_properties: dict[str, tuple[str, ...]] = {}
     for name, value in pairs(properties or (), "--property"):
-        found[name] = (*found.get(name, ()), value)
+        all_properties[name] = (*all_properties.get(name, ()), value)
     default = None if authors else app.author()
     return CommitMeta(
         message=message,
         authors=tuple(authors or ([default] if default else ())),
         signed_off_by=tuple(signed_off_by or ()),
-        properties=found,
+        properties=all_properties,
         author_time=parse_time(author_time, app.now) if author_time else None,
     )

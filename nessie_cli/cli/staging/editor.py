@@ -66,8 +66,8 @@ def message_from_editor(
     if app.output.is_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise InvalidInput(NEEDS_MESSAGE)
     path = app.store.need_workspace().message_path
-    kept = without_comments(read_text(path) or "")
-    replace_text(path, _template(kept, branch, staged))
+    draft = without_comments(read_text(path) or "")
+    replace_text(path, _template(draft, branch, staged))
     edit(path)
     message = without_comments(read_text(path) or "")
     if not message:
@@ -91,7 +91,7 @@ def without_comments(text: str) -> str:
     return "\n".join(lines).strip("\n")
 
 
-def _template(kept: str, branch: str, staged: Sequence[Staged] | None) -> str:
+def _template(draft: str, branch: str, staged: Sequence[Staged] | None) -> str:
     changes = changes_of(tuple(staged or ()))
     lines = [
         "Write the message of the commit. Lines that begin with # are ignored.",
@@ -101,4 +101,4 @@ def _template(kept: str, branch: str, staged: Sequence[Staged] | None) -> str:
         *(f"  {change.verb:<10} {change.key}  {change.what}" for change in changes),
     ]
     comments = "".join(f"{COMMENT} {visible(line)}".rstrip() + "\n" for line in lines)
-    return f"{kept}\n\n{comments}"
+    return f"{draft}\n\n{comments}"

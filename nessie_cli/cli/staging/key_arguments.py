@@ -18,7 +18,7 @@ def staged_now(app: Invocation) -> StagedList:
 
 
 def existing_keys(
-    app: Invocation, words: Sequence[str], expected_hash: str | None
+    app: Invocation, arguments: Sequence[str], expected_hash: str | None
 ) -> tuple[ContentKey, ...]:
     """Returns the keys that arguments select.
 
@@ -33,23 +33,23 @@ def existing_keys(
             if expected_hash
             else head_of_branch(repository, app.reference_name())
         )
-        found = {entry.key for entry in repository.entries(head, pattern.keys)}
+        keys = {entry.key for entry in repository.entries(head, pattern.keys)}
         for item in () if expected_hash else staged_now(app):
             if proposed(item) is None:
-                found.discard(item.key)
+                keys.discard(item.key)
             else:
-                found.add(item.key)
-        return sorted(found)
+                keys.add(item.key)
+        return sorted(keys)
 
     where = expected_hash or app.reference_name()
-    return tuple(named_keys(words, existing, f"key of {where}"))
+    return tuple(named_keys(arguments, existing, f"key of {where}"))
 
 
-def staged_keys(words: Sequence[str], staged: Sequence[ContentKey]) -> list[ContentKey]:
+def staged_keys(arguments: Sequence[str], staged: Sequence[ContentKey]) -> list[ContentKey]:
     """Returns the selected staged keys. Raises `ContentNotFound` if nothing is staged for one."""
-    found, known = named_keys(words, lambda _: staged, "staged key"), set(staged)
-    for key in found:
-        if key not in known:
+    keys, staged_set = named_keys(arguments, lambda _: staged, "staged key"), set(staged)
+    for key in keys:
+        if key not in staged_set:
             near = did_you_mean(str(key), map(str, staged))
             raise ContentNotFound(f"nothing is staged for key '{key}'{near}", key)
-    return found
+    return keys

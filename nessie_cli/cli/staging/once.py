@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def once(call: Invocation, *what: object, dry_run: bool = False) -> Iterator[str | None]:
+def once(call: Invocation, *request: object, dry_run: bool = False) -> Iterator[str | None]:
     """Yields the request id of a write, or None if no id is needed.
 
-    An embedded store always answers, and without a workspace no id is kept. `what` identifies the
-    write: the same values get the same id until the outcome is known.
+    An embedded store always answers, and without a workspace no id is kept. `request` identifies
+    the write: the same values get the same id until the outcome is known.
     """
     if dry_run or call.workspace is None or not call.repository().is_remote:
         yield None
@@ -25,7 +25,7 @@ def once(call: Invocation, *what: object, dry_run: bool = False) -> Iterator[str
     from nessie_cli.cli.staging.submission import new_request_id
     from nessie_cli.workspace.requests import Requests
 
-    requests, text = Requests(call.workspace), repr((call.store_url(), *what))
+    requests, text = Requests(call.workspace), repr((call.store_url(), *request))
     request_id = requests.begin(text, new_request_id())
     try:
         yield request_id

@@ -43,15 +43,15 @@ def run(options: Options, app: Invocation) -> BatchResult:
     with app.batch_file().changing() as file:
         batch, done = read_batch(app, file)
         staged = batch.staged if batch else ()
-        wanted = staged_keys(options.keys or (), batch.keys if batch else ())
-        left = without(staged, wanted) if wanted else ()
+        keys = staged_keys(options.keys or (), batch.keys if batch else ())
+        left = without(staged, keys) if keys else ()
         changed = replace(batch, staged=left, request_id=None) if batch else None
         file.write(changed)
     if done is not None:
         where = f"{done.reference.hash} on {done.reference.name}"
         app.output.note(f"the batch was committed already, as {where}")
-    kept = set(map(id, left))
-    unstaged = [item.key for item in staged if id(item) not in kept]
+    left_ids = set(map(id, left))
+    unstaged = [item.key for item in staged if id(item) not in left_ids]
     return BatchResult.of(changed if left else None, reference, unstaged)
 
 

@@ -418,14 +418,14 @@ def put_options(content: Content) -> list[str]:
     """Returns the options of `nessie content put` that write a content."""
     if isinstance(content, UnknownContent):
         return ["--content", "FILE"]
-    words = ["--type", TYPE_OPTION[content.type_name]]
+    arguments = ["--type", TYPE_OPTION[content.type_name]]
     for name, value in content.attributes().items():
-        words += (
-            [word for text in _texts(value) for word in (FIELD_OPTION[name], text)]
+        arguments += (
+            [argument for text in _texts(value) for argument in (FIELD_OPTION[name], text)]
             if name in FIELD_OPTION
             else []
         )
-    return words
+    return arguments
 
 
 def _texts(value: Any) -> Iterator[str]:

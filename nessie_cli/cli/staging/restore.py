@@ -105,9 +105,9 @@ def _in_the_way(app: Invocation, restorer: Restorer, key: ContentKey) -> Invalid
         not in restorer.now
     )
     command = command_line(*carried(app.options), "content", "rename", str(key), str(aside))
-    what = _type_at(restorer, key) if key in restorer.now else "staged content"
+    type_ = _type_at(restorer, key) if key in restorer.now else "staged content"
     return InvalidInput(
-        f"key '{key}' has another content now, of type {what}, and restoring would delete it",
+        f"key '{key}' has another content now, of type {type_}, and restoring would delete it",
         hint=f"`{command}` moves it; then restore again",
     )
 
@@ -126,18 +126,18 @@ def _keys(app: Invocation, options: Options, at: str) -> dict[ContentKey, None]:
 
     A glob, or a key with keys below it, selects only keys with another state.
     """
-    found: dict[ContentKey, None] = {}
+    keys: dict[ContentKey, None] = {}
     for word in options.keys:
         pattern = KeyPattern.parse(word)
         key = ContentKey.parse(word)
         if pattern is not None:
             matches = pattern.matches_above if options.recursive else pattern.matches
-            found |= dict.fromkeys(_changed(app, at, word, pattern.keys, matches))
+            keys |= dict.fromkeys(_changed(app, at, word, pattern.keys, matches))
         elif options.recursive:
-            found |= dict.fromkeys(_changed(app, at, word, KeyRange(prefix=key), lambda _: True))
+            keys |= dict.fromkeys(_changed(app, at, word, KeyRange(prefix=key), lambda _: True))
         else:
-            found[key] = None
-    return found
+            keys[key] = None
+    return keys
 
 
 def _changed(

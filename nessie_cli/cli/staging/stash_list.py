@@ -45,15 +45,23 @@ class StashesResult(Result, frozen=True):
 
 def run(options: Options, app: Invocation) -> StashesResult:  # noqa: ARG001 - the shape of a command
     """Reads the stash."""
-    found = StashFile(app.store.need_workspace()).read()
-    return StashesResult([StashResult.of(number, stashed) for number, stashed in enumerate(found)])
+    stashes = StashFile(app.store.need_workspace()).read()
+    return StashesResult(
+        [StashResult.of(number, stashed) for number, stashed in enumerate(stashes)]
+    )
 
 
 def show(result: StashesResult, output: Output) -> None:
     """Prints a table with a row for each batch."""
     out = output.out
     rows = (
-        (str(one.number), out.time(one.time), one.batch.reference, str(one.keys), one.message)
-        for one in result.stashes
+        (
+            str(stash.number),
+            out.time(stash.time),
+            stash.batch.reference,
+            str(stash.keys),
+            stash.message,
+        )
+        for stash in result.stashes
     )
     out.print_table(_COLUMNS, rows)

@@ -46,15 +46,15 @@ def run(options: Options, app: Invocation) -> StashResult:
     with app.batch_file().changing() as file:
         batch, done = read_batch(app, file)
         if batch is None:
-            what = ""
+            suffix = ""
             if done is not None:
                 where = f"{done.reference.hash[:12]} on {done.reference.name}"
-                what = f"; the batch was committed already, as {where}"
-            raise NothingStaged(NOTHING_STAGED + what)
+                suffix = f"; the batch was committed already, as {where}"
+            raise NothingStaged(NOTHING_STAGED + suffix)
         keys = staged_keys(options.keys or (), batch.keys)
         left = without(batch.staged, keys) if keys else ()
-        kept = set(map(id, left))
-        aside = tuple(item for item in batch.staged if id(item) not in kept)
+        left_ids = set(map(id, left))
+        aside = tuple(item for item in batch.staged if id(item) not in left_ids)
         stashed = Stashed(
             replace(batch, staged=aside, request_id=None), options.message, name, app.now
         )

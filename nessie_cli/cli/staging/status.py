@@ -153,7 +153,9 @@ def _print_short(result: StatusResult, output: Output) -> None:
     keys = {conflict.key for conflict in conflicts if conflict.key}
     staged = result.batch.staged
     # A missing namespace is a conflict of the keys below it.
-    in_conflict = {str(one.key) for one in staged if any(one.key.starts_with(key) for key in keys)}
+    in_conflict = {
+        str(item.key) for item in staged if any(item.key.starts_with(key) for key in keys)
+    }
     print_short(output, changes_of(staged), in_conflict)
 
 

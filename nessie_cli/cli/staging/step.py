@@ -87,13 +87,13 @@ def print_step(result: BatchResult | CommittedResult, output: Output) -> None:
         return
     touched = {str(key) for key in result.touched}
     changes = changes_of(result.staged)
-    found = [
+    shown = [
         change
         for change in changes
         if change.key in touched or (change.verb == "rename" and change.what in touched)
     ]
-    print_changes(output, found)
-    if not found:
+    print_changes(output, shown)
+    if not shown:
         output.say(
             f"nothing to stage for {', '.join(sorted(touched))}" if touched else "nothing to stage"
         )
@@ -110,8 +110,8 @@ def _place(app: Invocation, step: Step, branch: str) -> _Place:
     repository = app.repository()
     head = head_of_branch(repository, branch)
     at = repository.resolve(app.revision(step.expected_hash)).hash if step.expected_hash else head
-    known: Mapping[ContentKey, Content] = repository.contents(at, step.keys)
-    return _Place(head, known.get)
+    contents: Mapping[ContentKey, Content] = repository.contents(at, step.keys)
+    return _Place(head, contents.get)
 
 
 def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> workspace.StagedBatch:

@@ -123,10 +123,10 @@ def refuse_elsewhere(call: Invocation, batch: StagedBatch, branch: str) -> None:
 
 def commit_there(call: Invocation, batch: StagedBatch) -> str:
     """Returns the command line that commits a batch on its own branch of its own store."""
-    words = ["--ref", batch.branch] if batch.branch else []
+    arguments = ["--ref", batch.branch] if batch.branch else []
     if batch.store is not None and batch.store != call.store.name():
-        words += ["--store", absolute_store(batch.store, call.need_workspace().root)]
-    return command_line(*words, "commit")
+        arguments += ["--store", absolute_store(batch.store, call.need_workspace().root)]
+    return command_line(*arguments, "commit")
 
 
 def is_for(batch: StagedBatch, store: str, branch: str) -> bool:
@@ -172,7 +172,9 @@ def submit(call: Invocation, batch: StagedBatch, submission: Submission) -> Comm
     try:
         return _submit(call.repository(), batch, submission)
     except ReferenceConflict as error:
-        error.conflicts = tuple(_with_contents(call, batch, found) for found in error.conflicts)
+        error.conflicts = tuple(
+            _with_contents(call, batch, conflict) for conflict in error.conflicts
+        )
         error.ways_out = BatchResolutions(call, batch.staged, error)
         raise
 
@@ -281,15 +283,15 @@ def changed_after(
     staged: Iterable[Staged],
     expected_hash: str,
     head: str,
-    found: Sequence[Conflict] = (),
+    conflicts: Sequence[Conflict] = (),
 ) -> list[Conflict]:
     """Returns the updated keys whose states at `expected_hash` and `head` differ.
 
     The store itself compares only operations without an expected content with the state at
-    `expected_hash`. Keys of the conflicts `found` are left out, and a commit that the branch does
+    `expected_hash`. Keys of `conflicts` are left out, and a commit that the branch does
     not contain is left to the store.
     """
-    reported = {conflict.key for conflict in found}
+    reported = {conflict.key for conflict in conflicts}
     updates = {
         item.key: item
         for item in staged
@@ -346,10 +348,10 @@ def _other_conflicts(
     batch: StagedBatch,
     submission: Submission,
     head: str,
-    found: list[Conflict],
+    conflicts: list[Conflict],
 ) -> list[Conflict]:
     """Returns the conflicts that remain if the staged changes are kept, to report all together."""
-    keys = [conflict.key for conflict in found if conflict.key]
+    keys = [conflict.key for conflict in conflicts if conflict.key]
     restager = Restager(repository, submission.branch, head, batch.begun_at)
     try:
         rest = restager.restaged(batch.staged, dict.fromkeys(keys)).staged

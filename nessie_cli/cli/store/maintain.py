@@ -148,8 +148,8 @@ def show(result: MaintenanceResult, output: Output) -> None:
     report = result.report
     would = "would be " if report.dry_run else ""
     entries = counted(report.moves, "reflog entry", "reflog entries")
-    kinds = ", ".join(counted(found.objects, kind) for kind, found in report.reclaimed.items())
-    reclaimed = human_size(sum(found.size for found in report.reclaimed.values()))
+    kinds = ", ".join(counted(total.objects, kind) for kind, total in report.reclaimed.items())
+    reclaimed = human_size(sum(total.size for total in report.reclaimed.values()))
     output.say(f"{would}expired: {entries}, {counted(report.requests, 'request id')}")
     output.say(f"{would}deleted: {kinds} ({reclaimed})")
     output.say(f"kept: {counted(report.kept, 'object')}")

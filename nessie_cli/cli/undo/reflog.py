@@ -65,11 +65,11 @@ def run(options: Options, app: Invocation) -> ReflogResult:
     if options.all_ and options.reference:
         raise InvalidInput("--all shows the operations on all references, so it takes no REF")
     name = None if options.all_ else options.reference or app.reference_name()
-    found, has_more = limited(app, options.limit, app.repository().reflog(name))
-    first = list(islice(found, 1))
+    moves, has_more = limited(app, options.limit, app.repository().reflog(name))
+    first = list(islice(moves, 1))
     if not first and name and options.limit != 0:
         check_exists(app.repository(), name)
-    entries = chain(first, found)
+    entries = chain(first, moves)
     structs = map(references.ReflogEntry.of, entries)
     return ReflogResult(Reflog(reflog_entries=structs, has_more=has_more), entries)
 

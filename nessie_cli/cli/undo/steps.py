@@ -22,7 +22,7 @@ class Values(NamedTuple):
     after: str | None
 
 
-class Step(NamedTuple):
+class UndoStep(NamedTuple):
     """An undo: its description, the resulting reference, and the call.
 
     `after` is None if the reference is deleted. `renamed` is its current name if the undo renames
@@ -65,7 +65,7 @@ def last_operation(repository: Repository, name: str) -> ReflogEntry:
     return last
 
 
-def plan(repository: Repository, name: str, to: int | None = None) -> Step:
+def plan(repository: Repository, name: str, to: int | None = None) -> UndoStep:
     """Returns the step that undoes the last operation on a reference, or all after number `to`.
 
     A name `setting:NAME` is a setting. Raises `ReferenceNotFound` for a name without a reflog,
@@ -108,7 +108,9 @@ def _position(repository: Repository, name: str, to: int) -> ReflogEntry:
     )
 
 
-def _set_back(repository: Repository, setting: str, last: ReflogEntry, before: str | None) -> Step:
+def _set_back(
+    repository: Repository, setting: str, last: ReflogEntry, before: str | None
+) -> UndoStep:
     """Returns the step that sets a setting to `before`, or removes it (None)."""
     now = repository.config().settings.get(setting)
     if now != last.value_after:
@@ -118,7 +120,7 @@ def _set_back(repository: Repository, setting: str, last: ReflogEntry, before: s
         )
     if before == now:
         raise InvalidInput(f"setting {setting} has this value already: nothing to undo")
-    return Step(
+    return UndoStep(
         "removed" if before is None else "restored",
         last.reference,
         last.type,
@@ -133,11 +135,11 @@ def _put_setting(repository: Repository, setting: str, value: str | None) -> Non
     repository.put_setting(setting, value)
 
 
-def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step:
+def _step(repository: Repository, last: ReflogEntry, target: str | None) -> UndoStep:
     name, now = last.reference, last.after
     if target is None:
         assert now is not None
-        return Step(
+        return UndoStep(
             "deleted",
             name,
             last.type,
@@ -147,7 +149,7 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step
         )
     if now is None:
         message = _message_before_deletion(repository, last)
-        return Step(
+        return UndoStep(
             "restored",
             name,
             last.type,
@@ -157,7 +159,7 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Step
                 ReferenceType(last.type), name, target, message=message
             ),
         )
-    return Step(
+    return UndoStep(
         "moved",
         name,
         last.type,
@@ -180,11 +182,11 @@ def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> s
     )
 
 
-def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
+def _rename_back(repository: Repository, last: ReflogEntry) -> UndoStep:
     """Returns the undo of a rename: two entries in the reflog, a creation and a deletion."""
-    wanted = last.number + (1 if last.before is None else -1)
-    other = next((entry for entry in repository.reflog() if entry.number <= wanted), None)
-    if other is None or other.number != wanted or other.operation != RENAME:
+    number = last.number + (1 if last.before is None else -1)
+    other = next((entry for entry in repository.reflog() if entry.number <= number), None)
+    if other is None or other.number != number or other.operation != RENAME:
         raise InvalidInput(
             f"'{last.reference}' was renamed, but its other name is not in the reflog"
         )
@@ -194,7 +196,7 @@ def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
         else (last.reference, other.reference)
     )
     hash_ = repository.reference(new).hash
-    return Step(
+    return UndoStep(
         "renamed",
         old,
         last.type,
@@ -205,7 +207,7 @@ def _rename_back(repository: Repository, last: ReflogEntry) -> Step:
     )
 
 
-def has_expired(repository: Repository, step: Step, now: datetime) -> bool:
+def has_expired(repository: Repository, step: UndoStep, now: datetime) -> bool:
     """Whether the step's commit has left the reflog.
 
     Then `nessie gc` may have deleted its table files.

@@ -14,7 +14,7 @@ from nessie_cli.cli.app.questions import is_yes
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import (
-    Step,
+    UndoStep,
     Values,
     has_expired,
     last_operation,
@@ -111,7 +111,7 @@ class UndoneResult(Result, frozen=True):
     """The undone operation, and the step that undid it."""
 
     document: Undone
-    step: Step
+    step: UndoStep
 
 
 def run(options: Options, app: Invocation) -> UndoneResult:
@@ -134,9 +134,9 @@ def run(options: Options, app: Invocation) -> UndoneResult:
         undone = repository.reflog(entry.reference)
         # Without --to, only the last operation is undone.
         first = entry.number if options.to is None else options.to + 1
-        for one in takewhile(lambda one: one.number >= first, undone):
-            if not one.who or one.who not in callers:
-                _confirm(one, app.output)
+        for later in takewhile(lambda later: later.number >= first, undone):
+            if not later.who or later.who not in callers:
+                _confirm(later, app.output)
                 break
     expired = has_expired(repository, step, app.now)
     done = _preview(step) if options.dry_run else step.act()
@@ -170,20 +170,20 @@ def show(result: UndoneResult, output: Output) -> None:
         if was_applied:
             output.note("`nessie undo` again redoes it")
         return
-    words: list[Span | str] = [
+    parts: list[Span | str] = [
         f"{action} {step.type.lower()} ",
         Span(step.renamed or step.name, "name"),
     ]
     if step.renamed:
-        words += [" back to ", Span(step.name, "name")]
+        parts += [" back to ", Span(step.name, "name")]
     elif step.before and step.after:
         before, after = (short_hash(hash_) for hash_ in (step.before, step.after))
-        words += [" back from ", Span(before, "hash"), " to ", Span(after, "hash")]
+        parts += [" back from ", Span(before, "hash"), " to ", Span(after, "hash")]
     elif step.before and was_applied:
-        words += [" (was ", Span(short_hash(step.before), "hash"), ")"]
+        parts += [" (was ", Span(short_hash(step.before), "hash"), ")"]
     else:
-        words += [" at ", Span(short_hash(step.before or step.after or ""), "hash")]
-    output.say(*words)
+        parts += [" at ", Span(short_hash(step.before or step.after or ""), "hash")]
+    output.say(*parts)
     if was_applied:
         output.note("`nessie undo` again redoes it")
 
@@ -225,7 +225,7 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
     return entry
 
 
-def _described(entry: ReflogEntry, step: Step, repository: Repository, output: Output) -> str:
+def _described(entry: ReflogEntry, step: UndoStep, repository: Repository, output: Output) -> str:
     """Returns an operation in words: `moved branch main from 2e1cfa82 to 8f31c0de, by ...`."""
     meta = _commit(entry, repository) if entry.operation in _BY_COMMIT else None
     who = entry.who or (meta.author if meta else "") or "an unknown user"
@@ -275,7 +275,7 @@ def _confirm(entry: ReflogEntry, output: Output) -> None:
         raise Interrupted("not confirmed, so nothing was done", hint="--yes skips the question")
 
 
-def _preview(step: Step) -> Reference | None:
+def _preview(step: UndoStep) -> Reference | None:
     if step.values is not None:
         return None
     return Reference(ReferenceType(step.type), step.name, step.after or step.before or "")

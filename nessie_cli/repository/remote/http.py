@@ -308,7 +308,7 @@ _REASONS = {
 }
 
 
-def _existing(path: Path, what: str) -> str:
+def _existing(path: Path, purpose: str) -> str:
     if not path.is_file():
-        raise InvalidInput(f"{path}: no such file ({what})")
+        raise InvalidInput(f"{path}: no such file ({purpose})")
     return str(path)

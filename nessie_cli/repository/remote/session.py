@@ -146,7 +146,7 @@ class RestSession:
         """Records a hash that the server has named."""
         self.hashes[hash_] = True
 
-    def optional(self, ask: Callable[[], T], what: str) -> T:
+    def optional(self, ask: Callable[[], T], action: str) -> T:
         """Returns the answer to a request. Raises `NotAllowed` if the server is too old for it."""
         try:
             return ask()
@@ -154,20 +154,20 @@ class RestSession:
             # A Nessie server names the missing object; a framework without such a path does not.
             if type(error) is not NotFound:
                 raise
-            raise self.too_old(what) from None
+            raise self.too_old(action) from None
 
-    def too_old(self, what: str) -> NotAllowed:
+    def too_old(self, action: str) -> NotAllowed:
         """Returns the error for a verb or option that this server does not have."""
         specification = self.configuration.specification or "unknown"
         return NotAllowed(
             f"server {self.transport.url} (specification {specification})"
-            f" cannot tell or do this: {what}"
+            f" cannot tell or do this: {action}"
         )
 
 
-def understood(answer: Any, decode: Callable[[Any], T], what: str) -> T:
+def understood(answer: Any, decode: Callable[[Any], T], answer_name: str) -> T:
     """Decodes an answer. An error in it is reported as the server's."""
-    return answers.understood(lambda: decode(answer), what)
+    return answers.understood(lambda: decode(answer), answer_name)
 
 
 def _configuration(transport: Transport) -> Configuration:

@@ -174,7 +174,7 @@ class Transport:
         self, method: str, path: str, query: Query | None, body: Any, request_id: str = ""
     ) -> Any:
         answer = self._authorized(method, path, query, body, request_id)
-        what, status = f"{method} {self.url}/{path}", answer.status_code
+        request, status = f"{method} {self.url}/{path}", answer.status_code
         document = _json(answer)
         if status < requests.codes.multiple_choices:
             if not answer.content:
@@ -183,7 +183,7 @@ class Transport:
                 raise requests.ConnectionError(f"{status} without a body")
             if document is None:
                 raise _NoJson(
-                    f"{what}: the answer is not JSON; is this the address of a Nessie server"
+                    f"{request}: the answer is not JSON; is this the address of a Nessie server"
                     " (…/api/v2)?",
                     self.url,
                 )
@@ -193,16 +193,16 @@ class Transport:
             why = "too many requests" if status == _TOO_MANY else "it is busy or away"
             sure = status == _TOO_MANY or _is_nessie(document)
             raise _Busy(
-                f"{what}: the server answered {status}, {why}; try again later",
+                f"{request}: the server answered {status}, {why}; try again later",
                 answer.headers.get("Retry-After"),
                 sure=sure,
             )
         if status in _GATEWAY:
             raise self._lost(request_id)
-        fault = self._fault(answer, document, what)
+        fault = self._fault(answer, document, request)
         if status >= _FAILED:
             raise Lost(
-                f"{what}: the server has failed ({status}): {fault.message}",
+                f"{request}: the server has failed ({status}): {fault.message}",
                 request_id,
                 ended=_is_nessie(document),
             )
@@ -236,7 +236,7 @@ class Transport:
                 return answer
         raise AssertionError
 
-    def _fault(self, answer: HttpAnswer, document: Any, what: str) -> NessieError:
+    def _fault(self, answer: HttpAnswer, document: Any, request: str) -> NessieError:
         status = answer.status_code
         if status == requests.codes.unauthorized:
             if self._authorization is None:
@@ -249,7 +249,7 @@ class Transport:
                 " see nessie-access(7)"
             )
         if status == requests.codes.forbidden and not _is_nessie(document):
-            return NotAllowed(f"{what}: the server does not allow this (403)")
+            return NotAllowed(f"{request}: the server does not allow this (403)")
         if status == _PROXY_ASKS:
             return StoreUnavailable(
                 f"server {self.url}: its proxy requires authentication (407); HTTP_PROXY or"
@@ -257,13 +257,13 @@ class Transport:
             )
         if status < requests.codes.bad_request:
             where = shown(answer.headers.get("Location", "")).removesuffix(
-                f"/{what.partition(f'{self.url}/')[2]}"
+                f"/{request.partition(f'{self.url}/')[2]}"
             )
             return InvalidInput(
                 f"server {self.url}: what answers there points elsewhere"
                 f" ({status}){f': {where}' if where else ''}; use that address"
             )
-        return understood(lambda: decode_error(status, document, what), "error")
+        return understood(lambda: decode_error(status, document, request), "error")
 
     def _unreachable(self, error: OSError) -> StoreUnavailable:
         return unreachable(self.url, error, timeout=self._timeout)

@@ -174,12 +174,12 @@ class PostgresStore:
         return objects_of(self._url, self._rows(_GET, (Blobs(ids),)))
 
     def get_some(self, ids: Sequence[bytes], most_bytes: int) -> dict[bytes, bytes]:
-        """See `View`. PostgreSQL knows the sizes of packed objects only."""
+        """Returns the first objects. PostgreSQL knows the sizes of packed objects only."""
         objects: dict[bytes, bytes] = {}
         size = 0
         for row in self._rows(_GET_SOME, (Blobs(ids), most_bytes)) if ids else ():
-            objects.update(one := objects_of(self._url, [row]))
-            size += sum(map(len, one.values()))
+            objects.update(row_objects := objects_of(self._url, [row]))
+            size += sum(map(len, row_objects.values()))
             if size >= most_bytes:
                 break
         return objects

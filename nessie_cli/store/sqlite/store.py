@@ -173,7 +173,7 @@ class SQLiteStore:
         return objects_of(self._path, rows)
 
     def get_some(self, ids: Sequence[bytes], most_bytes: int) -> dict[bytes, bytes]:
-        """See `View`. Reads some objects too many, but fewer than `_TOGETHER`."""
+        """Returns the first objects. Reads some too many, but fewer than `_TOGETHER`."""
         objects: dict[bytes, bytes] = {}
         size = 0
         for start in range(0, len(ids), _TOGETHER):
