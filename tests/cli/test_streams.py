@@ -7,6 +7,7 @@ import pytest
 
 from nessie_cli.model import Delete
 from tests.command.process import run
+from tests.server.serving import serving
 
 from .conftest import key
 
@@ -37,12 +38,15 @@ def test_a_closed_stdin_is_empty(nessie, catalog, line, code, said) -> None:
 
 @pytest.fixture
 def many(nessie, catalog, tmp_path):
-    """A batch in which so many operations conflict."""
-    operations = [
-        {"type": "DELETE", "key": {"elements": [f"none{number}"]}} for number in range(CONFLICTS)
-    ]
-    (tmp_path / "batch.json").write_text(json.dumps(operations))
-    return lambda *more: nessie("commit", "--batch", "batch.json", "-m", "x", *more)
+    """Commits a batch in which many operations conflict."""
+
+    def commit(*more, conflicts=CONFLICTS):
+        keys = [{"elements": [f"none{number}"]} for number in range(conflicts)]
+        operations = [{"type": "DELETE", "key": key} for key in keys]
+        (tmp_path / "batch.json").write_text(json.dumps(operations))
+        return nessie("commit", "--batch", "batch.json", "-m", "x", *more)
+
+    return commit
 
 
 def test_people_see_the_first_of_very_many_conflicts_and_their_number(many) -> None:
@@ -54,6 +58,21 @@ def test_people_see_the_first_of_very_many_conflicts_and_their_number(many) -> N
     assert len([line for line in lines if line.startswith("conflict: ")]) == 50
     assert lines[-1] == "... and 70 more conflicts; --json prints all of them"
     assert max(map(len, lines)) < 300
+
+
+@pytest.mark.parametrize("is_served", [False, True], ids=["embedded", "server"])
+def test_a_commit_reports_the_first_thousand_conflicts(many, catalog, is_served) -> None:
+    with serving(catalog.repository) as url:
+        store = ["--store", f"{url}/api/v2"] if is_served else []
+        ran = many(*store, conflicts=1_200)
+        answer = many(*store, "--json", conflicts=1_200)
+
+    ran.expect(3)
+    lines = ran.err.splitlines()
+    assert lines[0].endswith(": 1,200 conflicts, of which 50 are shown; nothing was written")
+    assert lines[-1] == "... and 1,150 more conflicts; --json prints the first 1,000"
+    assert len(answer.json["error"]["errorDetails"]["conflicts"]) == 1_000
+    assert answer.json["error"]["message"].endswith("and 200 more.")
 
 
 def test_json_has_all_conflicts(many) -> None:

@@ -62,7 +62,7 @@ def _of_conflicts(error: ReferenceConflict, *, with_blocks: bool) -> str:
     if error.left:
         keys = ", ".join(map(str, error.left))
         return f"{counted(len(error.left), 'conflict')} left: {keys}; nothing was committed"
-    count = len(error.conflicts)
+    count = len(error.conflicts) + error.more
     shown = f", of which {MOST_CONFLICTS} are shown" if count > MOST_CONFLICTS else ""
     if with_blocks or shown:
         return f"{counted(count, 'conflict')}{shown}; nothing was written"

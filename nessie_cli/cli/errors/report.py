@@ -107,11 +107,11 @@ def _write_conflicts(error: errors.ReferenceConflict, output: Output) -> None:
     err.print_lines(
         conflict_lines(conflicts._replace(conflicts=conflicts.conflicts[:MOST_CONFLICTS]), err)
     )
-    if len(conflicts.conflicts) > MOST_CONFLICTS:
-        err.print_text(
-            f"... and {len(conflicts.conflicts) - MOST_CONFLICTS:,} more conflicts; --json prints"
-            " all of them"
-        )
+    count = len(error.conflicts)
+    if count > MOST_CONFLICTS:
+        more = count + error.more - MOST_CONFLICTS
+        listed = f"the first {count:,}" if error.more else "all of them"
+        err.print_text(f"... and {more:,} more conflicts; --json prints {listed}")
 
 
 # -- errors of the parser --------------------------------------------------------------------------

@@ -109,12 +109,15 @@ def diagnosed(server: Server, conflict: ReferenceConflict, change: Commit) -> Re
         return conflict
     head = references.get(server.session, change.branch).hash
     operations, expected = list(change.operations), change.expected_hash or head
-    _, conflicts, message = check_commit(server, operations, expected, head)
-    if not conflicts:
-        message = conflict.message
-        conflicts = _with_states(server, conflict, operations, expected, head)
+    check = check_commit(server, operations, expected, head)
+    if check.conflicts:
+        return check.refusal(change.branch, head, expected)
     return ReferenceConflict(
-        message, conflicts, reference=change.branch, head=head, expected_hash=expected
+        conflict.message,
+        _with_states(server, conflict, operations, expected, head),
+        reference=change.branch,
+        head=head,
+        expected_hash=expected,
     )
 
 
@@ -138,11 +141,25 @@ def _with_states(
 
 
 class CommitCheck(NamedTuple):
-    """The outcome of the commit rules: the changes, or the conflicts with their details."""
+    """The outcome of the commit rules: the changes, or the conflicts with their details.
+
+    `more` is the number of conflicts that are not listed.
+    """
 
     applied: AppliedBatch
     conflicts: tuple[Conflict, ...]
-    message: str
+    more: int
+
+    def refusal(self, branch: str, head: str, expected: str) -> ReferenceConflict:
+        """Returns the error for the conflicts with the head of a branch."""
+        return ReferenceConflict(
+            commit_message(self.conflicts, self.more),
+            self.conflicts,
+            reference=branch,
+            head=head,
+            expected_hash=expected,
+            more=self.more,
+        )
 
 
 def check_commit(
@@ -172,8 +189,7 @@ def check_commit(
         return changes.get(decode_key(key))
 
     conflicts = describe(objects, reported, changed_by, changed_by)
-    more = len(applied.conflicts) - len(reported)
-    return CommitCheck(applied, conflicts, commit_message(conflicts, more) if conflicts else "")
+    return CommitCheck(applied, conflicts, len(applied.conflicts) - len(reported))
 
 
 def _with_origins(

@@ -108,12 +108,10 @@ def _expected(session: RestSession, target: Reference, hash_: str | None) -> str
 def _checked(server: Server, target: Reference, change: Commit) -> CommitResult:
     expected = change.expected_hash or target.hash
     operations = list(change.operations)
-    applied, conflicts, message = check_commit(server, operations, expected, target.hash)
-    if conflicts:
-        raise ReferenceConflict(
-            message, conflicts, reference=target.name, head=target.hash, expected_hash=expected
-        )
-    return CommitResult(target, AddedIds(applied.added), applied=False)
+    check = check_commit(server, operations, expected, target.hash)
+    if check.conflicts:
+        raise check.refusal(target.name, target.hash, expected)
+    return CommitResult(target, AddedIds(check.applied.added), applied=False)
 
 
 def _send(
