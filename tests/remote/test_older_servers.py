@@ -85,6 +85,44 @@ def test_a_decision_about_a_transplant_says_that_it_is_for_all_commits(
     assert "in all" not in at_server("transplant", "work").err
 
 
+OTHERS = {
+    "changed": lambda other: other.table("a", 9, "-m", "other"),
+    "deleted": lambda other: other.ok("content", "delete", "a", "-m", "other"),
+    "renamed": lambda other: other.ok("content", "rename", "a", "c", "-m", "other"),
+}
+"""What another client does to a table."""
+THEIRS = {
+    "change": lambda nessie: nessie.table("a", 3, "-m", "theirs", "--ref", "work"),
+    "deletion": lambda nessie: nessie.ok("content", "delete", "a", "-m", "theirs", "--ref", "work"),
+}
+
+
+@pytest.mark.parametrize("theirs", THEIRS)
+@pytest.mark.parametrize("others", OTHERS)
+@pytest.mark.parametrize("verb", ["merge", "transplant"])
+def test_a_decision_overwrites_nothing_that_is_written_after_its_check(
+    nessie: Nessie, server: str, verb: str, others: str, theirs: str
+) -> None:
+    waiting = []
+
+    def racing(request: Request) -> Answer:
+        if waiting and request.path.endswith(f"/history/{verb}"):
+            OTHERS[others](waiting.pop())
+        return older(server, request)
+
+    with listening(racing) as url:
+        nessie.ok("init", "--store", url)
+        nessie.table("a", 1, "-m", "first")
+        nessie.ok("branch", "work")
+        nessie.table("a", 2, "-m", "ours")
+        THEIRS[theirs](nessie)
+        waiting.append(nessie)
+        outcome = nessie(verb, "work", "--theirs", "a")
+        assert not waiting
+        assert nessie.messages() == ["other", "ours", "first"]
+    outcome.expect(3, "a")
+
+
 def test_common_commands_work(at_server: Nessie) -> None:
     at_server.ok("content", "put", "db", "--type", "namespace", "-m", "add db")
     at_server.table("db.order lines", 1, "-m", "first")

@@ -64,7 +64,7 @@ def _send_merge(server: Server, combination: Combination, request_id: str | None
     body: dict[str, Any] = {
         "fromRefName": source.name or "DETACHED",
         "fromHash": source.hash,
-        **merge_body(options),
+        **merge_body(_bound(server, combination)),
     }
     # The server generates a message if it is empty.
     meta = client_meta(options.meta or CommitMeta(""))
@@ -80,6 +80,26 @@ def _send_merge(server: Server, combination: Combination, request_id: str | None
         look_up=lambda: _find_sent_merge(session, combination, request_id),
         request_id=request_id,
     )
+
+
+def _bound(server: Server, combination: Combination) -> MergeOptions:
+    """Returns options whose FORCE decisions hold only for the contents that the target has.
+
+    So nothing is overwritten or deleted that another client writes meanwhile. With several
+    commits, each is compared with what the commits before it have written, so nothing is added.
+    """
+    options, target = combination.options, combination.target
+    keys = [each.key for each in options.behaviors if each.behavior is MergeBehavior.FORCE]
+    if not keys or len(combination.sources) > 1:
+        return options
+    at_target = contents(server.session, target.hash, keys)
+    behaviors = [
+        structs.replace(each, expected_target=at_target.get(each.key))
+        if each.behavior is MergeBehavior.FORCE and each.expected_target is None
+        else each
+        for each in options.behaviors
+    ]
+    return structs.replace(options, behaviors=behaviors)
 
 
 def transplant(server: Server, change: Transplant) -> MergeResult:
@@ -104,7 +124,7 @@ def _send_transplant(server: Server, combination: Combination) -> MergeResult:
     body: dict[str, Any] = {
         "fromRefName": combination.target.name,
         "hashesToTransplant": combination.sources,
-        **merge_body(options),
+        **merge_body(_bound(server, combination)),
     }
     if options.meta is not None:
         body["message"] = options.meta.message
