@@ -112,12 +112,14 @@ class Stamp(Struct, frozen=True):
 
 MOST_NAMES = 10_000
 """The most authors and the most properties of a commit. Each read of a log has all of them."""
+MOST_BYTES = 1 << 20
+"""The most bytes of text in the metadata of a commit."""
 
 
 def check_client_meta(meta: CommitMeta) -> None:
     """Raises `InvalidInput` for metadata that only the repository sets, or that is invalid.
 
-    Invalid are text that is not valid Unicode, and too many authors or properties.
+    Invalid are text that is not valid Unicode, too much text, and too many authors or properties.
     """
     for names, what in (
         (meta.authors, "authors"),
@@ -134,13 +136,12 @@ def check_client_meta(meta: CommitMeta) -> None:
         raise _set_by_server("commit hash")
     if meta.parents:
         raise _set_by_server("parent commit hashes")
-    texts = [meta.message, *meta.authors, *meta.signed_off_by]
-    for name, values in meta.properties.items():
-        texts += name, *values
     try:
-        "".join(texts).encode()
+        text = "".join(meta.texts).encode()
     except UnicodeEncodeError:
         raise InvalidInput("the commit metadata contains text that is not valid Unicode") from None
+    if len(text) > MOST_BYTES:
+        raise InvalidInput(f"the commit metadata has more than {MOST_BYTES:,} bytes of text")
     if meta.author_time is not None and meta.author_time.tzinfo is None:
         raise InvalidInput(f"author time {meta.author_time} has no time zone")
 

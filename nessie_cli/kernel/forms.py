@@ -238,7 +238,8 @@ class StoredCommit(Struct, frozen=True, array_like=True, gc=False):
 
     def weight(self) -> int:
         """Returns the approximate size in memory, in bytes."""
-        return 1000 + len(self.operations) + len(self.message)
+        texts = chain(self.authors, self.signed_off_by, *(values for _, values in self.properties))
+        return 1000 + len(self.operations) + len(self.message) + sum(map(len, texts))
 
 
 _encode = msgpack.Encoder().encode

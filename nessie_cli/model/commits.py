@@ -38,6 +38,14 @@ class CommitMeta(Struct, frozen=True):
         return self.message.partition("\n")[0]
 
     @property
+    def texts(self) -> list[str]:
+        """The texts that a client sets: message, people, names and values of properties."""
+        texts = [self.message, *self.authors, *self.signed_off_by]
+        for name, values in self.properties.items():
+            texts += name, *values
+        return texts
+
+    @property
     def author(self) -> str:
         """The first author, or an empty text."""
         return self.authors[0] if self.authors else ""

@@ -144,6 +144,13 @@ class Commits:
         ):
             with pytest.raises(InvalidInput, match="has more than 10,000"):
                 catalog.repository.commit("main", [put("a", table(1))], meta)
+        for meta in (
+            CommitMeta("é" * (1 << 19) + "!"),
+            CommitMeta("m", authors=("a" * (1 << 20),)),
+            CommitMeta("m", properties={"a": ("b" * (1 << 19), "c" * (1 << 19))}),
+        ):
+            with pytest.raises(InvalidInput, match="has more than 1,048,576 bytes of text"):
+                catalog.repository.commit("main", [put("a", table(1))], meta)
         assert catalog.numbers() == {}
 
     def test_the_properties_of_a_namespace_are_limited(self, catalog: Catalog) -> None:

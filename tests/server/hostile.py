@@ -19,6 +19,7 @@ TOKENS = "/iceberg/v1/oauth/tokens"
 NAMESPACES = "/iceberg/v1/main/namespaces"
 TABLES = f"{NAMESPACES}/a/tables"
 CONTENTS = "/api/v2/trees/main/contents"
+MERGE = f"/api/v2/trees/main@{'a' * 64}/history/merge"
 SCHEMA: dict[str, Any] = {"type": "struct", "fields": []}
 EXPECTED = "a" * 64
 COMMIT = f"v2/trees/main@{EXPECTED}/history/commit"
@@ -126,7 +127,7 @@ MANY_ITEMS: dict[str, tuple[str, Callable[[], Any]]] = {
         lambda: {
             "config": {
                 "type": "GARBAGE_COLLECTOR",
-                "perRefCutoffPolicies": [{"referenceNamePattern": "a", "policy": "1"}] * 400_000,
+                "perRefCutoffPolicies": [{"referenceNamePattern": "a", "policy": "1"}] * 150_000,
             }
         },
     ),
@@ -175,6 +176,12 @@ def _many_values() -> bytes:
     return gzip.compress(b"[" + b"{}," * 990_000 + b"{}]")
 
 
+def _many_decisions() -> bytes:
+    return b'{"fromRefName":"main","fromHash":"","keyMergeModes":[%b{}]}' % (
+        b'{"a":1},' * 1_900_000
+    )
+
+
 def _many_names() -> bytes:
     return b"{" + b",".join(b'"%x":1' % number for number in range(900_000)) + b"}"
 
@@ -213,7 +220,10 @@ HOSTILE = {
         413, 4, lambda: _post(NAMESPACES, _many_values(), **_GZIP)
     ),
     "compressed bodies of Nessie": Hostile(
-        400, 4, lambda: _post(CONTENTS, _many_values(), **_GZIP)
+        413, 4, lambda: _post(CONTENTS, _many_values(), **_GZIP)
+    ),
+    "many decisions of a merge": Hostile(
+        413, 4, lambda: _post(MERGE, _many_decisions(), content_type="application/json")
     ),
     "names of Iceberg": Hostile(413, 1, lambda: _post(NAMESPACES, _many_names())),
     "names of Nessie": Hostile(400, 1, lambda: _post(CONTENTS, _many_names())),

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pytest
 
 from nessie_cli import connect, create
-from nessie_cli.model import UDF, CommitMeta, ContentKey, LogEntry, Put
+from nessie_cli.model import UDF, CommitMeta, ContentKey, LogEntry, Namespace, Put
 from nessie_cli.server.http.messages import encoded
 from nessie_cli.server.http.streams import CHUNK, ListingBody
 from nessie_cli.server.nessie.listings import LARGEST_PAGE, Filter, FilteredPage, ListingPage
@@ -106,6 +106,23 @@ def test_a_page_of_large_contents_ends_early_and_the_next_ones_go_on(client, pat
     if most != 4:
         # All but the last page are full.
         assert min(len(answer.raw) for answer in answers[:-1]) >= LARGEST_PAGE
+
+
+@pytest.mark.parametrize("path", ["/api/v2/trees/main/history", "/api/v1/trees/tree/main/log"])
+def test_a_page_of_commits_with_large_metadata_ends_early(path):
+    with connect("memory:") as repository, serving(repository) as url:
+        for number in range(12):
+            key = ContentKey((f"n{number}",))
+            meta = CommitMeta(f"m{number}", properties={"a": ("x" * ((1 << 20) - 10),)})
+            repository.commit("main", [Put(key, Namespace(elements=key.elements))], meta)
+        client = Client(url)
+        answers = pages(client, path)
+        client.close()
+    messages = [
+        entry["commitMeta"]["message"] for answer in answers for entry in answer.body["logEntries"]
+    ]
+    assert messages == [f"m{number}" for number in reversed(range(12))]
+    assert max(len(answer.raw) for answer in answers) < LARGEST_PAGE + (3 << 20)
 
 
 @pytest.mark.parametrize(

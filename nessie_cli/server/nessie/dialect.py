@@ -45,7 +45,9 @@ def nessie_dialect(endpoints: Iterable[Endpoint], most_waiting: int) -> Dialect:
 def call(exchange: Exchange, match: Match, catalog: Catalog, body: bytes) -> Call:
     """Returns what handlers get from a request."""
     query = exchange.scope["query_string"].decode("latin-1")
-    return Call(catalog, match.segments, query, exchange.headers, body)
+    request = Call(catalog, match.segments, query, exchange.headers, body)
+    request.most_values = match.endpoint.most_values
+    return request
 
 
 def variant(headers: Headers) -> Hashable:

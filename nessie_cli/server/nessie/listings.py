@@ -218,9 +218,9 @@ def _size_of_difference(entry: DiffEntry) -> int:
 
 
 def size_of_log_entry(entry: LogEntry) -> int:
-    """Returns the bytes of the message and the contents of a commit."""
+    """Returns the size of the metadata and the contents of a commit."""
     contents = (item.content for item in entry.operations or () if isinstance(item, Put))
-    return len(entry.meta.message) + sum(map(_size, contents))
+    return sum(map(len, entry.meta.texts)) + sum(map(_size, contents))
 
 
 def _size(content: Content | None) -> int:

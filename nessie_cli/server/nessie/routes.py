@@ -14,6 +14,7 @@ from nessie_cli.server.nessie.v2 import writing as v2_writing
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, Param
 from nessie_cli.wire import rest
+from nessie_cli.wire.large_json import MOST_VALUES
 
 _FETCH = Param("fetch", "fetch", "MINIMAL, or ALL for everything that is known")
 _FILTER = Param("filter", "string", "return only records for which this CEL expression is true")
@@ -210,6 +211,7 @@ V2 = (
         v2_writing.post_commit,
         WRITES,
         body="Operations",
+        most_values=MOST_VALUES,
         doc=Doc("Commit operations", "CommitResponse"),
     ),
     Endpoint(
@@ -330,6 +332,7 @@ V1 = (
         v1_writing.post_commit,
         WRITES,
         body="Operations",
+        most_values=MOST_VALUES,
         doc=Doc("Commit operations", "ReferenceV1", (_EXPECTED,)),
     ),
     Endpoint(

@@ -124,7 +124,7 @@ class Call:
 
     checks_locations = True
     """Whether locations are checked on the draft, because the handler does not read metadata."""
-    most_values = MOST_VALUES
+    most_values: int = MOST_VALUES
     """The most JSON values of the body."""
 
     def __init__(

@@ -75,8 +75,9 @@ class Endpoint(NamedTuple):
 
     `cacheable`: the answer depends only on the request and the store, not on the time. `reads`: the
     segments of the path that name all commits on which a cacheable answer depends. `body` names
-    the schema of a JSON body, or is `FORM`. `right` is the operation of rules that a read needs;
-    the refusal of a caller who may not view the reference names both. `is_open`: callers need no
+    the schema of a JSON body of at most `most_values` values, or is `FORM`. `right` is the
+    operation of rules that a read needs; the refusal of a caller who may not view the reference
+    names both. `is_open`: callers need no
     credentials. `is_page`: whatever media types the client accepts. `hides_query`: the log leaves
     out the query, which holds a secret.
     """
@@ -91,6 +92,7 @@ class Endpoint(NamedTuple):
     doc: Doc = Doc()
     right: str = ""
     is_open: bool = False
+    most_values: int = 1_000_000
     is_page: bool = False
     hides_query: bool = False
 
