@@ -15,7 +15,7 @@ arithmetic is part of the format: if a number here changes, equal catalogs get d
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Protocol
 
@@ -51,9 +51,9 @@ class _Builder:
         self._grow()
 
     def _grow(self) -> None:
-        self._levels.append(_Level(Chunker(self._base + len(self._levels), self._emit)))
+        self._levels.append(_Level(Chunker(self._base + len(self._levels))))
 
-    def _emit(self, node: Node) -> None:
+    def _add(self, node: Node) -> None:
         level = self._levels[node.level - self._base]
         if not level.risen and level.first is None:
             level.first = node
@@ -66,14 +66,18 @@ class _Builder:
 
     def _rise(self, node: Node | None) -> None:
         assert node is not None
-        self._levels[node.level - self._base + 1].chunker.add(*child_entry(self._objects, node))
+        above = self._levels[node.level - self._base + 1].chunker
+        if (ended := above.add(*child_entry(self._objects, node))) is not None:
+            self._add(ended)
 
     def root(self, items: Iterable[Item]) -> Id:
         add = self._levels[0].chunker.add
         for key, payload in items:
-            add(key, payload)
+            if (node := add(key, payload)) is not None:
+                self._add(node)
         for level in self._levels:
-            level.chunker.finish()
+            if (node := level.chunker.finish()) is not None:
+                self._add(node)
             if not level.risen:
                 return self._objects.add_node(level.first) if level.first else EMPTY
         raise AssertionError("the uppermost level has one node")
@@ -191,10 +195,10 @@ class _LevelEdit:
         self._root = root
         self._level = level
         self._cursor = _Cursor(objects, root, level)
-        self._chunker = Chunker(level, self._emit)
+        self._chunker = Chunker(level)
         self._above: dict[bytes, bytes | None] = {}
 
-    def _emit(self, node: Node) -> None:
+    def _add(self, node: Node) -> None:
         key, payload = child_entry(self._objects, node)
         self._above[key] = payload
 
@@ -237,7 +241,7 @@ class _LevelEdit:
                 return False
             payload[index * size : (index + 1) * size] = replacement
         if payload != node.payload:
-            self._emit(Node(node.level, node.keys, bytes(payload)))
+            self._add(Node(node.level, node.keys, bytes(payload)))
         return True
 
     def _rechunk(self, edits: Sequence[Edit], position: int, end: int) -> int:
@@ -251,23 +255,31 @@ class _LevelEdit:
             if not self._chunker.open:
                 return position
             if self._cursor.is_last:
-                self._chunker.finish()
+                if (last := self._chunker.finish()) is not None:
+                    self._add(last)
                 return position
             self._cursor.advance()
             end = self._end_of_node(edits, position)
 
     def _feed(self, node: Node, edits: Sequence[Edit]) -> None:
         add = self._chunker.add
-        index = 0
-        for key, payload in edits:
-            at = bisect_left(node.keys, key, index)
-            for unchanged in range(index, at):
-                add(node.keys[unchanged], node.slice(unchanged))
-            index = at + (at < len(node.keys) and node.keys[at] == key)
-            if payload is not None:
-                add(key, payload)
-        for unchanged in range(index, len(node.keys)):
-            add(node.keys[unchanged], node.slice(unchanged))
+        for key, payload in _edited(node, edits):
+            if (ended := add(key, payload)) is not None:
+                self._add(ended)
+
+
+def _edited(node: Node, edits: Sequence[Edit]) -> Iterator[Item]:
+    """Yields the entries of a node with edits."""
+    index = 0
+    for key, payload in edits:
+        at = bisect_left(node.keys, key, index)
+        for unchanged in range(index, at):
+            yield node.keys[unchanged], node.slice(unchanged)
+        index = at + (at < len(node.keys) and node.keys[at] == key)
+        if payload is not None:
+            yield key, payload
+    for unchanged in range(index, len(node.keys)):
+        yield node.keys[unchanged], node.slice(unchanged)
 
 
 # -- boundaries between the nodes of a level -------------------------------------------------------
@@ -281,8 +293,6 @@ PARAMETERS = f"weibull4 leaf={LEAF_TARGET} inner={INNER_TARGET}"
 
 _SCALE = [LEAF_TARGET**4, INNER_TARGET**4]
 _ENTRY_OVERHEAD = [RECORD_SIZE + 2, CHILD_SIZE + 2]
-
-Emit = Callable[[Node], None]
 
 
 class _Hash(Protocol):
@@ -303,11 +313,10 @@ def _key_hash(level: int) -> _Hash:
 
 
 class Chunker:
-    """Takes the entries of one level in key order and emits nodes."""
+    """Takes the entries of one level in key order and returns nodes."""
 
-    def __init__(self, level: int, emit: Emit) -> None:
+    def __init__(self, level: int) -> None:
         self._level = level
-        self._emit = emit
         inner = 1 if level else 0
         self._hash = _key_hash(level)
         self._scale = _SCALE[inner]
@@ -322,8 +331,8 @@ class Chunker:
         """Whether entries were added since the last boundary."""
         return bool(self._keys)
 
-    def add(self, key: bytes, payload: bytes) -> None:
-        """Appends an entry, and emits a node if the entry is a boundary."""
+    def add(self, key: bytes, payload: bytes) -> Node | None:
+        """Appends an entry. Returns the node that ends with it, if it is a boundary."""
         self._keys.append(key)
         self._slices.append(payload)
         entry = len(key) + self._overhead
@@ -335,13 +344,15 @@ class Chunker:
             < (size * size * size * entry) << 34
             and len(self._keys) >= self._at_least
         ):
-            self.finish()
+            return self.finish()
+        return None
 
-    def finish(self) -> None:
-        """Emits the remaining entries as the last node of the level."""
-        if self._keys:
-            node = Node(self._level, tuple(self._keys), b"".join(self._slices))
-            self._keys = []
-            self._slices = []
-            self._size = 0
-            self._emit(node)
+    def finish(self) -> Node | None:
+        """Returns the node of the entries since the last boundary, None without any."""
+        if not self._keys:
+            return None
+        node = Node(self._level, tuple(self._keys), b"".join(self._slices))
+        self._keys = []
+        self._slices = []
+        self._size = 0
+        return node

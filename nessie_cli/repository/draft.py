@@ -163,7 +163,12 @@ class Draft(Generic[A]):
         """Returns the result of the verb for a committed draft. Raises the refusal."""
         if self._refuse is not None:
             assert self.refusal is not None
-            raise self.refusal
+            try:
+                raise self.refusal
+            finally:
+                # The traceback of the error refers to this draft: without the error in it, all that
+                # they hold is freed with them.
+                del self.refusal
         assert self._answer is not None
         return self._answer
 

@@ -438,11 +438,8 @@ def test_keys_chosen_to_avoid_every_boundary_cannot_make_a_large_node() -> None:
     for n in range(400):
         for _ in range(200):
             candidate = b"%06d-%08x" % (n, chance.getrandbits(32))
-            ended: list[Node] = []
-            chunker = Chunker(0, ended.append)
-            for key in [*chosen, candidate]:
-                chunker.add(key, record(0))
-            if not ended:
+            chunker = Chunker(0)
+            if not any(chunker.add(key, record(0)) for key in [*chosen, candidate]):
                 chosen.append(candidate)
                 break
         else:
