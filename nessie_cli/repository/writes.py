@@ -168,13 +168,14 @@ def repeated_draft(
 ) -> Draft[A]:
     """Returns the draft of a change whose request id was committed before.
 
-    It has the answer to the recorded request, or a refusal if that was another change.
+    It has the answer to the recorded request, or a refusal if that was another change. Then it has
+    no references, whose names the caller may not be allowed to know.
     """
     done = recorded(at.view, request)
     refuse = reused(request, at.context.who, digest)
     return Draft(
         change,
-        reference_changes(done.moves),
+        [] if refuse else reference_changes(done.moves),
         answer=None if refuse else answer(done),
         refuse=refuse,
         repeated=True,

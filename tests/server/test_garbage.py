@@ -80,7 +80,7 @@ REQUESTS = {
 @pytest.mark.parametrize("name", REQUESTS)
 def test_a_request_leaves_no_garbage_for_a_collection(repository, name):
     status, send = REQUESTS[name]
-    # asyncio leaves a cancelled task and its traceback: that which waits for a disconnect.
+    # asyncio leaves the cancelled task that waits for a disconnect, and its traceback.
     most = 60 if name == "filter" else 10
     with serving(repository) as url, closing(Client(url)) as client:
         for number in range(2):

@@ -451,13 +451,24 @@ def test_the_result_of_a_request_is_shown_only_to_writers_of_its_branch(server):
     server.rule(*READ_PUBLIC, "role == 'writer' && ref == 'main'")
     writer = server.as_("bob", "writer")
     assert writer.get("/api/v2/requests/nightly", **OURS).status == 403
-    assert (
-        writer.send(
-            "POST", f"/api/v2/trees/main@{server.main}/history/commit", body, headers=mine
-        ).status
-        == 403
+    repeated = writer.send(
+        "POST", f"/api/v2/trees/main@{server.main}/history/commit", body, headers=mine
     )
+    assert repeated.status == 400
+    assert "was used" in repeated.body["message"]
     assert server.admin.get("/api/v2/requests/nightly", **OURS).body["result"]
+
+
+def test_a_used_request_id_does_not_name_a_hidden_reference(server):
+    mine = {**OURS, "nessie-request-id": "nightly"}
+    path = f"/api/v2/trees/hidden@{server.hidden}/rename?name=main2"
+    assert server.admin.send("POST", path, headers=mine).status == 200
+    server.rule("role == 'writer' && (ref == 'main' || ref.startsWith('new'))")
+    writer = server.as_("bob", "writer")
+    source = {"type": "BRANCH", "name": "main", "hash": server.main}
+    made = writer.send("POST", "/api/v2/trees?name=new&type=BRANCH", source, headers=mine)
+    assert (made.status, "hidden" in made.body["message"]) == (400, False)
+    assert "was used" in made.body["message"]
 
 
 def test_the_result_of_a_request_names_only_keys_that_its_reader_may_know(server):
