@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from nessie_cli.model import Namespace, Put
+from nessie_cli.model import Delete, Namespace, Put
 
 from .conftest import key, table
 
@@ -208,3 +208,16 @@ def test_a_namespace_is_not_added_where_a_decision_moves_another_content_away(
     (line,) = advice(ran)
     assert "content put" not in line
     assert nessie(*shlex.split(line)[1:]).code == (0 if moved == "namespace" else 3)
+
+
+@pytest.mark.parametrize("words", [["--behavior", "force"], ["--behavior=force"], []])
+def test_no_line_asks_one_by_one_with_an_option_that_resolve_does_not_take(
+    nessie, catalog, words
+) -> None:
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    catalog.branch("x")
+    catalog.commit("x", "n", Delete(key("n")))
+    catalog.create("main", "n.t")
+    refused = nessie("merge", "x", *words)
+    refused.expect(3, "nessie merge x")
+    assert ("nessie resolve" in refused.err) is not bool(words)

@@ -130,11 +130,16 @@ class MergeResolutions(WaysOut):
         return command_line(*self._pinned, *arguments, *self._expected)
 
     def _resolver(self) -> str:
-        """Returns the command line that asks about each conflict; "" if this command does."""
+        """Returns the command line that asks about each conflict.
+
+        Returns "" if this command does, or if it has a default, which `resolve` does not take.
+        """
         arguments = list(self._again)
         position = command_position(arguments)
         assert position is not None
-        if arguments[position] == "resolve" or all(c.type in BY_COMMIT for c in self._conflicts):
+        has_default = any(each.partition("=")[0] == "--behavior" for each in arguments)
+        is_asking = arguments[position] == "resolve"
+        if is_asking or has_default or all(c.type in BY_COMMIT for c in self._conflicts):
             return ""
         return command_line(*arguments[:position], "resolve", *arguments[position:])
 
