@@ -85,14 +85,31 @@ def _send_merge(server: Server, combination: Combination, request_id: str | None
 def _bound(server: Server, combination: Combination) -> MergeOptions:
     """Returns options whose FORCE decisions hold only for the contents that the target has.
 
-    So nothing is overwritten or deleted that another client writes meanwhile. With several
-    commits, each is compared with what the commits before it have written, so nothing is added.
+    So nothing is overwritten or deleted that another client writes meanwhile. The server compares
+    only the content that the source changed, not another one at its key. With several commits, it
+    compares each with what the commits before it have written, so nothing is added.
     """
-    options, target = combination.options, combination.target
+    session, options, target = server.session, combination.options, combination.target
     keys = [each.key for each in options.behaviors if each.behavior is MergeBehavior.FORCE]
     if not keys or len(combination.sources) > 1:
         return options
-    at_target = contents(server.session, target.hash, keys)
+    (source,) = combination.sources
+    base = (
+        commit_at(session, source).parent
+        if combination.is_transplant
+        else Ancestry(session).merge_base(target.hash, source)
+    )
+    changed = {
+        key: content
+        for at in (base, source)
+        if at != NO_ANCESTOR
+        for key, content in contents(session, at, keys).items()
+    }
+    at_target = {
+        key: content
+        for key, content in contents(session, target.hash, keys).items()
+        if key in changed and content.id == changed[key].id
+    }
     behaviors = [
         structs.replace(each, expected_target=at_target.get(each.key))
         if each.behavior is MergeBehavior.FORCE and each.expected_target is None
