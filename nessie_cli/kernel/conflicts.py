@@ -141,7 +141,7 @@ def describe(
 
 
 def _unknown(_: bytes) -> None:
-    """Stands for the commit that changed a key, if it is not looked up."""
+    """Returns no commit for a key, without looking for one."""
 
 
 def _option(option: KeyOption) -> MergeOption:

@@ -238,8 +238,9 @@ class StoredCommit(Struct, frozen=True, array_like=True, gc=False):
 
     def weight(self) -> int:
         """Returns the approximate size in memory, in bytes."""
-        texts = chain(self.authors, self.signed_off_by, *(values for _, values in self.properties))
-        return 1000 + len(self.operations) + len(self.message) + sum(map(len, texts))
+        properties = chain.from_iterable((name, *values) for name, values in self.properties)
+        texts = (self.message, *self.authors, *self.signed_off_by, *properties)
+        return 1000 + len(self.operations) + sum(map(len, texts))
 
 
 _encode = msgpack.Encoder().encode

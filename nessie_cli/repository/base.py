@@ -49,7 +49,7 @@ class Repository(ReadableRepository):
 
     Use it as a context manager or call `close`. Methods raise the errors of `nessie_cli.errors`:
     `InvalidInput` for invalid arguments, `NotFound` if something does not exist, `NotAllowed`,
-    `ReferenceConflict` with all conflicts as data, and `StoreUnavailable` if the store or server
+    `ReferenceConflict` with the conflicts as data, and `StoreUnavailable` if the store or server
     cannot be used.
     """
 

@@ -156,7 +156,7 @@ class Draft(Generic[A]):
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:
-        """All conflicts, as data."""
+        """The conflicts, as data."""
         return self.refusal.conflicts if isinstance(self.refusal, ReferenceConflict) else ()
 
     def answer(self) -> A:
@@ -166,8 +166,8 @@ class Draft(Generic[A]):
             try:
                 raise self.refusal
             finally:
-                # The traceback of the error refers to this draft: without the error in it, all that
-                # they hold is freed with them.
+                # The traceback of the error refers to this draft. If the draft also kept the error,
+                # both would stay in memory until a full collection of garbage.
                 del self.refusal
         assert self._answer is not None
         return self._answer

@@ -1,4 +1,4 @@
-"""A request leaves no cycles behind: the server collects garbage once an hour."""
+"""Requests leave no reference cycles, because the server rarely collects garbage."""
 
 import gc
 from contextlib import closing

@@ -239,7 +239,7 @@ class _Transport:
 
 
 def _with_renamed(part: bytes, trailers: list[int]) -> bytes:
-    """Returns a part whose trailer fields, from these places on, have other names.
+    """Returns a part in which the trailer fields that begin at these places have other names.
 
     A field such as `Connection` has no effect in a trailer (RFC 9110, 6.5.1). The parser would
     read nothing more after it.

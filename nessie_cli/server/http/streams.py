@@ -85,7 +85,7 @@ def _texts(item: Json | Struct | Raw) -> Iterator[bytes]:
     if not isinstance(item, Struct) or not operations:
         yield encoded(item)
         return
-    # Names and texts before it are those of the metadata.
+    # The last one: the metadata before it may have a property of this name.
     before, mark, after = encoded(structs.replace(item, operations=[])).rpartition(_OPERATIONS)
     yield before + mark[:-1]
     for number, operation in enumerate(operations):
