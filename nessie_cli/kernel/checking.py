@@ -24,10 +24,10 @@ from nessie_cli.kernel.forms import (
     decode_commit,
     decode_node,
     decode_value,
+    jump_height,
     object_id,
     value_id_of,
 )
-from nessie_cli.kernel.history import jump_height
 from nessie_cli.kernel.objects import Cache, Fetch, Objects
 from nessie_cli.model import Problem, ProblemKind
 from nessie_cli.model.progress import Progress, with_progress

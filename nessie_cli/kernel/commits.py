@@ -27,8 +27,9 @@ from nessie_cli.kernel.forms import (
     StoredCommit,
     decode_node,
     encode_node,
+    jump_height,
 )
-from nessie_cli.kernel.history import ancestor_at, jump_of_child
+from nessie_cli.kernel.history import ancestor_at
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 from nessie_cli.model.commits import lower_names
@@ -174,7 +175,7 @@ def draft_commit(
             parents=tuple(parents),
             height=first.height + 1 if first else 1,
             generation=generation,
-            jump=jump_of_child(objects, parents[0]),
+            jump=_jump_of_child(objects, parents[0]),
             root=root,
             operations=_encode_operations(
                 objects, operations, root if first is None or first.root == tree.EMPTY else None
@@ -193,6 +194,16 @@ def draft_commit(
     )
     objects.index_terms[id_] = terms_of(operations, parents)
     return id_
+
+
+def _jump_of_child(objects: Objects, parent: Id) -> Id:
+    """Returns the jump pointer of a commit whose first parent is `parent`. Reads two commits."""
+    if parent == NO_COMMIT:
+        return NO_COMMIT
+    commit = objects.commit(parent)
+    if jump_height(commit.height + 1) == commit.height:
+        return parent
+    return NO_COMMIT if commit.jump == NO_COMMIT else objects.commit(commit.jump).jump
 
 
 def _encode_operations(

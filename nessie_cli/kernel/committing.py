@@ -7,6 +7,7 @@ the batch with the expected state and HEAD. After a lost race, only that step is
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
 from enum import IntEnum
 from functools import cached_property
@@ -26,12 +27,13 @@ from nessie_cli.kernel.forms import (
     decode_key,
     encode_key,
     format_content_id,
+    is_namespace,
     payload_of,
     with_content_id,
 )
-from nessie_cli.kernel.namespaces import is_namespace, namespace_conflicts
+from nessie_cli.kernel.namespaces import namespace_conflicts
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.kernel.restored import Origin, RestoredContents, origin_of
+from nessie_cli.kernel.restored import Origin, RestoredContents
 from nessie_cli.model import (
     ConflictType,
     Content,
@@ -47,6 +49,7 @@ NewId = Callable[[bytes], bytes]
 """Maps an encoded key to its new content id (16 bytes), always the same for a key."""
 
 _UUID_LENGTH = 36
+_HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 
 def parse_content_id(text: str) -> bytes:
@@ -156,11 +159,23 @@ class OperationBatch:
         check_writable(content)
         seen = self._objects.compared(expected, _id_of(expected)) if expected is not None else None
         record = self._objects.add_content(content, _id_of(content))
-        return BatchChange(_PUT, record, seen, content.id is not None, origin_of(operation))
+        return BatchChange(_PUT, record, seen, content.id is not None, _origin_of(operation))
 
 
 def _id_of(content: Content) -> bytes:
     return parse_content_id(content.id) if content.id is not None else NO_ID
+
+
+def _origin_of(put: Put) -> Origin | None:
+    """Returns where the content of a Put was, if the Put restores it."""
+    place = put.restored_from
+    if place is None:
+        return None
+    if put.content.id is None:
+        raise InvalidInput(f"Restored content of key '{put.key.plain}' must have a content ID")
+    if not _HASH.fullmatch(place.hash):
+        raise InvalidInput(f"Key '{put.key.plain}' is restored from '{place.hash}', not a hash")
+    return Origin(bytes.fromhex(place.hash), encode_key(place.key))
 
 
 class AppliedBatch(NamedTuple):

@@ -23,10 +23,10 @@ from nessie_cli.kernel.forms import (
     content_id_of,
     decode_key,
     format_content_id,
+    is_namespace,
     payload_of,
     with_content_id,
 )
-from nessie_cli.kernel.namespaces import is_namespace
 from nessie_cli.model import ConflictType, MergeBehavior
 
 

@@ -24,9 +24,9 @@ from nessie_cli.kernel.content_merge import (
     merge_contents,
 )
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
-from nessie_cli.kernel.forms import Id, decode_key, encode_key
+from nessie_cli.kernel.forms import Id, decode_key, encode_key, is_namespace
 from nessie_cli.kernel.key_merge import read_choice
-from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits, is_namespace
+from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import is_deletion, operations_of, root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, below, content_id_of
-from nessie_cli.kernel.namespaces import is_namespace
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, below, content_id_of, is_namespace
 from nessie_cli.kernel.objects import Objects
 
 _READ_AHEAD = 256

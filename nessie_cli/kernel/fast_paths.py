@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel import history
 from nessie_cli.kernel.commits import MERGE_COMMIT, IndexLookup, indexed
-from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, jump_height
 from nessie_cli.kernel.objects import Objects
 
 IsAncestor = Callable[[Id, Id], bool]
@@ -88,11 +88,7 @@ def at_height(objects: Objects, commits: Iterable[Id], height: int) -> dict[Id, 
             if commit.height <= height:
                 ancestors.update(dict.fromkeys(ways[at], at))
             else:
-                after = (
-                    commit.jump
-                    if history.jump_height(commit.height) >= height
-                    else commit.parents[0]
-                )
+                after = commit.jump if jump_height(commit.height) >= height else commit.parents[0]
                 further.setdefault(after, []).extend(ways[at])
         ways = further
     return ancestors

@@ -23,6 +23,7 @@ from nessie_cli.model import (
     Content,
     ContentKey,
     KeyRange,
+    Namespace,
     content_from,
 )
 
@@ -207,6 +208,11 @@ def type_name(record: bytes, value: Callable[[], Content]) -> str:
     return TYPE_OF_PAYLOAD.get(payload_of(record)) or value().type_name
 
 
+def is_namespace(record: bytes | None) -> bool:
+    """Returns whether a record is that of a namespace."""
+    return record is not None and payload_of(record) == Namespace.payload
+
+
 # -- commits ---------------------------------------------------------------------------------------
 
 
@@ -241,6 +247,20 @@ class StoredCommit(Struct, frozen=True, array_like=True, gc=False):
         properties = chain.from_iterable((name, *values) for name, values in self.properties)
         texts = (self.message, *self.authors, *self.signed_off_by, *properties)
         return 1000 + len(self.operations) + sum(map(len, texts))
+
+
+def jump_height(height: int) -> int:
+    """Returns the height of the target of the jump pointer of a commit at this height.
+
+    If a height is written as a sum of numbers 2^k - 1, each the largest that fits, the target's
+    height lacks the last summand.
+    """
+    rest = height
+    summand = 0
+    while rest:
+        summand = (1 << ((rest + 1).bit_length() - 1)) - 1
+        rest -= summand
+    return height - summand
 
 
 _encode = msgpack.Encoder().encode

@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from nessie_cli.errors import DamagedObject
-from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, jump_height
 from nessie_cli.kernel.objects import Objects
 
 _BOTH = 3
@@ -23,30 +23,6 @@ _BOTH = 3
 def height_of(objects: Objects, commit: Id) -> int:
     """Returns the number of commits along first parents, including this one."""
     return 0 if commit == NO_COMMIT else objects.commit(commit).height
-
-
-def jump_height(height: int) -> int:
-    """Returns the height of the target of the jump pointer of a commit at this height.
-
-    If a height is written as a sum of numbers 2^k - 1, each the largest that fits, the target's
-    height lacks the last summand.
-    """
-    rest = height
-    summand = 0
-    while rest:
-        summand = (1 << ((rest + 1).bit_length() - 1)) - 1
-        rest -= summand
-    return height - summand
-
-
-def jump_of_child(objects: Objects, parent: Id) -> Id:
-    """Returns the jump pointer of a commit whose first parent is `parent`. Reads two commits."""
-    if parent == NO_COMMIT:
-        return NO_COMMIT
-    commit = objects.commit(parent)
-    if jump_height(commit.height + 1) == commit.height:
-        return parent
-    return NO_COMMIT if commit.jump == NO_COMMIT else objects.commit(commit.jump).jump
 
 
 def ancestor_at(objects: Objects, commit: Id, height: int) -> Id:

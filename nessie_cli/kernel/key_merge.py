@@ -21,10 +21,11 @@ from nessie_cli.kernel.forms import (
     content_id_of,
     decode_key,
     encode_key,
+    is_namespace,
     with_content_id,
     with_value_of,
 )
-from nessie_cli.kernel.namespaces import conflicts_of_edits, is_namespace
+from nessie_cli.kernel.namespaces import conflicts_of_edits
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, check_writable
 

@@ -9,17 +9,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.conflicts import KeyConflict
-from nessie_cli.kernel.forms import Id, below, content_id_of, payload_of
+from nessie_cli.kernel.forms import Id, below, content_id_of, is_namespace
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import ConflictType, Namespace
+from nessie_cli.model import ConflictType
 
 _SEPARATOR = b"\x00"
 Edits = Mapping[bytes, bytes | None]
-
-
-def is_namespace(record: bytes | None) -> bool:
-    """Returns whether a record is that of a namespace."""
-    return record is not None and payload_of(record) == Namespace.payload
 
 
 def namespace_conflicts(

@@ -7,19 +7,16 @@ parts are searched, each once, for the contents of all Puts together.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, format_content_id
+from nessie_cli.kernel.forms import Id, content_id_of, decode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import Put
 
 MOST_COMPARED = 16
 """The most states that HEAD is compared with. Otherwise all keys at HEAD are searched."""
-_HASH = re.compile(r"[0-9a-fA-F]{64}")
 
 
 class Origin(NamedTuple):
@@ -27,18 +24,6 @@ class Origin(NamedTuple):
 
     commit: Id
     key: bytes
-
-
-def origin_of(put: Put) -> Origin | None:
-    """Returns where the content of a Put was, if the Put restores it."""
-    place = put.restored_from
-    if place is None:
-        return None
-    if put.content.id is None:
-        raise InvalidInput(f"Restored content of key '{put.key.plain}' must have a content ID")
-    if not _HASH.fullmatch(place.hash):
-        raise InvalidInput(f"Key '{put.key.plain}' is restored from '{place.hash}', not a hash")
-    return Origin(bytes.fromhex(place.hash), encode_key(place.key))
 
 
 class RestoredContents:

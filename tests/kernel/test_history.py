@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import Stamp, draft_commit
-from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, jump_height
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 from tests.kernel.heap import Heap
@@ -76,7 +76,7 @@ def test_heights_generations_and_times(picks: list[tuple[int, int | None, int]])
         assert all(commit.time > p.time for p in known)
         assert commit.jump in graph.line(id_)[1:]
         jump = graph.line(id_).index(commit.jump)
-        assert commit.height - jump == history.jump_height(commit.height)
+        assert commit.height - jump == jump_height(commit.height)
 
 
 @laws
@@ -134,7 +134,7 @@ def test_commits_in_one_and_not_in_another(
 def test_the_jump_of_a_height_depends_on_nothing_else() -> None:
     # The skew-binary numbers 1, 3, 7, 15 jump to the beginning; one above a sum of two numbers
     # loses its last summand.
-    assert [history.jump_height(h) for h in range(1, 17)] == [
+    assert [jump_height(h) for h in range(1, 17)] == [
         0,
         1,
         0,

@@ -24,8 +24,7 @@ from nessie_cli.kernel.conflicts import describe, merge_message
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import content_id_of, decode_key, encode_key
-from nessie_cli.kernel.namespaces import is_namespace
+from nessie_cli.kernel.forms import content_id_of, decode_key, encode_key, is_namespace
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     NO_ANCESTOR,
