@@ -17,8 +17,8 @@ from nessie_cli.errors import (
     OutcomeUnknown,
     ReferenceConflict,
 )
-from nessie_cli.iceberg import state
 from nessie_cli.iceberg.errors import pyiceberg_errors
+from nessie_cli.iceberg.state import State
 from nessie_cli.model import (
     CommitMeta,
     Content,
@@ -56,7 +56,7 @@ class CatalogChange(NamedTuple, Generic[T]):
     undo: Callable[[], None] = _nothing
 
 
-class PyIcebergState(state.State):
+class PyIcebergState(State):
     """The contents of the catalog at one commit, with PyIceberg's errors."""
 
     def contents(self, keys: Sequence[ContentKey]) -> dict[ContentKey, Content]:

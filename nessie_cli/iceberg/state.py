@@ -7,6 +7,7 @@ from collections.abc import Generator, Iterator, Sequence
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Entry, KeyRange, Reference
 from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.revisions import Revision
 
 _PATIENCE = 100
 """A listing reads past this many deeper keys before it jumps over the rest."""
@@ -24,7 +25,7 @@ class State:
     def __init__(self, repository: ReadableRepository, reference: Reference) -> None:
         self.reference = reference
         self._repository = repository
-        self._at = f"{reference.name}@{reference.hash}"
+        self._at = Revision(reference.name or None, reference.hash)
 
     def content(self, key: ContentKey) -> Content | None:
         """Returns the content of a key, None if there is none."""

@@ -35,8 +35,7 @@ from nessie_cli.repository.changes import (
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 
 if TYPE_CHECKING:
-    from nessie_cli.repository.draft import Check, Draft, Guard
-    from nessie_cli.repository.requests import ChangeSubmission
+    from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, Guard
 
 __all__ = ["ALL_KEYS", "NO_OPTIONS", "Repository", "describe_settings"]
 

@@ -22,8 +22,8 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.model.conflicts import MOST_REPORTED, commit_message
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.draft import Draft, DraftEffect
-from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest_of_batch, reference_of
+from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect
+from nessie_cli.repository.requests import Recorded, digest_of_batch, reference_of
 from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import (
     BranchDrafts,

@@ -1,28 +1,113 @@
 """A draft: a change worked out on one state of a repository, not visible to others.
 
-Checks of the caller and the protection of branches decide on it.
+A submitted change is drafted again if its branch has moved. Checks of the caller and the protection
+of branches decide on a draft.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, ReferenceConflict
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import is_deletion, operations_of
-from nessie_cli.kernel.forms import Id, Node, StoredCommit, content_id_of, decode_key, type_name
-from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import Conflict, Content, ContentKey, ReferenceType
+from nessie_cli.kernel.forms import (
+    Id,
+    Node,
+    StoredCommit,
+    content_id_of,
+    decode_key,
+    encode_key,
+    type_name,
+)
+from nessie_cli.kernel.objects import Objects, Values
+from nessie_cli.model import Conflict, Content, ContentKey, Operation, ReferenceType
+from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Commit, Merge, RenameReference, Transplant
+from nessie_cli.repository.context import Context
 from nessie_cli.store.base import View
 from nessie_cli.store.records import StoredSettings, Write
 
+if TYPE_CHECKING:
+    from nessie_cli.kernel.committing import OperationBatch
+
 A = TypeVar("A")
+
+
+class ChangeSubmission:
+    """One submission of one change, over all its drafts.
+
+    `request_id` is the client's id, or None. New content ids stay the same over all drafts, and
+    operations are read once. `digest` represents the request if a repetition may create other
+    operations.
+    """
+
+    def __init__(self, request_id: str | None = None, digest: bytes | None = None) -> None:
+        self.given = request_id is not None
+        self.digest = digest
+        self._id = request_id
+        self._content_ids: Mapping[bytes, bytes] = {}
+        self._operations: Iterable[Operation] | None = None
+        self._batch: OperationBatch | None = None
+        self._values: Values = ({}, {})
+
+    @property
+    def request_id(self) -> str:
+        """The client's request id, or an empty text."""
+        return self._id if self.given and self._id is not None else ""
+
+    def write_id(self, context: Context) -> str:
+        """Returns the id of the write. Every write has one, so that its outcome can be looked up.
+
+        A generated id begins with the time, so that `find_request` knows where to start, and new
+        ids are neighbours in a table.
+        """
+        if self._id is None:
+            self._id = f"{context.clock():014x}{context.random(6).hex()}"
+        return self._id
+
+    def batch(
+        self, objects: Objects, operations: Iterable[Operation], progress: Progress | None
+    ) -> OperationBatch:
+        """Returns the operations, read and validated once.
+
+        `objects` contains their values afterwards.
+        """
+        # Commands that only read do not load the rules of commits.
+        from nessie_cli.kernel.committing import OperationBatch
+
+        if self._batch is None or self._operations is not operations:
+            self._batch = OperationBatch(objects, operations, progress)
+            self._operations, self._values = operations, objects.values()
+        else:
+            objects.add_values(self._values)
+        return self._batch
+
+    def content_ids(self, context: Context) -> Callable[[bytes], bytes]:
+        """Returns a function that assigns new content ids: for a key the same in all drafts."""
+        assigned = self._content_ids
+
+        def content_id(key: bytes) -> bytes:
+            return assigned.get(key) or context.new_content_id()
+
+        return content_id
+
+    def remember_content_ids(self, added: Mapping[bytes, bytes]) -> None:
+        """Keeps the content ids that a draft assigned."""
+        self._content_ids = added
+
+    def choose_content_ids(self, chosen: Mapping[ContentKey, str]) -> None:
+        """Chooses the content ids of new keys. They must be UUIDs that were never used."""
+        from nessie_cli.kernel.committing import parse_content_id
+
+        self._content_ids = {
+            encode_key(key): parse_content_id(text) for key, text in chosen.items()
+        }
 
 
 class ReferenceChange(Struct, frozen=True):

@@ -30,8 +30,8 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import FEW, Progress, with_progress
 from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import conflict_error
-from nessie_cli.repository.draft import Draft, DraftEffect
-from nessie_cli.repository.requests import ChangeSubmission, Recorded, digest
+from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect
+from nessie_cli.repository.requests import Recorded, digest
 from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import (
     UNVALIDATED,

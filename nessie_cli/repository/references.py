@@ -21,8 +21,8 @@ from nessie_cli.repository.changes import (
     DeleteReference,
     RenameReference,
 )
-from nessie_cli.repository.draft import Draft, DraftEffect
-from nessie_cli.repository.requests import ChangeSubmission, digest, reference_of
+from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect
+from nessie_cli.repository.requests import digest, reference_of
 from nessie_cli.repository.snapshot import StoreSnapshot, as_reference, reference_not_found
 from nessie_cli.repository.writes import WriteMaker, reference_changes, repeated_draft
 from nessie_cli.store.base import View

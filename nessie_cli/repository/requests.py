@@ -7,27 +7,21 @@ repetition is answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
 from msgspec import MsgspecError, Struct, json, msgpack, structs
 
 from nessie_cli.errors import DamagedObject, InvalidInput, NessieError
-from nessie_cli.kernel.forms import encode_key
-from nessie_cli.kernel.objects import Objects, Values
 from nessie_cli.model import (
     NO_ANCESTOR,
     SETTING_PREFIX,
-    ContentKey,
-    Operation,
     Reference,
     ReferenceType,
     ReflogType,
 )
-from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Merge
-from nessie_cli.repository.context import Context
 from nessie_cli.revisions import parse
 from nessie_cli.store.base import View
 from nessie_cli.store.records import Move, RequestRecord
@@ -69,77 +63,6 @@ _decode_values = json.Decoder(tuple[str | None, str | None]).decode
 def encode_result(done: Recorded) -> bytes:
     """Encodes the effect of a request for the store. `recorded` decodes it."""
     return msgpack.encode(done)
-
-
-class ChangeSubmission:
-    """One submission of one change, over all its drafts.
-
-    `request_id` is the client's id, or None. New content ids stay the same over all drafts, and
-    operations are read once. `digest` represents the request if a repetition may create other
-    operations.
-    """
-
-    def __init__(self, request_id: str | None = None, digest: bytes | None = None) -> None:
-        self.given = request_id is not None
-        self.digest = digest
-        self._id = request_id
-        self._content_ids: Mapping[bytes, bytes] = {}
-        self._operations: Iterable[Operation] | None = None
-        self._batch: OperationBatch | None = None
-        self._values: Values = ({}, {})
-
-    @property
-    def request_id(self) -> str:
-        """The client's request id, or an empty text."""
-        return self._id if self.given and self._id is not None else ""
-
-    def write_id(self, context: Context) -> str:
-        """Returns the id of the write. Every write has one, so that its outcome can be looked up.
-
-        A generated id begins with the time, so that `find_request` knows where to start, and new
-        ids are neighbours in a table.
-        """
-        if self._id is None:
-            self._id = f"{context.clock():014x}{context.random(6).hex()}"
-        return self._id
-
-    def batch(
-        self, objects: Objects, operations: Iterable[Operation], progress: Progress | None
-    ) -> OperationBatch:
-        """Returns the operations, read and validated once.
-
-        `objects` contains their values afterwards.
-        """
-        # Commands that only read do not load the rules of commits.
-        from nessie_cli.kernel.committing import OperationBatch
-
-        if self._batch is None or self._operations is not operations:
-            self._batch = OperationBatch(objects, operations, progress)
-            self._operations, self._values = operations, objects.values()
-        else:
-            objects.add_values(self._values)
-        return self._batch
-
-    def content_ids(self, context: Context) -> Callable[[bytes], bytes]:
-        """Returns a function that assigns new content ids: for a key the same in all drafts."""
-        assigned = self._content_ids
-
-        def content_id(key: bytes) -> bytes:
-            return assigned.get(key) or context.new_content_id()
-
-        return content_id
-
-    def remember_content_ids(self, added: Mapping[bytes, bytes]) -> None:
-        """Keeps the content ids that a draft assigned."""
-        self._content_ids = added
-
-    def choose_content_ids(self, chosen: Mapping[ContentKey, str]) -> None:
-        """Chooses the content ids of new keys. They must be UUIDs that were never used."""
-        from nessie_cli.kernel.committing import parse_content_id
-
-        self._content_ids = {
-            encode_key(key): parse_content_id(text) for key, text in chosen.items()
-        }
 
 
 def digest(change: Change[Any]) -> bytes:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository import expiry
 from nessie_cli.repository.changes import PutSettings
-from nessie_cli.repository.draft import Draft, check_protection
-from nessie_cli.repository.requests import ChangeSubmission, digest
+from nessie_cli.repository.draft import ChangeSubmission, Draft, check_protection
+from nessie_cli.repository.requests import digest
 from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import WriteMaker, repeated_draft
 from nessie_cli.store.records import Write

@@ -19,10 +19,9 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import SETTING_PREFIX, Reference, ReferenceType, ReflogType
 from nessie_cli.repository.changes import Change
 from nessie_cli.repository.context import Context
-from nessie_cli.repository.draft import Draft, DraftEffect, ReferenceChange
+from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect, ReferenceChange
 from nessie_cli.repository.expected import changed_since
 from nessie_cli.repository.requests import (
-    ChangeSubmission,
     Recorded,
     RecordedMove,
     encode_result,

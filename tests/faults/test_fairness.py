@@ -29,7 +29,7 @@ WRITER = """
 import json, sys, time
 from nessie_cli.repository.opening import connect
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.requests import ChangeSubmission
+from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.repository.group_commit import planned
 from nessie_cli.model import CommitMeta
 from tests.repository.vocabulary import put, table

@@ -112,7 +112,7 @@ import resource, signal, sys
 from nessie_cli import CommitMeta, ContentKey, IcebergTable, Put, connect
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.requests import ChangeSubmission
+from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.repository.group_commit import planned
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 repository = connect(sys.argv[1])

@@ -27,9 +27,8 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.draft import ChangeSubmission, Draft
 from nessie_cli.repository.group_commit import Planned
-from nessie_cli.repository.requests import ChangeSubmission
 from tests.repository.naive import Naive, Op, State, Verdict, apply
 from tests.repository.test_machine import Machine, pick, thing
 from tests.repository.vocabulary import EMPTY, types_and_keys

@@ -8,8 +8,8 @@ from typing import Any
 
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Change
+from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.repository.group_commit import Planned
-from nessie_cli.repository.requests import ChangeSubmission
 from tests.repository.vocabulary import Catalog
 
 

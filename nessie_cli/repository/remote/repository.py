@@ -44,8 +44,7 @@ from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.server import Server
 
 if TYPE_CHECKING:
-    from nessie_cli.repository.draft import Check, Draft
-    from nessie_cli.repository.requests import ChangeSubmission
+    from nessie_cli.repository.draft import ChangeSubmission, Check, Draft
 
 
 A = TypeVar("A")

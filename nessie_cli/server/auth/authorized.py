@@ -30,6 +30,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
+from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.rights import Rights, Visibility
 from nessie_cli.wire.extensions import SETTINGS
@@ -97,7 +98,7 @@ class AuthorizedRepository(ReadableRepository):
 
     def ways_to(self, hash_: str) -> Iterator[str]:
         """Returns `Visibility.ways` of a commit. Raises `NotAllowed` for a hidden one."""
-        self.resolve(f"@{hash_}")
+        self.resolve(Revision(None, hash_))
         return self._sight.ways(hash_)
 
     def listed(self, start: AnyRevision) -> str:
@@ -230,7 +231,7 @@ class AuthorizedRepository(ReadableRepository):
         """Yields commits, without operations on contents that the caller may not see."""
         hash_, through = self._listed(start)
         entries = self._inner.log(
-            f"@{hash_}", until=until, operations=operations, all_parents=all_parents
+            Revision(None, hash_), until=until, operations=operations, all_parents=all_parents
         )
         return self._without_hidden(entries, through)
 
@@ -239,9 +240,9 @@ class AuthorizedRepository(ReadableRepository):
     ) -> Iterator[LogEntry]:
         """Yields the commits of `start` that `exclude` does not reach, as `log` shows them."""
         hash_, through = self._listed(start)
-        hidden = [f"@{self._at(revision)[0]}" for revision in exclude]
+        hidden = [Revision(None, self._at(revision)[0]) for revision in exclude]
         return self._without_hidden(
-            self._inner.log_excluding(f"@{hash_}", hidden, operations=operations), through
+            self._inner.log_excluding(Revision(None, hash_), hidden, operations=operations), through
         )
 
     def log_of_key(
@@ -255,13 +256,13 @@ class AuthorizedRepository(ReadableRepository):
         if not self.rights.may_somehow(rules.READ_CONTENT_KEY, through, key):
             raise self.rights.refusal(rules.READ_CONTENT_KEY, through, key)
         return self._without_hidden(
-            self._inner.log_of_key(f"@{hash_}", key, operations=operations), through
+            self._inner.log_of_key(Revision(None, hash_), key, operations=operations), through
         )
 
     def commit_at(self, revision: AnyRevision) -> LogEntry:
         """Returns a commit as `log` shows it. A viewable reference shows its HEAD commit."""
         hash_, through = self._at(revision)
-        return self._shown(self._inner.commit_at(f"@{hash_}"), through)
+        return self._shown(self._inner.commit_at(Revision(None, hash_)), through)
 
     def _without_hidden(self, entries: Iterator[LogEntry], through: str) -> Iterator[LogEntry]:
         return (self._shown(entry, through) for entry in entries)
@@ -296,15 +297,21 @@ class AuthorizedRepository(ReadableRepository):
 
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
         """Returns the merge base of two commits that the caller sees."""
-        return self._inner.merge_base(f"@{self._at(a)[0]}", f"@{self._at(b)[0]}")
+        return self._inner.merge_base(
+            Revision(None, self._at(a)[0]), Revision(None, self._at(b)[0])
+        )
 
     def is_ancestor(self, ancestor: AnyRevision, descendant: AnyRevision) -> bool:
         """Returns whether one visible commit is reachable from another."""
-        return self._inner.is_ancestor(f"@{self._at(ancestor)[0]}", f"@{self._at(descendant)[0]}")
+        return self._inner.is_ancestor(
+            Revision(None, self._at(ancestor)[0]), Revision(None, self._at(descendant)[0])
+        )
 
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
         """Compares the first-parent histories of two commits that the caller sees."""
-        return self._inner.ahead_behind(f"@{self._at(of)[0]}", f"@{self._at(base)[0]}")
+        return self._inner.ahead_behind(
+            Revision(None, self._at(of)[0]), Revision(None, self._at(base)[0])
+        )
 
     # -- contents ---------------------------------------------------------------------------------
     def entries(
@@ -325,7 +332,7 @@ class AuthorizedRepository(ReadableRepository):
         def may_see(entry: Entry) -> bool:
             return all(self.rights.may(op, through, entry.key, entry.type) for op in needed)
 
-        return filter(may_see, self._inner.entries(f"@{hash_}", keys, content=content))
+        return filter(may_see, self._inner.entries(Revision(None, hash_), keys, content=content))
 
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None
@@ -333,10 +340,12 @@ class AuthorizedRepository(ReadableRepository):
         """Divides a state only at keys that the caller may know."""
         hash_, through = self._at(at)
         self.rights.require(rules.READ_ENTRIES, through)
-        cuts = self._inner.divisions(f"@{hash_}", most, prefix=prefix)
+        cuts = self._inner.divisions(Revision(None, hash_), most, prefix=prefix)
         if cuts is None:
             return None
-        return [entry.key for entry in self.entries(f"@{hash_}", KeyRange(keys=tuple(cuts)))]
+        return [
+            entry.key for entry in self.entries(Revision(None, hash_), KeyRange(keys=tuple(cuts)))
+        ]
 
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """Returns the contents of those keys that exist.
@@ -351,7 +360,7 @@ class AuthorizedRepository(ReadableRepository):
         """See `Repository`, and `contents`. Types are judged before contents are read."""
         hash_, through = self._at(at)
         requested = list(keys)
-        listed = self._inner.entries(f"@{hash_}", KeyRange(keys=tuple(requested)))
+        listed = self._inner.entries(Revision(None, hash_), KeyRange(keys=tuple(requested)))
         types = {entry.key: entry.type for entry in listed}
         for key in requested:
             type_ = types.get(key)
@@ -359,7 +368,7 @@ class AuthorizedRepository(ReadableRepository):
                 self.rights.require(rules.READ_ENTITY_VALUE, through, key, type_)
             elif not self.rights.may_somehow(rules.READ_ENTITY_VALUE, through, key):
                 raise self.rights.refusal(rules.READ_ENTITY_VALUE, through, key)
-        return self._inner.each_content(f"@{hash_}", requested)
+        return self._inner.each_content(Revision(None, hash_), requested)
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """Returns one content. Raises `NotAllowed` if the caller may not read it."""
@@ -384,7 +393,7 @@ class AuthorizedRepository(ReadableRepository):
             )
 
         def read() -> Iterator[DiffEntry]:
-            return self._inner.diff(f"@{left[0]}", f"@{right[0]}", keys)
+            return self._inner.diff(Revision(None, left[0]), Revision(None, right[0]), keys)
 
         if whole:
             shown, hidden = set[str | None](), set[str | None]()

@@ -43,6 +43,7 @@ from nessie_cli.repository.changes import (
     Transplant,
 )
 from nessie_cli.repository.draft import Draft, KeyChange
+from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
 from nessie_cli.server.auth.rights import Checks, Rights
@@ -244,7 +245,7 @@ class Policy:
                 # The commit refuses it without looking anything up.
                 continue
             if origin.hash not in through:
-                through[origin.hash] = self._reading.seen(f"@{origin.hash}")
+                through[origin.hash] = self._reading.seen(Revision(None, origin.hash))
             type_ = put.content.type_name
             for needed in (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE):
                 self._rights.require(needed, through[origin.hash], origin.key, type_)
@@ -264,12 +265,12 @@ class Policy:
         if isinstance(change, Transplant):
             # The history of the commits is copied, so the caller must be allowed to list it.
             return (
-                [self._reading.listed(f"@{commit}") for commit in change.commits][-1]
+                [self._reading.listed(Revision(None, commit)) for commit in change.commits][-1]
                 if change.commits
                 else ""
             )
         if isinstance(change, CreateReference | AssignReference):
-            return self._reading.seen(f"@{change.target}")
+            return self._reading.seen(Revision(None, change.target))
         if isinstance(change, RenameReference):
             return self._reading.seen(self._name(change.old))
         return ""
@@ -332,9 +333,9 @@ class Policy:
         """Checks that the caller may read what each commit brings, where it sees this commit."""
         brought = {key.key for key in draft.key_changes()}
         for commit in change.commits:
-            changes = draft.changes_of(self._reading.resolve(f"@{commit}").hash)
+            changes = draft.changes_of(self._reading.resolve(Revision(None, commit)).hash)
             self._require_all(
-                self._reading.listed(f"@{commit}"),
+                self._reading.listed(Revision(None, commit)),
                 [(key, type_) for key, type_ in changes if key in brought],
             )
 

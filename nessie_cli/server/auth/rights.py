@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from nessie_cli.errors import NotAllowed
 from nessie_cli.model import CONTENT_TYPES, NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.identity import Caller
 from nessie_cli.server.auth.rules import CREATE_REFERENCE, VIEW_REFERENCE, Question, Rules
 from nessie_cli.wire.keys import encode_legacy
@@ -187,5 +188,6 @@ class Visibility:
 
     def _reaches(self, head: str, hash_: str) -> bool:
         return hash_ in (head, NO_ANCESTOR) or (
-            head != NO_ANCESTOR and self._repository.is_ancestor(f"@{hash_}", f"@{head}")
+            head != NO_ANCESTOR
+            and self._repository.is_ancestor(Revision(None, hash_), Revision(None, head))
         )

@@ -48,7 +48,8 @@ from nessie_cli.model import (
     Unchanged,
 )
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.requests import ChangeSubmission
+from nessie_cli.repository.draft import ChangeSubmission
+from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.gate import CallerAccess, Catalog, Gate
 from nessie_cli.server.http.messages import LARGE, Reply
 from nessie_cli.server.iceberg import idempotency
@@ -495,7 +496,7 @@ class IcebergCall(Call):
         if access.policy is not None:
             access.policy.on(again)
         result: CommitResult = again.answer()
-        made = access.drafting.commit_at(f"@{result.reference.hash}")
+        made = access.drafting.commit_at(Revision(None, result.reference.hash))
         self.check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
         return self._replayed(result)
 

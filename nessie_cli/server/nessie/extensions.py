@@ -11,6 +11,7 @@ from nessie_cli import model
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.streams import ListingBody, listing
 from nessie_cli.server.nessie.listings import (
     MOST_COMMITS,
@@ -91,7 +92,7 @@ def log_of_key(call: Call, start: str) -> Answer | None:
     page_token = call.text("page-token")
     if page_token:
         start = token_start(call, page_token)
-    entries = call.repository.log_of_key(f"@{start}", key, operations=call.fetches_all())
+    entries = call.repository.log_of_key(Revision(None, start), key, operations=call.fetches_all())
     most = min(limit(call.number("max-records")) or MOST_COMMITS, MOST_COMMITS)
     return Answer(log_page(ListingPage(entries, most, lambda entry: entry.hash, size_of_log_entry)))
 

@@ -23,6 +23,7 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import encoded
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.targets import Target, commit, parse_spec
@@ -92,7 +93,7 @@ def log(call: Call, start: str, oldest: str | None, records: int | None) -> List
     most = min(limit(records) or MOST_COMMITS, MOST_COMMITS)
 
     def read() -> Iterable[LogEntry]:
-        entries = call.repository.log(f"@{start}", operations=operations)
+        entries = call.repository.log(Revision(None, start), operations=operations)
         return _until(entries, oldest) if oldest else entries
 
     return page(read, most, lambda entry: entry.hash, filter_, size_of_log_entry)
@@ -164,7 +165,7 @@ def entries(
     rest, prefix = from_page(range_, page_token)
 
     def read() -> Iterable[Entry]:
-        items = call.repository.entries(f"@{at.hash}", rest, content=content)
+        items = call.repository.entries(Revision(None, at.hash), rest, content=content)
         return (
             items
             if prefix is None
@@ -202,7 +203,9 @@ def differences(
     def read() -> Iterable[DiffEntry]:
         # The first page is refused for all.
         whole = page_token is None and call.is_ours and call.flag(WHOLE)
-        items = call.repository.diff(f"@{before.hash}", f"@{after.hash}", rest, whole=whole)
+        items = call.repository.diff(
+            Revision(None, before.hash), Revision(None, after.hash), rest, whole=whole
+        )
         return (
             items
             if prefix is None

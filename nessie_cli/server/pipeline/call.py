@@ -21,10 +21,9 @@ from nessie_cli.errors import (
 from nessie_cli.model import CommitMeta, ContentKey
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
 from nessie_cli.repository.changes import Change, Commit, Merge, Transplant
-from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.draft import ChangeSubmission, Draft
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.reader import ReadableRepository
-from nessie_cli.repository.requests import ChangeSubmission
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import CallerAccess, Catalog
 from nessie_cli.server.auth.policy import check_locations

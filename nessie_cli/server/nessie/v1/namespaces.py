@@ -29,6 +29,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import Commit
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.nessie.v1.reading import reference_at
 from nessie_cli.server.nessie.v1.requests import check_name_v1
@@ -70,14 +71,16 @@ def _at(call: Call, method: str) -> Reference:
 
 def _below(call: Call, at: Reference, key: ContentKey) -> Iterable[ContentKey]:
     """Yields the keys below a namespace that are not namespaces."""
-    for entry in call.repository.entries(f"@{at.hash}", KeyRange(prefix=key)):
+    for entry in call.repository.entries(Revision(None, at.hash), KeyRange(prefix=key)):
         if entry.key != key and entry.type != Namespace.type:
             yield entry.key
 
 
 def _find(call: Call, at: Reference, key: ContentKey) -> Namespace:
     """Returns a namespace: stored, or implied by keys of contents below it (without an id)."""
-    content = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
+    content = (
+        call.repository.contents(Revision(None, at.hash), [key]).get(key) if key.elements else None
+    )
     if isinstance(content, Namespace):
         return content
     if content is None and key.elements and any(True for _ in _below(call, at, key)):
@@ -95,7 +98,7 @@ def get_namespaces(call: Call) -> Answer:
     at = _at(call, "getNamespaces")
     prefix = keys.decode(call.text("name") or "")
     entries = call.repository.entries(
-        f"@{at.hash}", KeyRange(prefix=prefix if prefix.elements else None), content=True
+        Revision(None, at.hash), KeyRange(prefix=prefix if prefix.elements else None), content=True
     )
     return Answer(
         ListingBody(
@@ -135,7 +138,7 @@ def put_namespace(call: Call) -> Answer:
         raise InvalidInput("Namespace name must not be empty")
     key = ContentKey(namespace.elements)
     branch = _head(call)
-    existing = call.repository.contents(f"@{branch.hash}", [key]).get(key)
+    existing = call.repository.contents(Revision(None, branch.hash), [key]).get(key)
     if existing is not None and not isinstance(existing, Namespace):
         raise NamespaceExists(f"Another content object with name '{key.plain}' already exists")
     if existing is not None or any(True for _ in _below(call, branch, key)):
@@ -150,7 +153,11 @@ def delete_namespace(call: Call) -> Answer:
     """Deletes an empty namespace."""
     key = call.path_key("name")
     branch = _head(call)
-    content = call.repository.contents(f"@{branch.hash}", [key]).get(key) if key.elements else None
+    content = (
+        call.repository.contents(Revision(None, branch.hash), [key]).get(key)
+        if key.elements
+        else None
+    )
     if not isinstance(content, Namespace):
         raise NamespaceNotFound(key)
     if any(True for _ in _below(call, branch, key)):

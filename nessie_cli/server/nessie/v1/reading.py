@@ -8,6 +8,7 @@ from typing import NamedTuple
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, Entry, Reference
 from nessie_cli.repository.base import ALL_KEYS
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.streams import listing
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.listings import FilteredPage, ListingPage, key_token, limit
@@ -92,7 +93,7 @@ def get_entries(call: Call) -> Answer:
     rest, _ = listings.from_page(ALL_KEYS, page_token)
 
     def read() -> Iterator[_Name]:
-        return _cut(call.repository.entries(f"@{at.hash}", rest), depth)
+        return _cut(call.repository.entries(Revision(None, at.hash), rest), depth)
 
     if filter_ is None:
         page = ListingPage(
@@ -145,7 +146,9 @@ def get_content(call: Call) -> Answer:
     """Returns a content."""
     key = call.path_key("key")
     at, name = _content_place(call, "getContent")
-    content = call.repository.contents(f"@{at.hash}", [key]).get(key) if key.elements else None
+    content = (
+        call.repository.contents(Revision(None, at.hash), [key]).get(key) if key.elements else None
+    )
     if content is None:
         raise content_not_found(key, name)
     return Answer(content_struct(content))

@@ -9,6 +9,7 @@ from itertools import islice, starmap
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.streams import ListingBody, listing
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.extensions import is_ours, log_of_key, log_page
@@ -119,7 +120,7 @@ def get_content(call: Call) -> Answer:
     if not key.elements:
         raise InvalidInput("getContent.key.elements: size must be between 1 and 2147483647")
     at = _at(call)
-    content = call.repository.contents(f"@{at.hash}", [key]).get(key)
+    content = call.repository.contents(Revision(None, at.hash), [key]).get(key)
     if content is None:
         raise content_not_found(key, at.name or f"DETACHED@{at.hash}")
     return Answer(rest.ContentResponse(content_struct(content), reference_struct(at)))
@@ -154,7 +155,7 @@ def contents_listing(
 ) -> ListingBody:
     """Returns the contents of those keys that exist, with other attributes of the answer."""
     contents = call.repository.each_content(
-        f"@{at.hash}", [key for key in requested if key.elements]
+        Revision(None, at.hash), [key for key in requested if key.elements]
     )
     return ListingBody("contents", starmap(rest.ContentOfKey.of, contents), lambda: others)
 
@@ -178,7 +179,7 @@ def _state(call: Call, hash_: str) -> rest.ReferenceState:
     consistency, meta = "COMMIT_CONSISTENT", None
     if hash_ != NO_ANCESTOR:
         try:
-            entry = call.repository.commit_at(f"@{hash_}")
+            entry = call.repository.commit_at(Revision(None, hash_))
             meta = CommitMeta.of(entry.meta)
         except DamagedObject:
             consistency = "COMMIT_INCONSISTENT"
@@ -188,7 +189,7 @@ def _state(call: Call, hash_: str) -> rest.ReferenceState:
 def _scan(call: Call, hash_: str, commits: int) -> str:
     """Reads commits with their operations, and the keys of the newest."""
     try:
-        for _ in islice(call.repository.log(f"@{hash_}", operations=True), commits):
+        for _ in islice(call.repository.log(Revision(None, hash_), operations=True), commits):
             pass
     except DamagedObject:
         return "COMMIT_INCONSISTENT"

@@ -22,6 +22,7 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.streams import AT_ONCE, ListingBody
 from nessie_cli.server.nessie.extensions import (
     accepts_any_order,
@@ -188,10 +189,14 @@ def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: s
     ]
     if not asked or body.per_content:
         return []
-    base = call.repository.merge_base(f"@{branch.hash}", f"@{source_hash}")
+    base = call.repository.merge_base(Revision(None, branch.hash), Revision(None, source_hash))
     if base in (source_hash, NO_ANCESTOR):
         return []
-    there = {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)}
+    there = {
+        key
+        for at in (base, source_hash)
+        for key in call.repository.contents(Revision(None, at), asked)
+    }
     return [key.plain for key in asked if key not in there]
 
 
@@ -209,7 +214,9 @@ def _with_untouched(
             if key_behavior.behavior is not MergeBehavior.DROP
         }
         dropped = {
-            entry.key for at in (base, source_hash) for entry in call.repository.entries(f"@{at}")
+            entry.key
+            for at in (base, source_hash)
+            for entry in call.repository.entries(Revision(None, at))
         } - other_keys
     else:
         asked = [
@@ -218,7 +225,11 @@ def _with_untouched(
             if key_behavior.behavior is MergeBehavior.DROP
         ]
         dropped = (
-            {key for at in (base, source_hash) for key in call.repository.contents(f"@{at}", asked)}
+            {
+                key
+                for at in (base, source_hash)
+                for key in call.repository.contents(Revision(None, at), asked)
+            }
             if asked
             else set()
         )
@@ -280,7 +291,9 @@ def _overridden(call: Call, hash_: str, meta: CommitMeta) -> CommitMeta:
     """Returns the metadata of the only transplanted commit, with the changes of the request."""
     if is_ours(call):
         return meta
-    original = call.repository.commit_at(f"@{hash_}").meta if hash_ != NO_ANCESTOR else meta
+    original = (
+        call.repository.commit_at(Revision(None, hash_)).meta if hash_ != NO_ANCESTOR else meta
+    )
     return CommitMeta(
         message=meta.message or original.message,
         authors=meta.authors or original.authors,
