@@ -12,7 +12,8 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.iceberg.files import Files, shown
+from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, parse_document
 from nessie_cli.model import ContentKey, IcebergTable
 

@@ -12,15 +12,9 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import NessieError
-from nessie_cli.iceberg.files import (
-    NoAnswer,
-    absolute_location,
-    first_line,
-    is_no_answer,
-    local_path,
-    scheme_of,
-)
+from nessie_cli.iceberg.files import NoAnswer, first_line, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem
+from nessie_cli.iceberg.locations import absolute_location, local_path, scheme_of
 
 
 class Listed(NamedTuple):

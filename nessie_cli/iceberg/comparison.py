@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, NessieError
-from nessie_cli.iceberg.files import shown
+from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.metadata import Document, read_document
 from nessie_cli.model import Content, IcebergTable, IcebergView
 

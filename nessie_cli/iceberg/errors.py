@@ -15,7 +15,8 @@ from pyiceberg.exceptions import (
 
 from nessie_cli.errors import InvalidInput, NotAllowed, OutcomeUnknown, StoreUnavailable
 from nessie_cli.iceberg.builder.document import RequirementFailed
-from nessie_cli.iceberg.files import MissingFile, first_line, shown
+from nessie_cli.iceberg.files import MissingFile, first_line
+from nessie_cli.iceberg.locations import shown
 
 
 @contextmanager

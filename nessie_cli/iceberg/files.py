@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import stat
 from collections import Counter
@@ -10,9 +9,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.iceberg.locations import authority_of, local_path, scheme_of, shown
 
 
 class MissingFile(InvalidInput):
@@ -33,36 +33,6 @@ MAX_BYTES = 256 * 2**20
 TRIES = 3
 """How many requests a file system may leave unanswered before reads fail immediately."""
 T = TypeVar("T")
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):")
-"""At least two characters, because one is a drive letter."""
-_AUTHORITY = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:(//[^/]*)?")
-
-
-def scheme_of(uri: str) -> str:
-    """Returns the scheme of a URI in lower case, an empty string for a plain path."""
-    match = _SCHEME.match(uri)
-    return match[1].lower() if match else ""
-
-
-def authority_of(uri: str) -> str:
-    """Returns the scheme and host (or bucket) of a URI, an empty string for a plain path.
-
-    >>> authority_of("s3://lake/db/t/1.json")
-    's3://lake'
-    """
-    match = _AUTHORITY.match(uri)
-    return match[0].lower() if match else ""
-
-
-def shown(uri: str) -> str:
-    """Returns a file name for a message of one line."""
-    return uri if uri.isprintable() else repr(uri)
-
-
-def absolute_location(uri: str) -> str:
-    """Returns a location unchanged, but a relative path as an absolute one."""
-    # Path.resolve would follow symbolic links. The table's writer uses the path with the links.
-    return uri if scheme_of(uri) or Path(uri).is_absolute() else os.path.abspath(uri)  # noqa: PTH100
 
 
 class Files:
@@ -159,36 +129,6 @@ def read_file(uri: str, properties: Mapping[str, str] | None = None) -> bytes:
 
 
 # -- local ----------------------------------------------------------------------------------------
-
-
-def local_path(uri: str) -> Path:
-    """Returns the path of a plain path or a `file:` URI.
-
-    Raises `InvalidInput` for another host or a relative URI. Iceberg writers do not percent-encode
-    these URIs, but people do: the decoded path is used if only that one exists.
-    """
-    if not scheme_of(uri):
-        return Path(uri)
-    _, _, rest = uri.partition(":")
-    if rest.startswith("//"):
-        host, slash, path = rest[2:].partition("/")
-        if host not in ("", "localhost"):
-            raise InvalidInput(
-                f"{shown(uri)} names the host {host!r}",
-                hint="write file:/absolute/path or file:///absolute/path",
-            )
-        rest = slash + path
-    if not rest.startswith("/"):
-        raise InvalidInput(
-            f"{shown(uri)} is a relative URI",
-            hint="write file:/absolute/path, or the path without 'file:'",
-        )
-    decoded = unquote(rest) if "%" in rest else rest
-    return (
-        Path(rest)
-        if decoded == rest or os.path.lexists(rest) or not os.path.lexists(decoded)
-        else Path(decoded)
-    )
 
 
 def _asked_locally(uri: str, asked: Callable[[Path], T]) -> T:

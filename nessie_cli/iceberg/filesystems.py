@@ -8,7 +8,8 @@ from functools import cache
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.files import NoAnswer, first_line, scheme_of, shown
+from nessie_cli.iceberg.files import NoAnswer, first_line
+from nessie_cli.iceberg.locations import scheme_of, shown
 
 RETRY_STRATEGY = "s3.retry-strategy-impl"
 """A setting of PyIceberg that copies of a pyarrow file system lose."""

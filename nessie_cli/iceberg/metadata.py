@@ -18,7 +18,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.files import MAX_BYTES, absolute_location, read_file, shown
+from nessie_cli.iceberg.files import MAX_BYTES, read_file
+from nessie_cli.iceberg.locations import absolute_location, shown
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import IcebergTable, IcebergView
 

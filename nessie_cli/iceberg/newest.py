@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.iceberg.files import first_line, local_path, read_file, scheme_of, shown
+from nessie_cli.iceberg.files import first_line, read_file
+from nessie_cli.iceberg.locations import local_path, scheme_of, shown
 
 _HINT = "version-hint.text"
 _MOST_DIGITS = 10

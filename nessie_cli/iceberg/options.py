@@ -10,7 +10,7 @@ from pyiceberg.exceptions import NoSuchPropertyException
 from pyiceberg.io import PY_IO_IMPL
 
 from nessie_cli import reaching
-from nessie_cli.iceberg.files import absolute_location
+from nessie_cli.iceberg.locations import absolute_location
 from nessie_cli.repository.base import Repository
 
 REF = "ref"

@@ -24,8 +24,8 @@ import fastavro
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer, first_line, shown
-from nessie_cli.iceberg.locations import normalised
+from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer, first_line
+from nessie_cli.iceberg.locations import normalised, shown
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, parse_document
 
 

@@ -66,7 +66,8 @@ def figures(conflict: Conflict) -> Sequence[Mapping[str, str]]:
     network.
     """
     from nessie_cli.iceberg.comparison import figures_of
-    from nessie_cli.iceberg.files import Files, scheme_of
+    from nessie_cli.iceberg.files import Files
+    from nessie_cli.iceberg.locations import scheme_of
     from nessie_cli.iceberg.metadata import parse_document
 
     files = Files()

@@ -11,7 +11,7 @@ from nessie_cli.cli.gc.worker import Worker
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc import phases
 from nessie_cli.gc.policies import repository_defaults
-from nessie_cli.iceberg.files import absolute_location
+from nessie_cli.iceberg.locations import absolute_location
 from nessie_cli.model.durations import parse_duration
 
 EXAMPLES = (

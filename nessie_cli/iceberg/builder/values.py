@@ -42,6 +42,14 @@ def text(document: Mapping[str, Any], name: str, where: str) -> str:
     return value
 
 
+def non_empty_text(document: Mapping[str, Any], name: str) -> str:
+    """Returns a member that must be a string with a character or more."""
+    value = document.get(name)
+    if not isinstance(value, str) or not value:
+        raise InvalidInput(f"{name} must be a non-empty string")
+    return value
+
+
 def integer(document: Mapping[str, Any], name: str, where: str, among: range = INT32) -> int:
     """Returns a member that must be an integer of 32 bits, or of another range."""
     value = _member(document, name, where)

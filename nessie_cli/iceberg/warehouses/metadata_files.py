@@ -16,12 +16,14 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import re
 import stat
 import threading
+import uuid
 import zlib
 from codecs import iterdecode
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -33,7 +35,7 @@ from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
-from nessie_cli.iceberg.warehouses.locations import LOCAL, Allowed, LocationRefused, ParsedLocation
+from nessie_cli.iceberg.locations import LOCAL, Allowed, LocationRefused, ParsedLocation
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.wire.large_json import MOST_VALUES, count_values, decode, steps
 
@@ -51,6 +53,7 @@ MAX_DEPTH = 200
 MOST_VALUES_OF_ITEM = 500_000
 """The most JSON values of one schema, snapshot or other item. A column has about five."""
 
+_METADATA_FILE = re.compile(r"(?:.*/)?v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
@@ -339,6 +342,19 @@ def _local_errors(location: str, done: str) -> Iterator[None]:
 
 
 # -- the text of a file ----------------------------------------------------------------------------
+
+
+def next_metadata_file(
+    table_location: str, properties: Mapping[str, str], current: str | None
+) -> str:
+    """Returns the name of a table's or view's next metadata file.
+
+    It is `.../metadata/NNNNN-UUID.metadata.json`.
+    """
+    folder = properties.get("write.metadata.path") or f"{table_location.rstrip('/')}/metadata"
+    match = _METADATA_FILE.fullmatch(current) if current else None
+    number = int(match[1]) + 1 if match else 0
+    return f"{folder.rstrip('/')}/{number:05}-{uuid.uuid4()}.metadata.json"
 
 
 class Head(Struct, frozen=True, rename="kebab"):

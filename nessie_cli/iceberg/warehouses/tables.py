@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.warehouses.locations import (
-    PATH_PROPERTIES,
-    Allowed,
-    LocationRefused,
-    folder_for,
-    is_inside,
-    issued_uuid,
-    parse,
-    refuse_issued,
-    text_of,
-)
+from nessie_cli.iceberg.builder.values import non_empty_text
+from nessie_cli.iceberg.locations import Allowed, LocationRefused, is_inside, parse
+from nessie_cli.iceberg.warehouses.issuing import folder_for, issued_uuid, refuse_issued
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.model import ContentKey, Namespace
 
 LOCATION = "location"
+PATH_PROPERTIES = (
+    "write.metadata.path",
+    "write.data.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+"""Properties of tables and views that name folders: all those that Iceberg writes to."""
 
 
 def namespace_location(warehouse: Warehouse, namespace: Namespace, key: ContentKey) -> str:
@@ -55,7 +54,7 @@ def check_table_locations(
     `may_choose` no other is accepted, and all paths have to lie in it. Another table's folder
     `NAME_UUID` is refused always. Raises `LocationRefused`, `InvalidInput`.
     """
-    location = text_of(document, LOCATION)
+    location = non_empty_text(document, LOCATION)
     files.check(location)
     own = parse(location).normal
     if issued is None:

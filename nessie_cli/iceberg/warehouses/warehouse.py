@@ -14,14 +14,8 @@ import msgspec
 from msgspec import Struct, field
 
 from nessie_cli.errors import InvalidInput, NotFound
-from nessie_cli.iceberg.files import scheme_of
-from nessie_cli.iceberg.warehouses.locations import (
-    Allowed,
-    LocationRefused,
-    issued_folder,
-    issued_uuid,
-    refuse_issued,
-)
+from nessie_cli.iceberg.locations import Allowed, LocationRefused, scheme_of
+from nessie_cli.iceberg.warehouses.issuing import issued_folder, issued_uuid, refuse_issued
 from nessie_cli.model import IcebergTable, IcebergView, Secret
 
 VENDED_CREDENTIALS = "vended-credentials"

@@ -21,9 +21,9 @@ from nessie_cli.errors import (
 )
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile
+from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.issuing import UuidIssuer
-from nessie_cli.iceberg.warehouses.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import (
     MAX_BYTES,
     ByteCache,

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from functools import partial
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.files import scheme_of
+from nessie_cli.iceberg.locations import scheme_of
 from nessie_cli.iceberg.warehouses.issuing import UuidIssuer
 from nessie_cli.iceberg.warehouses.metadata_files import ByteCache, MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import REMOTE_SIGNING, Warehouses

@@ -21,13 +21,13 @@ from nessie_cli.iceberg.builder.table import builder_for
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, content_of, in_state
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.warehouses.locations import (
+from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of, next_metadata_file
+from nessie_cli.iceberg.warehouses.tables import (
+    LOCATION,
     PATH_PROPERTIES,
-    next_metadata_file,
-    text_of,
+    check_table_locations,
+    new_location,
 )
-from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of
-from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.iceberg.warehouses.warehouse import VENDED_CREDENTIALS
 from nessie_cli.model import (
     CommitResult,
@@ -375,7 +375,7 @@ def _updated_by(
     updates, document = _applied(base, several, [], there.metadata_location)
     if document is base:
         return None
-    call.check_own_metadata(key, there, text_of(base, LOCATION))
+    call.check_own_metadata(key, there, values.non_empty_text(base, LOCATION))
     if paths_of(document) != paths_of(base):
         check_locations(call, key, IcebergTable.type, document, base[LOCATION])
     return _made(key, there, document, messages.changed(key, updates))

@@ -8,8 +8,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.warehouses.locations import next_metadata_file, text_of
-from nessie_cli.iceberg.warehouses.metadata_files import head_of
+from nessie_cli.iceberg.warehouses.metadata_files import head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, new_location
 from nessie_cli.model import CommitResult, ContentKey, IcebergView, Put
 from nessie_cli.server.http.messages import Reply, json_reply
@@ -115,7 +114,7 @@ def replace_view(call: IcebergCall) -> Answer | Reply:
             document = updated(base, changes.updates, now())
         if document is base:
             return None
-        call.check_own_metadata(key, there, text_of(base, LOCATION))
+        call.check_own_metadata(key, there, values.non_empty_text(base, LOCATION))
         if paths_of(document) != paths_of(base):
             check_locations(call, key, IcebergView.type, document, base[LOCATION])
         properties = document["properties"]

@@ -14,15 +14,11 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
-from nessie_cli.iceberg.warehouses.locations import (
-    PATH_PROPERTIES,
-    Allowed,
-    LocationRefused,
-    issued_uuid,
-    next_metadata_file,
-)
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.locations import Allowed, LocationRefused
+from nessie_cli.iceberg.warehouses.issuing import issued_uuid
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import (
+    PATH_PROPERTIES,
     check_namespace_location,
     check_table_locations,
     new_location,

@@ -12,7 +12,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
-from nessie_cli.iceberg.warehouses.locations import LocationRefused
+from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import MAX_BYTES, MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, from_options
 from tests.gc.s3 import Store, s3

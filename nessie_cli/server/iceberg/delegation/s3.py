@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
-from nessie_cli.iceberg.warehouses.locations import LocationRefused, is_inside, parse
+from nessie_cli.iceberg.locations import LocationRefused, is_inside, parse
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 
 _NOT_DELEGATED = re.compile(r"[*?$%\\]")
