@@ -17,9 +17,9 @@ from nessie_cli.model import (
     Operation,
     Put,
 )
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import create
+from nessie_cli.repository.snapshot import Context
 from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 
 PER_NAMESPACE = 999

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from bench import corpus
 from bench.commands import run, workspace
 from nessie_cli.model import CommitMeta, Put, ReferenceType
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.snapshot import Context
 from nessie_cli.store.sqlite.store import SQLiteStore, open_sqlite
 
 ON_BRANCH = 10

@@ -197,6 +197,14 @@ def with_value_of(record: bytes, other: bytes) -> bytes:
     return record[:17] + other[17:]
 
 
+def new_content_id(random: Callable[[int], bytes]) -> bytes:
+    """Returns a new content id, a UUID of version 4. `random` returns random bytes."""
+    raw = bytearray(random(len(NO_ID)))
+    raw[6] = raw[6] & 0x0F | 0x40
+    raw[8] = raw[8] & 0x3F | 0x80
+    return bytes(raw)
+
+
 def format_content_id(raw: bytes) -> str:
     """Returns the text form of a content id, a UUID."""
     digits = raw.hex()

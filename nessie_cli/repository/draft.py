@@ -23,18 +23,19 @@ from nessie_cli.kernel.forms import (
     content_id_of,
     decode_key,
     encode_key,
+    new_content_id,
     type_name,
 )
 from nessie_cli.kernel.objects import Objects, Values
 from nessie_cli.model import Conflict, Content, ContentKey, Operation, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Commit, Merge, RenameReference, Transplant
-from nessie_cli.repository.context import Context
 from nessie_cli.store.base import View
 from nessie_cli.store.records import StoredSettings, Write
 
 if TYPE_CHECKING:
     from nessie_cli.kernel.committing import OperationBatch
+    from nessie_cli.repository.snapshot import Context
 
 A = TypeVar("A")
 
@@ -93,7 +94,7 @@ class ChangeSubmission:
         assigned = self._content_ids
 
         def content_id(key: bytes) -> bytes:
-            return assigned.get(key) or context.new_content_id()
+            return assigned.get(key) or new_content_id(context.random)
 
         return content_id
 

@@ -53,11 +53,10 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, refuse_protected
 from nessie_cli.repository.group_commit import DecodedObjects, GroupCommit, Lease, Plan, Planned
 from nessie_cli.repository.log_filter import LogFilter, Walk
-from nessie_cli.repository.snapshot import StoreSnapshot, as_reference
+from nessie_cli.repository.snapshot import Context, StoreSnapshot, as_reference
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.base import Store, View

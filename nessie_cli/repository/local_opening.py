@@ -6,8 +6,8 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.edit import PARAMETERS
 from nessie_cli.kernel.forms import NO_COMMIT
 from nessie_cli.model import ReferenceType
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import CREATED, DEFAULT_BRANCH, TREE, LocalRepository
+from nessie_cli.repository.snapshot import Context
 from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.records import Move, RequestRecord, Write
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import check_new_reference_name
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.context import Context, now
 from nessie_cli.repository.urls import is_server
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ def connect(
     who: str | Callable[[], str] = "",
     access: Access | None = None,
     progress: Progress | None = None,
-    clock: Clock = now,
+    clock: Clock | None = None,
     random: Randomness = os.urandom,
 ) -> Repository:
     """Opens the repository at a URL.
@@ -41,8 +40,10 @@ def connect(
 
     `who` is the committer, or a function that returns it, called for each write (a server
     determines it itself). `progress` is called during long operations with the amount done and the
-    total, None if unknown; on a server, it is not called. `clock` returns microseconds since
-    1970 and `random` random bytes, for tests that need equal hashes.
+    total, None if unknown; on a server, it is not called.
+
+    For tests that need equal hashes, `clock` returns microseconds since 1970 instead of the
+    machine's clock, and `random` returns random bytes.
 
     Raises `InvalidInput` for an invalid URL, `StoreNotFound` if nothing is there (see `create`),
     `UnsupportedFormat` and `StoreUnavailable` if it cannot be used.
@@ -55,8 +56,7 @@ def connect(
         from nessie_cli.repository.access import Access
         from nessie_cli.repository.remote.opening import open_remote
 
-        context = Context(who, clock, random, progress=progress)
-        return open_remote(url, access or Access(), context)
+        return open_remote(url, access or Access(), random)
     return connect_store(url, who=who, progress=progress, clock=clock, random=random)
 
 
@@ -65,13 +65,14 @@ def connect_store(
     *,
     who: str | Callable[[], str] = "",
     progress: Progress | None = None,
-    clock: Clock = now,
+    clock: Clock | None = None,
     random: Randomness = os.urandom,
 ) -> StoreRepository:
     """Opens the repository at the URL of a store, with group commit. See `connect`."""
     from nessie_cli.repository.local_opening import create_local, open_local
+    from nessie_cli.repository.snapshot import Context, now
 
-    context = Context(who, clock, random, progress=progress)
+    context = Context(who, clock or now, random, progress=progress)
     return create_local(url, None, context) if url == "memory:" else open_local(url, context)
 
 
@@ -80,7 +81,7 @@ def create(
     *,
     default_branch: str | None = None,
     who: str = "",
-    clock: Clock = now,
+    clock: Clock | None = None,
     random: Randomness = os.urandom,
 ) -> StoreRepository:
     """Opens the repository at a URL, and creates it (default branch `main`) if there is none.
@@ -96,5 +97,6 @@ def create(
     if default_branch is not None:
         check_new_reference_name(default_branch)
     from nessie_cli.repository.local_opening import create_local
+    from nessie_cli.repository.snapshot import Context, now
 
-    return create_local(url, default_branch, Context(who, clock, random))
+    return create_local(url, default_branch, Context(who, clock or now, random))

@@ -1,10 +1,13 @@
-"""A snapshot: a view of the store with its objects, its references and its revisions."""
+"""A snapshot: a view of the store with objects, references and revisions, and its context."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from nessie_cli.errors import AmbiguousHash, CommitNotFound, InvalidInput, ReferenceNotFound
 from nessie_cli.kernel import history
@@ -12,7 +15,6 @@ from nessie_cli.kernel.commits import micros, root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id, Kind
 from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.reading import last_change
 from nessie_cli.revisions import Revision, RevisionStep, StepKind, parse
 from nessie_cli.store.base import View
@@ -20,6 +22,7 @@ from nessie_cli.store.records import StoredObject, StoredReference
 
 if TYPE_CHECKING:
     from nessie_cli.kernel.ancestry import AncestryIndex
+    from nessie_cli.model.progress import Progress
 
 PutEarly = Callable[[list[StoredObject]], None]
 """A function that stores objects before any reference needs them."""
@@ -30,6 +33,29 @@ _NEAR = 16
 _DIGITS = 64
 _SHORTEST = 4
 _CANDIDATES = 10
+
+
+def now() -> int:
+    """Returns the time in microseconds since 1970."""
+    return time.time_ns() // 1000
+
+
+class Context(Struct, frozen=True):
+    """The committer, the clock and the randomness that a repository uses. Tests can fix them.
+
+    `committer` is a name, or a function that returns it. `clock` returns microseconds since 1970.
+    `progress` is called during long operations.
+    """
+
+    committer: str | Callable[[], str]
+    clock: Callable[[], int]
+    random: Callable[[int], bytes]
+    progress: Progress | None = None
+
+    @property
+    def who(self) -> str:
+        """The name of the committer."""
+        return self.committer if isinstance(self.committer, str) else self.committer()
 
 
 class StoreSnapshot:

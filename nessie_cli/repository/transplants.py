@@ -23,7 +23,6 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions, Transplant
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect
 from nessie_cli.repository.merges import (
     MergeTarget,
@@ -34,7 +33,7 @@ from nessie_cli.repository.merges import (
     was_at,
 )
 from nessie_cli.repository.requests import Recorded, digest
-from nessie_cli.repository.snapshot import StoreSnapshot
+from nessie_cli.repository.snapshot import Context, StoreSnapshot
 from nessie_cli.repository.writes import (
     UNVALIDATED,
     BranchDrafts,

@@ -18,7 +18,6 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import SETTING_PREFIX, Reference, ReferenceType, ReflogType
 from nessie_cli.repository.changes import Change
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect, ReferenceChange
 from nessie_cli.repository.expected import changed_since
 from nessie_cli.repository.requests import (
@@ -28,7 +27,12 @@ from nessie_cli.repository.requests import (
     recorded,
     reused,
 )
-from nessie_cli.repository.snapshot import StoreSnapshot, reference_not_found, stored_objects
+from nessie_cli.repository.snapshot import (
+    Context,
+    StoreSnapshot,
+    reference_not_found,
+    stored_objects,
+)
 from nessie_cli.store.records import Move, RequestRecord, StoredReference, StoredSettings, Write
 
 A = TypeVar("A")

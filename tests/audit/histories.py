@@ -9,8 +9,8 @@ import random
 from nessie_cli import create
 from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Operation, Put
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.snapshot import Context
 from nessie_cli.store.opening import open_store
 from tests.repository.vocabulary import namespace, table, view
 

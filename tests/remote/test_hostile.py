@@ -34,7 +34,6 @@ from nessie_cli.model import (
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from nessie_cli.repository.remote.session import RestSession
 from nessie_cli.repository.remote.transport import Transport
@@ -299,7 +298,7 @@ def test_a_listing_of_endless_records_is_refused(server: str) -> None:
 
     with listening(answering) as url:
         transport = Transport(f"{url}/api/v2")
-        session = RestSession(transport, Context("me", lambda: 0, os.urandom), most_pages=300)
+        session = RestSession(transport, os.urandom, most_pages=300)
         with pytest.raises(StoreUnavailable, match="does not end: it has more than 300 pages"):
             list(session.pages("trees", "references", {}, str))
         transport.close()
@@ -419,8 +418,7 @@ def replaced(value: Any, place: Sequence[str | int], hostile: Any) -> Any:
 
 
 def _connected(url: str, *, extensions: bool) -> Repository:
-    context = Context("me", lambda: 0, lambda size: b"\0" * size)
-    return open_remote(url, Access(timeout=30), context, extensions=extensions)
+    return open_remote(url, Access(timeout=30), lambda size: b"\0" * size, extensions=extensions)
 
 
 def recorded(operation: Callable[[Repository], object], *, extensions: bool) -> dict[str, Answer]:

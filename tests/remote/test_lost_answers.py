@@ -7,7 +7,6 @@ A proxy between client and server disturbs the first answer to a write in one of
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -18,7 +17,6 @@ from nessie_cli.errors import AlreadyExists, OutcomeUnknown, StoreUnavailable
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from tests.remote.listening import CUT, Answer, Request, forward, listening
 
@@ -142,8 +140,7 @@ def through(
     server: str, loss: Loss, *, plain: bool, times: int = 1
 ) -> Iterator[tuple[Repository, Spoiler]]:
     spoiler = Spoiler(server, loss, plain=plain, times=times)
-    context = Context("", lambda: time.time_ns() // 1000, os.urandom)
-    with listening(spoiler) as url, open_remote(url, Access(), context) as client:
+    with listening(spoiler) as url, open_remote(url, Access(), os.urandom) as client:
         yield client, spoiler
 
 
@@ -337,10 +334,9 @@ def test_the_outcome_is_unknown_if_the_server_does_not_return(
         gone = gone or request.path.endswith("/history/commit")
         return CUT if gone else forward(server, request)
 
-    context = Context("", lambda: time.time_ns() // 1000, os.urandom)
     with (
         listening(dying) as url,
-        open_remote(url, Access(), context) as client,
+        open_remote(url, Access(), os.urandom) as client,
         pytest.raises(OutcomeUnknown) as unknown,
     ):
         _commit(client, "request-9")
@@ -423,8 +419,7 @@ def test_a_request_is_looked_up_on_its_branch(repository: Repository, server: st
         asked.append(request.path)
         return forward(server, request, ("nessie-cli",))
 
-    context = Context("", lambda: time.time_ns() // 1000, os.urandom)
-    with listening(watched) as url, open_remote(url, Access(), context) as client:
+    with listening(watched) as url, open_remote(url, Access(), os.urandom) as client:
         done = _commit(client, "request-1")
         asked.clear()
         assert client.find_request("request-1", branch="main") == done

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator, Mapping
 
 import pytest
@@ -16,7 +15,6 @@ from nessie_cli.model import NO_ANCESTOR, KeyBehavior, MergeBehavior, ReferenceT
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import CreateReference, Merge
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.opening import open_remote
 from tests.repository.contract_division import Divides
 from tests.repository.servers import Servers
@@ -223,6 +221,4 @@ class TestPlain(Plain, Divides):
 
 def plain(address: str) -> Repository:
     """A repository that uses only REST v2."""
-    return open_remote(
-        address, Access(), Context("", lambda: time.time_ns() // 1000, os.urandom), extensions=False
-    )
+    return open_remote(address, Access(), os.urandom, extensions=False)

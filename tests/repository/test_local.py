@@ -15,9 +15,9 @@ import pytest
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import CommitMeta, KeyRange, ReferenceType
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.opening import connect, create
+from nessie_cli.repository.snapshot import Context
 from nessie_cli.store.base import Store
 from nessie_cli.store.opening import open_store
 from nessie_cli.store.records import Outcome, Write

@@ -16,7 +16,7 @@ from nessie_cli.kernel.commits import Stamp, draft_commit
 from nessie_cli.kernel.committing import AppliedBatch, OperationBatch, apply_batch, parse_content_id
 from nessie_cli.kernel.conflicts import describe
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key, encode_key
+from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key, encode_key, new_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.restored import MOST_COMPARED
 from nessie_cli.model import (
@@ -178,7 +178,7 @@ def check_commit(
         OperationBatch(objects, operations),
         _root(objects, at_expected),
         head_root,
-        lambda _: session.context.new_content_id(),
+        lambda _: new_content_id(session.random),
     )
     reported = applied.conflicts[:MOST_REPORTED]
     changes = server.changes_since(

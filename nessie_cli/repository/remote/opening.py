@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.repository import RemoteRepository
 from nessie_cli.repository.remote.server import Server
 from nessie_cli.repository.remote.session import RestSession
@@ -12,15 +13,15 @@ from nessie_cli.repository.remote.transport import Transport
 
 
 def open_remote(
-    url: str, access: Access, context: Context, *, extensions: bool = True
+    url: str, access: Access, random: Callable[[int], bytes], *, extensions: bool = True
 ) -> Repository:
     """Opens the repository behind a server.
 
-    Without `extensions`, sends plain REST v2 to `nessie serve`, too.
+    `random` returns random bytes. Without `extensions`, sends plain REST v2 to `nessie serve`, too.
     """
     transport = Transport(url, access, extensions=extensions)
     try:
-        return RemoteRepository(_server(RestSession(transport, context)))
+        return RemoteRepository(_server(RestSession(transport, random)))
     except BaseException:
         transport.close()
         raise

@@ -14,7 +14,6 @@ from nessie_cli.errors import (
     StoreUnavailable,
 )
 from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry, Reference, RepositoryConfig
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.remote.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.transport import Query, Transport
 from nessie_cli.wire import answers, keys
@@ -55,13 +54,14 @@ class RestSession:
     """Requests to one server.
 
     The constructor fetches its configuration, so that a wrong address fails before any request.
+    `random` returns random bytes, for request ids and content ids.
     """
 
     def __init__(
-        self, transport: Transport, context: Context, most_pages: int = MOST_PAGES
+        self, transport: Transport, random: Callable[[int], bytes], most_pages: int = MOST_PAGES
     ) -> None:
         self.transport = transport
-        self.context = context
+        self.random = random
         self._most_pages = most_pages
         self.configuration = _configuration(transport)
         self.commits: BoundedCache[str, LogEntry] = BoundedCache(MOST_COMMITS)

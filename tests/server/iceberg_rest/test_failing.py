@@ -15,8 +15,8 @@ import pytest
 from nessie_cli import create
 from nessie_cli.errors import OutcomeUnknown
 from nessie_cli.iceberg.warehouses.warehouse import from_options
-from nessie_cli.repository.context import Context
 from nessie_cli.repository.local import LocalRepository
+from nessie_cli.repository.snapshot import Context
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application

@@ -31,7 +31,7 @@ def send_idempotent(
     After a lost answer, only success is certain. After any error, the first request may still
     arrive: a killed server can leave a running transaction in PostgreSQL.
     """
-    request_id = request_id or session.context.random(16).hex()
+    request_id = request_id or session.random(16).hex()
     last_lost: Lost | None = None
     for number in range(_TRIES):
         try:
