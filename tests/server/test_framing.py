@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from nessie_cli.server.http.framing import Framing
+from nessie_cli.server.http.connections import Framing
 
 CHUNKED = [(b"transfer-encoding", b"chunked")]
 CHUNKS = [b"1\r\nx\r\n", b"3;a=b\r\n\r\n\n\r\n", b'A;x="y"\r\n0123456789\r\n', b"0002\r\nab\r\n"]

@@ -4,12 +4,13 @@ uvicorn parses whatever has arrived in one call, and queues every request in it.
 `ClientConnection` stands between the transport and uvicorn's protocol, and hands on the bytes in
 parts. A part is small, and ends with the head or with the body of a request. What follows a request
 stays here, and then in the socket, until the request has been answered: uvicorn refuses bytes that
-are not HTTP at once, and this would be taken for the answer.
+are not HTTP at once, and this would be taken for the answer. `Framing` follows where a body ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from functools import partial
 from itertools import pairwise
@@ -17,8 +18,7 @@ from typing import Any, cast
 
 from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
-from nessie_cli.server.http.framing import LONGEST_HEAD, Framing
-from nessie_cli.server.http.messages import Headers
+from nessie_cli.server.http.messages import Headers, header
 
 PART = 16 << 10
 """The most bytes of a part. A connection with more bytes than that is not read.
@@ -40,6 +40,15 @@ _TOO_LONG = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"connection: close\r\ncontent-length: 0\r\n\r\n"
 )
+_SIZE = re.compile(rb"([0-9a-fA-F]{1,16})[\r;]")
+_SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,16})(?:;[^\n]*)?\r\n")
+_LONGEST = 32
+"""The bytes of a line that are looked at: the size of a chunk."""
+LONGEST_HEAD = 128 << 10
+"""The most bytes of a head while it arrives, and of the lines after the last chunk.
+
+A head that ends before is answered if it exceeds the limit of the server.
+"""
 
 
 def connections() -> type[asyncio.Protocol]:
@@ -258,3 +267,88 @@ def _part_size(data: bytes, most: int) -> int:
         return data.find(b"\n", 0, most) + 1 or most
     end = data.find(_BLANK_LINE, 0, most)
     return most if end < 0 else end + len(_BLANK_LINE)
+
+
+# -- the framing of a request ----------------------------------------------------------------------
+
+
+class Framing:
+    """Follows the bytes of a request's body until its end, by its length or chunks.
+
+    RFC 9112, section 6: https://www.rfc-editor.org/rfc/rfc9112#section-6
+
+    uvicorn's parser decides what a body is. Where it might read on, the body does not end here.
+    """
+
+    def __init__(self, method: str, headers: Headers) -> None:
+        # The parser reads no body of these, whatever length they name.
+        is_without = method == "CONNECT" or bool(header(headers, b"upgrade"))
+        self._is_chunked = not is_without and bool(header(headers, b"transfer-encoding"))
+        length = header(headers, b"content-length")
+        self._left = 0 if is_without or self._is_chunked else int(length or b"0")
+        self._line = b""
+        self._is_trailer = False
+        self.trailers: list[int] = []
+        """Where the lines of a trailer begin in the bytes that were passed last."""
+        self.is_ended = not self._left and not self._is_chunked
+        self.is_unclear = False
+        """Whether a line is not the size of a chunk. The parser most likely refuses it."""
+        self._line_bytes = 0
+        self.is_too_long = False
+        """Whether the lines of the body exceed `LONGEST_HEAD`."""
+
+    def take(self, data: bytes) -> int:
+        """Returns how many of the next bytes belong to the body, and passes them."""
+        position = 0
+        self.trailers = []
+        while position < len(data) and not (self.is_ended or self.is_unclear or self.is_too_long):
+            if self._left:
+                size = min(self._left, len(data) - position)
+                self._left -= size
+                position += size
+                self.is_ended = not self._left and not self._is_chunked
+            elif size := self._take_chunks(data, position):
+                position += size
+            else:
+                position = self._take_line(data, position)
+        return position
+
+    def _take_chunks(self, data: bytes, start: int) -> int:
+        """Passes chunks whose first lines are here as a whole. Returns the number of bytes.
+
+        Tiny chunks take a quarter of the time that `_take_line` takes.
+        """
+        if self._line or self._is_trailer:
+            return 0
+        position = start
+        while line := _SIZE_LINE.match(data, position):
+            size = int(line[1], 16)
+            if not size:
+                break
+            position = line.end() + size + len(_LINE_END)
+            if position > len(data):
+                self._left = position - len(data)
+                return len(data) - start
+        return position - start
+
+    def _take_line(self, data: bytes, start: int) -> int:
+        """Reads a line outside of chunks, or a part of it. Returns its end."""
+        end = data.find(b"\n", start) + 1 or len(data)
+        if self._is_trailer and not self._line and data[start] not in _LINE_END:
+            self.trailers.append(start)
+        self._line = (self._line + data[start : min(end, start + _LONGEST)])[:_LONGEST]
+        self._line_bytes += end - start
+        self.is_too_long = self._line_bytes > LONGEST_HEAD
+        if data[end - 1 : end] != b"\n":
+            return end
+        line, self._line = self._line, b""
+        if self._is_trailer:
+            self.is_ended = line == _LINE_END
+        elif match := _SIZE.match(line):
+            size = int(match[1], 16)
+            self._left = size + len(_LINE_END) if size else 0
+            self._is_trailer = not size
+            self._line_bytes = 0
+        else:
+            self.is_unclear = True
+        return end
