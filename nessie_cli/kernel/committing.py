@@ -18,7 +18,7 @@ from msgspec import Struct, structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import deletion
-from nessie_cli.kernel.conflicts import KeyConflict, difference, difference_if_required
+from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import (
     NO_ID,
@@ -176,6 +176,30 @@ def _origin_of(put: Put) -> Origin | None:
     if not _HASH.fullmatch(place.hash):
         raise InvalidInput(f"Key '{put.key.plain}' is restored from '{place.hash}', not a hash")
     return Origin(bytes.fromhex(place.hash), encode_key(place.key))
+
+
+def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
+    """Returns the conflict between an expected and an actual record, or None if they are equal."""
+    if expected == actual:
+        return None
+    if expected is None:
+        return ConflictType.KEY_EXISTS
+    if actual is None:
+        return ConflictType.KEY_DOES_NOT_EXIST
+    if payload_of(expected) != payload_of(actual):
+        return ConflictType.PAYLOAD_DIFFERS
+    return (
+        ConflictType.CONTENT_ID_DIFFERS
+        if content_id_of(expected) != content_id_of(actual)
+        else ConflictType.VALUE_DIFFERS
+    )
+
+
+def difference_if_required(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
+    """Returns `difference` for an operation that requires the key to exist (Delete, Unchanged)."""
+    if expected is None:
+        return ConflictType.KEY_DOES_NOT_EXIST if actual is None else ConflictType.PAYLOAD_DIFFERS
+    return difference(expected, actual)
 
 
 class AppliedBatch(NamedTuple):

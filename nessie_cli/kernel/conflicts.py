@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
-from nessie_cli.kernel.forms import Id, content_id_of, decode_key, format_content_id, payload_of
+from nessie_cli.kernel.forms import Id, decode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,
@@ -66,30 +66,6 @@ class KeyConflict(Struct, frozen=True):
 
 
 ChangedBy = Callable[[bytes], CommitMeta | None]
-
-
-def difference(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
-    """Returns the conflict between an expected and an actual record, or None if they are equal."""
-    if expected == actual:
-        return None
-    if expected is None:
-        return ConflictType.KEY_EXISTS
-    if actual is None:
-        return ConflictType.KEY_DOES_NOT_EXIST
-    if payload_of(expected) != payload_of(actual):
-        return ConflictType.PAYLOAD_DIFFERS
-    return (
-        ConflictType.CONTENT_ID_DIFFERS
-        if content_id_of(expected) != content_id_of(actual)
-        else ConflictType.VALUE_DIFFERS
-    )
-
-
-def difference_if_required(expected: bytes | None, actual: bytes | None) -> ConflictType | None:
-    """Returns `difference` for an operation that requires the key to exist (Delete, Unchanged)."""
-    if expected is None:
-        return ConflictType.KEY_DOES_NOT_EXIST if actual is None else ConflictType.PAYLOAD_DIFFERS
-    return difference(expected, actual)
 
 
 def describe(

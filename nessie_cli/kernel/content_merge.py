@@ -17,7 +17,8 @@ from functools import cached_property
 from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.conflicts import KeyConflict, difference
+from nessie_cli.kernel.committing import difference
+from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.content_changes import ContentStates, OtherContents, Position
 from nessie_cli.kernel.forms import (
     content_id_of,

@@ -13,8 +13,8 @@ from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.committing import parse_content_id
-from nessie_cli.kernel.conflicts import KeyConflict, difference
+from nessie_cli.kernel.committing import difference, parse_content_id
+from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.content_changes import differing_keys, doubled_keys
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.forms import (
