@@ -417,13 +417,13 @@ class NessieCatalog(MetastoreCatalog):
         namespaces.check_parent(state, key)
 
     def _drop(
-        self, what: str, key: ContentKey, need: Callable[[PyIcebergState, ContentKey], Content]
+        self, type_name: str, key: ContentKey, need: Callable[[PyIcebergState, ContentKey], Content]
     ) -> None:
         """Deletes a key. `need` raises an error if its content has another type."""
 
         def make(state: PyIcebergState) -> CatalogChange[None]:
             need(state, key)
-            return CatalogChange(f"drop {what} {key}", [Delete(key)], None)
+            return CatalogChange(f"drop {type_name} {key}", [Delete(key)], None)
 
         self._reference.change(make)
 

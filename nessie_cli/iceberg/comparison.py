@@ -79,9 +79,9 @@ def figures_of(content: IcebergTable | IcebergView, document: Document) -> dict[
     try:
         summary = _summary(side)
         counts = {
-            what: f"{int(summary[attribute]):,}"
-            for what, attribute in _COUNTS
-            if what != "bytes" and attribute in summary
+            part: f"{int(summary[attribute]):,}"
+            for part, attribute in _COUNTS
+            if part != "bytes" and attribute in summary
         }
         return counts | {f"column {path}": text for path, text in _columns(side).values()}
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
@@ -103,7 +103,7 @@ def _side(
 
 
 def _facts(before: _Side | None, after: _Side | None) -> Iterator[MetadataDifference]:
-    for what, read in (
+    for part, read in (
         ("column", _columns),
         ("partition", _partition),
         ("sort-order", _order),
@@ -111,19 +111,19 @@ def _facts(before: _Side | None, after: _Side | None) -> Iterator[MetadataDiffer
         ("sql", _sql),
     ):
         old, new = ({} if side is None else read(side) for side in (before, after))
-        yield from _differing(what, old, new)
-    for what, attribute in (("format-version", "format-version"), ("location", "location")):
+        yield from _differing(part, old, new)
+    for part, attribute in (("format-version", "format-version"), ("location", "location")):
         old_text, new_text = (
             None if side is None else _text(side.document.get(attribute))
             for side in (before, after)
         )
         if old_text != new_text:
-            yield MetadataDifference(what, "", old_text, new_text)
+            yield MetadataDifference(part, "", old_text, new_text)
     yield from _snapshots(before, after)
 
 
 def _differing(
-    what: str, old: Mapping[Any, tuple[str, str]], new: Mapping[Any, tuple[str, str]]
+    part: str, old: Mapping[Any, tuple[str, str]], new: Mapping[Any, tuple[str, str]]
 ) -> Iterator[MetadataDifference]:
     """Yields the differences of named items. A renamed item (with the same id) has both names."""
     for id_ in dict.fromkeys([*old, *new]):
@@ -132,11 +132,11 @@ def _differing(
             continue
         if before and after and before[0] != after[0]:
             yield MetadataDifference(
-                what, after[0], " ".join(filter(None, before)), " ".join(filter(None, after))
+                part, after[0], " ".join(filter(None, before)), " ".join(filter(None, after))
             )
         else:
             yield MetadataDifference(
-                what,
+                part,
                 (after or before or ("", ""))[0],
                 before[1] if before else None,
                 after[1] if after else None,
@@ -290,9 +290,9 @@ _COUNTS = (
 
 def _snapshots(before: _Side | None, after: _Side | None) -> Iterator[MetadataDifference]:
     old, new = (_summary(side) for side in (before, after))
-    for what, attribute in _COUNTS:
+    for part, attribute in _COUNTS:
         if old.get(attribute) != new.get(attribute):
-            yield MetadataDifference(what, "", _text(old.get(attribute)), _text(new.get(attribute)))
+            yield MetadataDifference(part, "", _text(old.get(attribute)), _text(new.get(attribute)))
     operations = _operations(before, after)
     if operations:
         yield MetadataDifference("operations", "", None, ", ".join(operations))

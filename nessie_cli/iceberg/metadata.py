@@ -127,9 +127,9 @@ def _document(data: bytes) -> Any:
     data = _decompressed(data) if data.startswith(_GZIP) else data
     if not data.strip():
         raise InvalidInput("empty, not an Iceberg metadata file")
-    for magic, what in _OTHER_FORMATS.items():
+    for magic, description in _OTHER_FORMATS.items():
         if data.startswith(magic):
-            raise InvalidInput(f"{what}, not an Iceberg metadata file")
+            raise InvalidInput(f"{description}, not an Iceberg metadata file")
     try:
         return json.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError:
@@ -259,13 +259,13 @@ def _view(document: Document, location: str) -> IcebergView:
 # -- attributes -----------------------------------------------------------------------------------
 
 
-def _format(document: Document, what: str, newest: int) -> int:
+def _format(document: Document, kind: str, newest: int) -> int:
     version = _whole_number(document, "format-version")
     if version < 1:
         raise InvalidInput(f"not an Iceberg metadata file: 'format-version' is {version}")
     if version > newest:
         raise InvalidInput(
-            f"Iceberg {what} metadata of format version {version}, "
+            f"Iceberg {kind} metadata of format version {version}, "
             f"which is not supported; supported: 1 to {newest}"
         )
     return version

@@ -322,7 +322,11 @@ def _kind(file: Row) -> FileKind:
 
 
 def _rows(
-    data: bytes, location: str, what: str, projection: Mapping[str, Any], make: Callable[[Row], T]
+    data: bytes,
+    location: str,
+    file_type: str,
+    projection: Mapping[str, Any],
+    make: Callable[[Row], T],
 ) -> list[T]:
     """Returns the projected rows of an Avro file. Decoding fewer fields halves the time."""
     try:
@@ -335,7 +339,7 @@ def _rows(
         raise BrokenFile(
             Fault.DAMAGED,
             location,
-            f"{shown(location)} is not a valid {what}: {first_line(error)}",
+            f"{shown(location)} is not a valid {file_type}: {first_line(error)}",
         ) from None
 
 

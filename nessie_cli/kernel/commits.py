@@ -122,13 +122,13 @@ def check_client_meta(meta: CommitMeta) -> None:
 
     Invalid are text that is not valid Unicode, too much text, and too many authors or properties.
     """
-    for names, what in (
+    for names, kind in (
         (meta.authors, "authors"),
         (meta.signed_off_by, "people who signed off"),
         (meta.properties, "properties"),
     ):
         if len(names) > MOST_NAMES:
-            raise InvalidInput(f"the commit metadata has more than {MOST_NAMES:,} {what}")
+            raise InvalidInput(f"the commit metadata has more than {MOST_NAMES:,} {kind}")
     if meta.committer is not None:
         raise _set_by_server("committer")
     if meta.commit_time is not None:
@@ -147,8 +147,8 @@ def check_client_meta(meta: CommitMeta) -> None:
         raise InvalidInput(f"author time {meta.author_time} has no time zone")
 
 
-def _set_by_server(what: str) -> InvalidInput:
-    return InvalidInput(f"Cannot set the {what} on the client side. It is set by the server.")
+def _set_by_server(field: str) -> InvalidInput:
+    return InvalidInput(f"Cannot set the {field} on the client side. It is set by the server.")
 
 
 def draft_commit(

@@ -32,9 +32,9 @@ class Activity:
     may be entered repeatedly and nested.
     """
 
-    def __init__(self, busy: Busy, what: str) -> None:
+    def __init__(self, busy: Busy, activity: str) -> None:
         self._busy = busy
-        self.what = what
+        self.activity = activity
         self.done = 0
         self.total: int | None = None
         self.counted = 0
@@ -45,7 +45,7 @@ class Activity:
 
     def report(self, activity: str, done: int, total: int | None) -> None:
         """Reports progress of work with several activities."""
-        self.what = activity
+        self.activity = activity
         self(done, total)
 
     def __enter__(self) -> Self:
@@ -61,7 +61,7 @@ class Activity:
 class Seen(NamedTuple):
     """The state that the line shows."""
 
-    what: str
+    activity: str
     done: int
     total: int | None
 
@@ -85,9 +85,9 @@ class Busy:
         self._works: list[Activity] = []
         self._quiet_since = time.monotonic()
 
-    def at_work(self, what: str) -> Activity:
+    def at_work(self, activity: str) -> Activity:
         """Names the work of a block."""
-        return Activity(self, what)
+        return Activity(self, activity)
 
     def report(self, done: int, total: int | None) -> None:
         """Reports progress of the innermost work, for code that got no `Progress`."""
@@ -166,7 +166,7 @@ class Busy:
             return None
         work = works[0]
         done, total = work.done, work.total
-        return Seen(work.what, done or work.counted, total)
+        return Seen(work.activity, done or work.counted, total)
 
     def _hide(self) -> None:
         if self._shown is not None:
@@ -203,6 +203,6 @@ def _tell(line: Drawn, seen: Seen) -> None:
     line.update(
         task.id,
         completed=seen.done if seen.total else 0,
-        description=seen.what,
+        description=seen.activity,
         how_far=seen.how_far,
     )

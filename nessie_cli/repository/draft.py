@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -361,9 +361,20 @@ NO_DELETE = "no-delete"
 NO_REWIND = "no-rewind"
 MERGE_ONLY = "merge-only"
 RULES = (NO_DELETE, NO_REWIND, MERGE_ONLY)
-_SUPPLIED = (
-    "a merge into it cannot contain content that the caller supplies. Hint: commit the resolution"
-    " to the source, and merge it"
+
+
+class _Refusal(NamedTuple):
+    """A rule that forbids a move, why, and what the caller can do instead."""
+
+    rule: str
+    reason: str
+    hint: str = ""
+
+
+_SUPPLIED = _Refusal(
+    MERGE_ONLY,
+    "a merge into it cannot contain content that the caller supplies",
+    "commit the resolution to the source, and merge it",
 )
 
 
@@ -376,7 +387,7 @@ def refuse_protected(
     the draft. `is_ancestor` returns whether its first commit is an ancestor of its second.
     """
     for reference in () if draft.repeated else draft.references:
-        for rule, reason in _forbidding(draft.change, reference):
+        for rule, reason, hint in _forbidding(draft.change, reference):
             settings = draft.settings or view.settings()
             setting = protecting(settings.values, reference.name, rule)
             if setting is None or (
@@ -387,12 +398,13 @@ def refuse_protected(
                 NotAllowed,
                 f"{reference.type.lower()} '{reference.name}' is protected"
                 f" ({setting} = {settings.values[setting]}): {reason}",
+                hint=hint,
             )
     return None
 
 
-def _forbidding(change: Change[Any], reference: ReferenceChange) -> list[tuple[str, str]]:
-    """Returns the rules that forbid a move, each with a reason. No rule forbids a new reference.
+def _forbidding(change: Change[Any], reference: ReferenceChange) -> list[_Refusal]:
+    """Returns the rules that forbid a move. No rule forbids a new reference.
 
     `no-rewind` allows moves to descendants.
     """
@@ -400,13 +412,13 @@ def _forbidding(change: Change[Any], reference: ReferenceChange) -> list[tuple[s
         return []
     if reference.after is None:
         renamed = isinstance(change, RenameReference)
-        return [(NO_DELETE, f"it cannot be {'renamed' if renamed else 'deleted'}")]
+        return [_Refusal(NO_DELETE, f"it cannot be {'renamed' if renamed else 'deleted'}")]
     if isinstance(change, Merge):
         supplied = any(behavior.resolved is not None for behavior in change.options.behaviors)
-        return [(MERGE_ONLY, _SUPPLIED)] if supplied else []
-    forbidding = [(MERGE_ONLY, "it changes only by merges")]
+        return [_SUPPLIED] if supplied else []
+    forbidding = [_Refusal(MERGE_ONLY, "it changes only by merges")]
     if not isinstance(change, Commit | Transplant):
-        forbidding.append((NO_REWIND, "it is only assigned to descendants of its HEAD"))
+        forbidding.append(_Refusal(NO_REWIND, "it is only assigned to descendants of its HEAD"))
     return forbidding
 
 

@@ -82,11 +82,12 @@ def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]
     _refuse_secrets(given)
     table = given.get("table", "")
     if table not in tables:
-        raise InvalidInput(
-            f"option 'table': there is no table {table!r}. Hint: there are {', '.join(tables)}"
-            if table
-            else f"option 'table' is missing; {_offer(tables)}"
-        )
+        if table:
+            raise InvalidInput(
+                f"option 'table': there is no table {table!r}",
+                hint=f"there are {', '.join(tables)}",
+            )
+        raise InvalidInput(f"option 'table' is missing; {_offer(tables)}")
     allowed = _COMMON | tables[table]
     for name in given:
         if name not in allowed:

@@ -76,12 +76,12 @@ _INVALID = (InvalidInput, LookupError, TypeError, AttributeError, ValueError, Re
 """The errors of a decoder if an answer has another structure than expected."""
 
 
-def understood(decode: Callable[[], T], what: str) -> T:
+def understood(decode: Callable[[], T], answer_name: str) -> T:
     """Returns the result of `decode`. A fault in it is the server's: a `StoreUnavailable`."""
     try:
         return decode()
     except _INVALID as fault:
-        raise StoreUnavailable(f"the server's answer is invalid ({what}): {fault}") from None
+        raise StoreUnavailable(f"the server's answer is invalid ({answer_name}): {fault}") from None
 
 
 # -- answers of any server -------------------------------------------------------------------------
@@ -332,13 +332,13 @@ def decode_reflog_entry(data: Any) -> ReflogEntry:
 # -- errors ----------------------------------------------------------------------------------------
 
 
-def decode_error(status: int, body: Any, what: str) -> NessieError:
-    """Returns the error of an answer outside of 200 to 299 to the request for `what`.
+def decode_error(status: int, body: Any, request: str) -> NessieError:
+    """Returns the error of an answer outside of 200 to 299. `request` names the request.
 
     The status decides if the answer is not a Nessie error.
     """
     if not isinstance(body, dict) or not isinstance(body.get("message"), str):
-        return _by_status(status, f"{what}: the server answered {status}")
+        return _by_status(status, f"{request}: the server answered {status}")
     message = body["message"].partition("\n")[0]
     details = body.get("errorDetails")
     details = details if isinstance(details, dict) else {}

@@ -125,8 +125,8 @@ def _environment(kind: FilterKind, package: str) -> Any:
     cel = engine()
     types = {"text": cel.Type.STRING, "operations": cel.Type.List(cel.Type(f"{package}.Operation"))}
     variables = {
-        name: types.get(what) or cel.Type(f"{package}.{what}")
-        for name, what in _VARIABLES[kind].items()
+        name: types.get(type_) or cel.Type(f"{package}.{type_}")
+        for name, type_ in _VARIABLES[kind].items()
     }
     # Values of two types may be compared: they are unequal, except numbers (`1 == 1.0`).
     any_two = [

@@ -89,8 +89,8 @@ def meta_of_transplant(
     message = message_of_paragraphs(paragraphs)
     if len(commits) > 1:
         raise InvalidInput(
-            f"-m: replaces the message of a single commit, and there are {len(commits)}. Hint:"
-            " omit it"
+            f"-m: replaces the message of a single commit, and there are {len(commits)}",
+            hint="omit it",
         )
     meta = app.repository().commit_at(Revision(None, commits[0])).meta
     return CommitMeta(message, meta.authors, meta.signed_off_by, meta.author_time, meta.properties)

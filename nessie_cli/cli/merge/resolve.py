@@ -39,15 +39,15 @@ from nessie_cli.cli.staging.batch import BatchResult, changes_of, note_deletions
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import CommittedResult, print_committed
 from nessie_cli.cli.staging.submission import (
-    NOTHING_STAGED,
     Submission,
     head_of_branch,
+    nothing_staged,
     read_batch,
     refuse_elsewhere,
     submit,
     submit_file,
 )
-from nessie_cli.errors import InvalidInput, NothingStaged
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
@@ -251,7 +251,7 @@ def _resolve_batch(options: Options, app: Invocation) -> BatchResult | Committed
     with app.batch_file().changing() as file:
         batch, _ = read_batch(app, file)
         if batch is None:
-            raise NothingStaged(NOTHING_STAGED)
+            raise nothing_staged()
         refuse_elsewhere(app, batch, branch)
         staged, skipped = resolve_batch(
             app, batch, branch, lambda part: submit(app, part, trial), decisions

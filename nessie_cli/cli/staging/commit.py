@@ -15,16 +15,16 @@ from nessie_cli.cli.staging.committed import CommittedResult, print_committed
 from nessie_cli.cli.staging.editor import message_from_editor
 from nessie_cli.cli.staging.once import once
 from nessie_cli.cli.staging.submission import (
-    NOTHING_STAGED,
     Submission,
     Submitted,
     changed_after,
     head_of_branch,
     new_request_id,
+    nothing_staged,
     refusal,
     submit_staged,
 )
-from nessie_cli.errors import InvalidInput, NothingStaged
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, ContentKey, Delete, Operation, Put
 from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.batch import Staged
@@ -145,7 +145,7 @@ def _message(
         return message_from_editor(app, branch, None)
     staged = app.batch_file().read()
     if staged is None:
-        raise NothingStaged(NOTHING_STAGED)
+        raise nothing_staged()
     return message_from_editor(app, branch, staged.staged)
 
 

@@ -10,8 +10,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.key_arguments import staged_keys
 from nessie_cli.cli.staging.stashes import StashResult
-from nessie_cli.cli.staging.submission import NOTHING_STAGED, read_batch
-from nessie_cli.errors import NothingStaged
+from nessie_cli.cli.staging.submission import nothing_staged, read_batch
 from nessie_cli.workspace.staging import without
 from nessie_cli.workspace.stash import Stashed, StashFile
 
@@ -50,7 +49,7 @@ def run(options: Options, app: Invocation) -> StashResult:
             if done is not None:
                 where = f"{done.reference.hash[:12]} on {done.reference.name}"
                 suffix = f"; the batch was committed already, as {where}"
-            raise NothingStaged(NOTHING_STAGED + suffix)
+            raise nothing_staged(suffix)
         keys = staged_keys(options.keys or (), batch.keys)
         left = without(batch.staged, keys) if keys else ()
         left_ids = set(map(id, left))

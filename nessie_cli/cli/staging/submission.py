@@ -47,9 +47,13 @@ if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
     from nessie_cli.workspace.batch import BatchFile, Staged, StagedBatch
 
-NOTHING_STAGED = (
-    "nothing is staged. Hint: commands such as `nessie content put KEY ...` stage operations"
-)
+
+def nothing_staged(more: str = "") -> NothingStaged:
+    """Returns the error for an empty batch. `more` is the rest of the message."""
+    return NothingStaged(
+        f"nothing is staged{more}",
+        hint="commands such as `nessie content put KEY ...` stage operations",
+    )
 
 
 class Submission(NamedTuple):
@@ -150,7 +154,7 @@ def submit_file(call: Invocation, file: BatchFile, submission: Submission) -> Su
     if done is not None:
         return Submitted(done, count, repeated=True)
     if batch is None:
-        raise NothingStaged(NOTHING_STAGED)
+        raise nothing_staged()
     refuse_elsewhere(call, batch, submission.branch)
     # If the store cannot be opened, nothing was submitted.
     call.repository()

@@ -127,8 +127,8 @@ def run(options: Options, app: Invocation) -> UndoneResult:
     app.output.note(f"{title}: {_described(entry, step, repository, app.output)}")
     if step.after is None and app.workspace and app.workspace.current_reference() == step.name:
         raise InvalidInput(
-            f"this would delete '{step.name}', the current reference of this workspace. Hint:"
-            " `nessie switch` to another one first"
+            f"this would delete '{step.name}', the current reference of this workspace",
+            hint="`nessie switch` to another one first",
         )
     if not (options.dry_run or options.yes):
         undone = repository.reflog(entry.reference)

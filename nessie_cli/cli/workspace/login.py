@@ -166,6 +166,6 @@ def _accept(server: str, token: Secret | None) -> None:
             file.write(token.reveal())
     if not record_server(server):
         raise StoreUnavailable(
-            f"{server} cannot be recorded, because your state folder is not writable. Hint:"
-            " NESSIE_TRUSTED_ENDPOINTS can name it"
+            f"{server} cannot be recorded, because your state folder is not writable",
+            hint="NESSIE_TRUSTED_ENDPOINTS can name it",
         )

@@ -197,13 +197,13 @@ def _create(_: Document, metadata: Document) -> None:
         raise RequirementFailed("Requirement failed: table already exists")
 
 
-def _uuid(member: str, what: str) -> Callable[[Document, Document], None]:
+def _uuid(member: str, name: str) -> Callable[[Document, Document], None]:
     def check_uuid(requirement: Document, metadata: Document) -> None:
         expected = values.text(requirement, "uuid", "requirement")
         current = metadata.get(member) or ""
         if expected.lower() != str(current).lower():
             raise RequirementFailed(
-                f"Requirement failed: {what} does not match: expected {expected} != {current}"
+                f"Requirement failed: {name} does not match: expected {expected} != {current}"
             )
 
     return check_uuid
@@ -231,12 +231,12 @@ def _ref(requirement: Document, metadata: Document) -> None:
         )
 
 
-def _number(attribute: str, member: str, what: str) -> Callable[[Document, Document], None]:
+def _number(attribute: str, member: str, name: str) -> Callable[[Document, Document], None]:
     def check_number(requirement: Document, metadata: Document) -> None:
         expected = values.integer(requirement, attribute, "requirement")
         if metadata.get(member) != expected:
             raise RequirementFailed(
-                f"Requirement failed: {what} changed: "
+                f"Requirement failed: {name} changed: "
                 f"expected id {expected} != {metadata.get(member)}"
             )
 

@@ -311,19 +311,19 @@ class TableBuilder:
         for id_ in gone:
             self._columns.pop(id_, None)
 
-    def _id(self, update: Document, member: str, what: str) -> int:
+    def _id(self, update: Document, member: str, kind: str) -> int:
         """Returns the id in an update. -1 stands for the last one that was added."""
         id_ = values.integer(update, member, str(update["action"]))
         if id_ != LAST_ADDED:
             return id_
-        added = self._last_added[what]
+        added = self._last_added[kind]
         if added is None:
-            raise InvalidInput(f"{update['action']}: no {what} has been added")
+            raise InvalidInput(f"{update['action']}: no {kind} has been added")
         return added
 
-    def _note_added(self, what: str, id_: int) -> None:
-        self._added[what].add(id_)
-        self._last_added[what] = id_
+    def _note_added(self, kind: str, id_: int) -> None:
+        self._added[kind].add(id_)
+        self._last_added[kind] = id_
 
     def _remove(
         self, definitions: Definitions, update: Document, ids: str, current: str

@@ -188,8 +188,10 @@ def from_options(uris: Iterable[str], allowed: Iterable[str] = ()) -> Warehouses
         named = _NAMED.fullmatch(text)
         name, uri = (named[1], named[2]) if named else (DEFAULT_NAME, text)
         if name in by_name:
-            hint = "" if named else ". Hint: write --warehouse NAME=URI to name each of them"
-            raise InvalidInput(f"--warehouse {text}: there are two warehouses '{name}'{hint}")
+            raise InvalidInput(
+                f"--warehouse {text}: there are two warehouses '{name}'",
+                hint="" if named else "write --warehouse NAME=URI to name each of them",
+            )
         _check_name(name, f"--warehouse {text}")
         location = _location(uri, "--warehouse")
         by_name[name] = Warehouse(name=name, location=location, allowed=(location, *more))

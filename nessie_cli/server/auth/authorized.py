@@ -357,7 +357,10 @@ class AuthorizedRepository(ReadableRepository):
     def each_content(
         self, at: AnyRevision, keys: Iterable[ContentKey]
     ) -> Iterator[tuple[ContentKey, Content]]:
-        """See `Repository`, and `contents`. Types are judged before contents are read."""
+        """Yields the contents of those keys that exist. Raises `NotAllowed` as `contents` does.
+
+        Types are judged before contents are read.
+        """
         hash_, through = self._at(at)
         requested = list(keys)
         listed = self._inner.entries(Revision(None, hash_), KeyRange(keys=tuple(requested)))

@@ -81,11 +81,11 @@ def _basic(text: bytes) -> Credentials:
     return Credentials(token, name)
 
 
-def check_name(text: str, what: str) -> str:
+def check_name(text: str, field: str) -> str:
     """Returns a valid name of a caller or role: 1 to 200 printable characters, trimmed."""
     if not 0 < len(text) <= _LONGEST_NAME or not text.isprintable() or text != text.strip():
         raise InvalidInput(
-            f"{what} must be 1 to {_LONGEST_NAME} printable characters without leading or trailing"
+            f"{field} must be 1 to {_LONGEST_NAME} printable characters without leading or trailing"
             " spaces"
         )
     return text

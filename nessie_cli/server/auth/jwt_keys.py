@@ -177,7 +177,7 @@ class KeyUrl(PyJWKClient):
         return check_url(document["jwks_uri"], "jwks_uri")
 
 
-def check_url(url: str, what: str) -> str:
+def check_url(url: str, setting: str) -> str:
     """Raises `InvalidInput` unless a URL can be trusted: https, or http on this machine."""
     parts = urlsplit(url)
     if parts.scheme == "https" and parts.hostname:
@@ -185,7 +185,7 @@ def check_url(url: str, what: str) -> str:
     if parts.scheme == "http" and _is_this_machine(parts.hostname or ""):
         return url
     raise InvalidInput(
-        f"{what} must be an https:// URL (http:// only on this machine), not {url!r}"
+        f"{setting} must be an https:// URL (http:// only on this machine), not {url!r}"
     )
 
 

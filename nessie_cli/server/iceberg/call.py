@@ -53,7 +53,7 @@ from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.gate import CallerAccess, Catalog, Gate
 from nessie_cli.server.http.messages import LARGE, Reply
 from nessie_cli.server.iceberg import idempotency
-from nessie_cli.server.iceberg.delegation import Delegation, FileAccess, Table
+from nessie_cli.server.iceberg.delegation import DelegatedTable, Delegation, FileAccess
 from nessie_cli.server.iceberg.errors import NoSuchFile
 from nessie_cli.server.iceberg.names import (
     Prefix,
@@ -339,7 +339,7 @@ class IcebergCall(Call):
         if not mode:
             return FileAccess()
         content_id = None if content is None else content.id
-        table = Table(
+        table = DelegatedTable(
             ref=self.reference_text,
             key=key,
             content_id=content_id,

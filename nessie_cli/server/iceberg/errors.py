@@ -97,8 +97,8 @@ class NoWarehouse(Refused):
 
     def __init__(self) -> None:
         super().__init__(
-            "this server has no warehouse for Iceberg tables. Hint: start it with"
-            " `nessie serve --warehouse URI`"
+            "this server has no warehouse for Iceberg tables",
+            hint="start it with `nessie serve --warehouse URI`",
         )
 
 

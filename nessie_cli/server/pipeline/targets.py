@@ -119,13 +119,13 @@ def named(repository: ReadableRepository, name: str) -> Reference:
     return repository.reference(name)
 
 
-def read_at(repository: ReadableRepository, target: Target, what: str) -> Reference:
+def read_at(repository: ReadableRepository, target: Target, hash_name: str) -> Reference:
     """Returns the reference at which to read: HEAD if there is no hash.
 
     Relative parts may stand alone on a named reference.
     """
     if target.name is None or target.name == DETACHED:
-        return Reference(ReferenceType.DETACHED, "", commit(repository, target, what))
+        return Reference(ReferenceType.DETACHED, "", commit(repository, target, hash_name))
     head = named(repository, target.name)
     if target.hash is None and not target.steps:
         return head
@@ -133,25 +133,27 @@ def read_at(repository: ReadableRepository, target: Target, what: str) -> Refere
     return Reference(head.type, head.name, hash_)
 
 
-def commit(repository: ReadableRepository, target: Target, what: str) -> str:
+def commit(repository: ReadableRepository, target: Target, hash_name: str) -> str:
     """Returns the hash of an existing commit that a request must name by its full hash."""
-    return _resolved(repository, absolute(target, what), target.steps)
+    return _resolved(repository, absolute(target, hash_name), target.steps)
 
 
-def absolute(target: Target, what: str) -> str:
-    """Returns the full hash of a target. `what` is its name in the message (`Expected hash`)."""
+def absolute(target: Target, hash_name: str) -> str:
+    """Returns the full hash of a target. Messages call it `hash_name`, such as `Expected hash`."""
     if target.hash is None:
         raise InvalidInput(
-            f"{what} must contain a starting commit ID."
+            f"{hash_name} must contain a starting commit ID."
             if target.steps
-            else f"{what} must be provided."
+            else f"{hash_name} must be provided."
         )
     return target.hash
 
 
-def expected(repository: ReadableRepository, target: Target, what: str = "Expected hash") -> str:
+def expected(
+    repository: ReadableRepository, target: Target, hash_name: str = "Expected hash"
+) -> str:
     """Returns the expected hash of a write. The verb checks whether a plain hash exists."""
-    hash_ = absolute(target, what)
+    hash_ = absolute(target, hash_name)
     _check_even(hash_)
     return _resolved(repository, hash_, target.steps) if target.steps else hash_
 

@@ -33,7 +33,7 @@ def report_on_stderr(line: str) -> None:
     sys.stderr.flush()
 
 
-def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
+def read_guarded(path: Path, forbidden: int, kind: str) -> bytes:
     """Reads a file.
 
     Raises `InvalidInput` if it is missing, and `NotAllowed` if others may access it.
@@ -42,19 +42,19 @@ def read_guarded(path: Path, forbidden: int, what: str) -> bytes:
         # Opening a pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise InvalidInput(f"{what} {path} cannot be read: {error.strerror}") from None
+        raise InvalidInput(f"{kind} {path} cannot be read: {error.strerror}") from None
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise InvalidInput(f"{what} {path} is not a file")
+            raise InvalidInput(f"{kind} {path} is not a file")
         if status.st_mode & forbidden:
             fix = "chmod 600" if forbidden & stat.S_IROTH else "chmod o-w"
             raise NotAllowed(
-                f"{what} {path}: others may read or change it (mode"
+                f"{kind} {path}: others may read or change it (mode"
                 f" {stat.S_IMODE(status.st_mode):03o}); `{fix} {path}`"
             )
         if status.st_size > _MOST_BYTES:
-            raise InvalidInput(f"{what} {path} is larger than {_MOST_BYTES} bytes")
+            raise InvalidInput(f"{kind} {path} is larger than {_MOST_BYTES} bytes")
         with open(descriptor, "rb", closefd=False) as file:
             return file.read()
     finally:
@@ -101,23 +101,23 @@ class Watched(Generic[T]):
 class WatchedFile(Watched[T]):
     """A value that `read` makes from one file without the mode bits `forbidden`.
 
-    `what` is its name in messages.
+    `kind` is its name in messages.
     """
 
     def __init__(
         self,
         path: Path,
         forbidden: int,
-        what: str,
+        kind: str,
         read: Callable[[bytes], T],
         report: Report = report_on_stderr,
     ) -> None:
         def make() -> T:
-            data = read_guarded(path, forbidden, what)
+            data = read_guarded(path, forbidden, kind)
             try:
                 return read(data)
             except InvalidInput as error:
-                raise InvalidInput(f"{what} {path}: {error.message}") from None
+                raise InvalidInput(f"{kind} {path}: {error.message}") from None
 
         super().__init__([path], make, report)
 

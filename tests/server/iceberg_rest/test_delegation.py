@@ -17,11 +17,11 @@ from nessie_cli.model import ContentKey, Secret
 from nessie_cli.server.iceberg.call import mode_of
 from nessie_cli.server.iceberg.delegation import (
     LIFETIME,
+    DelegatedTable,
     Delegation,
     FileAccess,
     Grants,
     Holder,
-    Table,
 )
 from nessie_cli.server.iceberg.delegation.s3 import Folder
 from nessie_cli.server.iceberg.delegation.signing import SignRequest
@@ -54,8 +54,8 @@ class Clock:
         return self.now
 
 
-def table(**changed: Any) -> Table:
-    return Table(
+def table(**changed: Any) -> DelegatedTable:
+    return DelegatedTable(
         ref="main", key=ContentKey(("db", "orders")), content_id=ID, location=LOCATION,
         resource=RESOURCE, catalog="http://h/iceberg", caller="ann", writable=True, trusted=False,
     )._replace(**changed)  # fmt: skip

@@ -358,12 +358,15 @@ class KeyMergeReplay:
             result, ours, theirs = (_key_of(side, content_id) for side in sides)
             if ours and (line := self._rename_line(sides, result, ours, theirs)):
                 return self._error(
-                    f"it cannot merge {decode_key(ours).plain}, which has another key on the"
-                    f" other branch. Hint: give it the same key first: {line}"
+                    (
+                        f"it cannot merge {decode_key(ours).plain}, which has another key on the"
+                        " other branch"
+                    ),
+                    hint=f"give it the same key first: {line}",
                 )
         return self._error(
-            f"it cannot give {decode_key(key).plain} the result of this merge. Hint: make this"
-            " change by a commit first, then try again"
+            f"it cannot give {decode_key(key).plain} the result of this merge",
+            hint="make this change by a commit first, then try again",
         )
 
     def _rename_line(
@@ -393,15 +396,16 @@ class KeyMergeReplay:
             for step in self._steps
         )
         return self._error(
-            f"one transplant cannot have different decisions about {decode_key(key).plain}. Hint:"
-            f" transplant one commit after the other: {picks}"
+            f"one transplant cannot have different decisions about {decode_key(key).plain}",
+            hint=f"transplant one commit after the other: {picks}",
         )
 
-    def _error(self, reason: str) -> ReferenceConflict:
+    def _error(self, reason: str, *, hint: str) -> ReferenceConflict:
         return ReferenceConflict(
             f"server {self._session.transport.url} merges key by key, so {reason}",
             reference=self._combination.target.name,
             head=self._combination.target.hash,
+            hint=hint,
         )
 
 

@@ -35,8 +35,8 @@ GRANT = "grant"
 """The parameter of the signing endpoint that holds a grant."""
 
 
-class Table(NamedTuple):
-    """A table as a caller sees it.
+class DelegatedTable(NamedTuple):
+    """A table whose files a caller accesses, as the caller sees it.
 
     `content_id` is None for a staged table whose location was issued just now. `resource` is its
     path below the client's catalog (`v1/PREFIX/namespaces/NS/tables/NAME`), `catalog` its URI.
@@ -76,7 +76,7 @@ class Delegation:
         self._allowed = {warehouse.name: Allowed(warehouse.allowed) for warehouse in warehouses.all}
         self._grants = Grants(warehouses.secret, clock)
 
-    def access(self, mode: str, warehouse: Warehouse, table: Table) -> FileAccess:
+    def access(self, mode: str, warehouse: Warehouse, table: DelegatedTable) -> FileAccess:
         """Returns the access of a caller to a table, empty if it cannot be limited to its location.
 
         Raises `StoreUnavailable` if there are no credentials. Cost: at most one request to STS.
@@ -111,7 +111,7 @@ class Delegation:
         may_write = writable and given.writable
         return self._signers[warehouse.name].sign(request, folder, writable=may_write)
 
-    def _vended(self, warehouse: Warehouse, table: Table, folder: Folder) -> FileAccess:
+    def _vended(self, warehouse: Warehouse, table: DelegatedTable, folder: Folder) -> FileAccess:
         vendor = self._vendors[warehouse.name]
         credentials = vendor.credentials(folder, table.caller, writable=table.writable)
         if credentials is None:
@@ -125,7 +125,7 @@ class Delegation:
             credentials.expires,
         )
 
-    def _signing(self, warehouse: Warehouse, table: Table) -> FileAccess:
+    def _signing(self, warehouse: Warehouse, table: DelegatedTable) -> FileAccess:
         holder = Holder(warehouse.name, table.ref, table.key, table.caller)
         text, grant = self._grants.issue(holder, table.location, writable=table.writable)
         endpoint = f"{table.resource}/sign?{GRANT}={text}"
@@ -141,7 +141,7 @@ class Delegation:
         return FileAccess(config, (), grant.expires)
 
 
-def _is_own(table: Table) -> bool:
+def _is_own(table: DelegatedTable) -> bool:
     """Whether the server issued the location for this very table.
 
     Its UUID is the content id then, which no client can choose.

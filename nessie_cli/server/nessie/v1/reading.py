@@ -39,14 +39,14 @@ _DOTS = "..."
 
 
 def reference_at(
-    call: Call, name: str, hash_: str | None, *, place: str, what: str = "Expected hash"
+    call: Call, name: str, hash_: str | None, *, place: str, hash_name: str = "Expected hash"
 ) -> Reference:
     """Returns the reference at which to read: a name, and a hash with optional relative parts."""
     check_name_v1(name, place)
     spec = Target(None) if not hash_ else parse_spec(hash_, f"{place.partition('.')[0]}.hashOnRef")
     if name != DETACHED:
         named(call.repository, name)
-    return read_at(call.repository, Target(name, spec.hash, spec.steps), what)
+    return read_at(call.repository, Target(name, spec.hash, spec.steps), hash_name)
 
 
 def get_log(call: Call) -> Answer:
@@ -59,7 +59,7 @@ def get_log(call: Call) -> Answer:
         call.segments["ref"],
         call.text("endHash"),
         place="getCommitLog.refName",
-        what="Youngest hash",
+        hash_name="Youngest hash",
     ).hash
     page_token = call.text("pageToken")
     if page_token:
@@ -171,11 +171,11 @@ def get_diff(call: Call) -> Answer:
     return Answer(listing(DiffResponseV1, map(BareDiffEntry.of, page), page.token))
 
 
-def _side(call: Call, text: str, what: str) -> Reference:
+def _side(call: Call, text: str, hash_name: str) -> Reference:
     name, _, hash_ = text.partition("*")
     if name:
         named(call.repository, name) if name != DETACHED else None
-    spec = parse_spec(hash_, what) if hash_ else Target(None)
+    spec = parse_spec(hash_, hash_name) if hash_ else Target(None)
     if not name and spec.hash is None:
-        raise InvalidInput(f"{what} must be provided.")
-    return read_at(call.repository, Target(name or None, spec.hash, spec.steps), what)
+        raise InvalidInput(f"{hash_name} must be provided.")
+    return read_at(call.repository, Target(name or None, spec.hash, spec.steps), hash_name)

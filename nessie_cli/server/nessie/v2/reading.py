@@ -28,8 +28,10 @@ MOST_SCANNED = 1000
 """The most commits that recent changes look through."""
 
 
-def _at(call: Call, name: str = "ref", what: str = "Expected hash") -> Reference:
-    return read_at(call.repository, parse_segment(call.segments[name], call.default_branch), what)
+def _at(call: Call, name: str = "ref", hash_name: str = "Expected hash") -> Reference:
+    return read_at(
+        call.repository, parse_segment(call.segments[name], call.default_branch), hash_name
+    )
 
 
 def get_history(call: Call) -> Answer:
