@@ -146,7 +146,7 @@ class ContentMerge:
 
     def __init__(self, changes: Sequence[ContentStates], others: OtherContents) -> None:
         self._others = others
-        self.verdicts = [Verdict(states, *_three_way(states)) for states in changes]
+        self.verdicts = [Verdict(states, *merge_states(states)) for states in changes]
         self.unused: list[ContentChoice] = []
         self._given: dict[ContentStates, ContentChoice] = {}
         self._changed = len(changes)
@@ -437,7 +437,7 @@ class ContentMerge:
         return merge.edits()
 
 
-def _three_way(states: ContentStates) -> tuple[Position | None, ConflictType | None]:
+def merge_states(states: ContentStates) -> tuple[Position | None, ConflictType | None]:
     """Merges the key and the value of one content. In a conflict, the result is that of ours."""
     base, ours, theirs = states
     if theirs in (base, ours) or ours == base:

@@ -207,24 +207,68 @@ def descendants_on_first_parents(objects: Objects, ids: Iterable[Id], ancestor: 
 def merge_base(objects: Objects, a: Id, b: Id) -> Id:
     """Returns the best common ancestor over all parents.
 
-    That is the one of the highest generation, then of the smallest id (criss-cross merges have
-    several). One read for each commit since it. The empty history is an ancestor of everything.
+    Of several (after merges in both directions) that is the one of the highest generation, then of
+    the smallest id. One read for each commit since it. The empty history is an ancestor of
+    everything.
     """
-    sides = {a: 1}
-    sides[b] = sides.get(b, 0) | 2
-    queue: list[tuple[int, Id]] = []
-    for commit in sides:
-        heappush(queue, (-_generation(objects, commit), commit))
-    while queue:
-        _, commit = heappop(queue)
-        if sides[commit] == _BOTH:
-            return commit
-        for parent in objects.commit(commit).parents:
-            if parent not in sides:
-                sides[parent] = 0
-                heappush(queue, (-_generation(objects, parent), parent))
-            sides[parent] |= sides[commit]
-    return NO_COMMIT
+    return next(_CommonAncestors(objects, [a, b]).best())
+
+
+def merge_bases(objects: Objects, commits: Sequence[Id]) -> list[Id]:
+    """Returns the best common ancestors: those that no other one has as ancestor.
+
+    That of `merge_base` is the first. Further ones are only searched while each of the commits
+    has ancestors that those before do not have.
+    """
+    return list(_CommonAncestors(objects, commits).best())
+
+
+class _CommonAncestors:
+    """A walk from several commits, the *sides*, to their common ancestors.
+
+    Each commit gets a flag for each side that reaches it, and one if a common ancestor reaches it.
+    `_waiting` counts by side the commits in the queue that no common ancestor has reached.
+    """
+
+    def __init__(self, objects: Objects, sides: Sequence[Id]) -> None:
+        self._objects = objects
+        self._sides = range(len(sides))
+        self._common = (1 << len(sides)) - 1
+        self._stale = self._common + 1
+        self._flags: dict[Id, int] = {}
+        self._queue: list[tuple[int, Id]] = []
+        self._waiting = [0] * len(sides)
+        for side, commit in enumerate(sides):
+            self._reach(commit, 1 << side)
+
+    def best(self) -> Iterator[Id]:
+        """Yields those that no other one reaches, by descending generation, then by id."""
+        while all(self._waiting):
+            _, commit = heappop(self._queue)
+            flags = self._flags[commit]
+            self._count(flags, -1)
+            if flags == self._common:
+                yield commit
+                flags |= self._stale
+            if commit != NO_COMMIT:
+                for parent in self._objects.commit(commit).parents:
+                    self._reach(parent, flags)
+
+    def _reach(self, commit: Id, flags: int) -> None:
+        before = self._flags.get(commit)
+        if before is None:
+            before = 0
+            heappush(self._queue, (-_generation(self._objects, commit), commit))
+        else:
+            self._count(before, -1)
+        self._flags[commit] = flags = before | flags
+        self._count(flags, 1)
+
+    def _count(self, flags: int, difference: int) -> None:
+        if not flags & self._stale:
+            for side in self._sides:
+                if flags >> side & 1:
+                    self._waiting[side] += difference
 
 
 def _generation(objects: Objects, commit: Id) -> int:

@@ -18,6 +18,7 @@ from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.key_merge import KeyRules
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.virtual_base import base_root
 from nessie_cli.model import (
     CommitMeta,
     Conflict,
@@ -51,16 +52,21 @@ _AT_ONCE = 1000
 class MergeTarget(NamedTuple):
     """The branch and source of a merge or transplant.
 
-    `expected` is the commit of the expected hash, without one HEAD. `base` is the merge base, None
-    for a transplant.
+    `expected` is the commit of the expected hash, without one HEAD. `bases` are the merge bases,
+    none for a transplant.
     """
 
     branch: StoredReference
     expected_hash: str | None
     expected: Id
-    base: Id | None
+    bases: Sequence[Id]
     source: Id
     progress: Progress | None = None
+
+    @property
+    def base(self) -> Id | None:
+        """The first merge base, which the answer names; None for a transplant."""
+        return self.bases[0] if self.bases else None
 
 
 def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Draft[MergeResult]:
@@ -98,9 +104,9 @@ def _merge(
     options, context, objects = change.options, at.context, at.drafting_objects()
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
-    base = _base(objects, branch, from_, unrelated=options.unrelated)
-    target = MergeTarget(branch, options.expected_hash, expected, base, from_, context.progress)
-    if base == from_:
+    bases = _bases(objects, branch, from_, options)
+    target = MergeTarget(branch, options.expected_hash, expected, bases, from_, context.progress)
+    if target.base == from_:
         return drafts.unchanged(answer(objects, target, {}, branch.target))
     rules = rules_of(objects, options)
     outcome = rules.apply(
@@ -169,16 +175,23 @@ def as_recorded(result: MergeResult, done: Recorded) -> MergeResult:
     return structs.replace(result, resultant_hash=after(done).hex(), applied=True)
 
 
-def _base(objects: Objects, branch: StoredReference, source: Id, *, unrelated: bool) -> Id:
+def _bases(
+    objects: Objects, branch: StoredReference, source: Id, options: MergeOptions
+) -> Sequence[Id]:
+    """Returns the merge bases. A merge per key has one, as in the original."""
     if source == NO_COMMIT != branch.target:
-        return NO_COMMIT
-    base = history.merge_base(objects, branch.target, source)
-    if base == NO_COMMIT and not unrelated:
+        return [NO_COMMIT]
+    bases = (
+        [history.merge_base(objects, branch.target, source)]
+        if options.per_key
+        else history.merge_bases(objects, [branch.target, source])
+    )
+    if bases == [NO_COMMIT] and not options.unrelated:
         raise CommitNotFound(
             f"No common ancestor in parents of {branch.target.hex()} and {source.hex()}",
             source.hex(),
         )
-    return base
+    return bases
 
 
 def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules:
@@ -188,10 +201,8 @@ def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules
 
 
 def _sides(objects: Objects, target: MergeTarget) -> MergeSides:
-    base, ours, theirs = (
-        root_of(objects, commit)
-        for commit in (target.base or NO_COMMIT, target.branch.target, target.source)
-    )
+    ours, theirs = (root_of(objects, id_) for id_ in (target.branch.target, target.source))
+    base = base_root(objects, target.bases, ours, theirs)
     changes = [
         ThreeWay(*states)
         for states in with_progress(

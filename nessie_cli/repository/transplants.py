@@ -81,9 +81,7 @@ def _transplant(
     at, branch = drafts.at, drafts.branch
     options, context, objects = change.options, at.context, at.drafting_objects()
     expected = expected_commit(objects, branch, options.expected_hash)
-    target = MergeTarget(
-        branch, options.expected_hash, expected, None, commits[-1], context.progress
-    )
+    target = MergeTarget(branch, options.expected_hash, expected, (), commits[-1], context.progress)
     replay = CommitReplay(
         objects, branch, options, context, validate_namespaces=drafts.validates_namespaces
     )

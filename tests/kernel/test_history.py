@@ -104,12 +104,33 @@ def test_ancestors_and_merge_bases(picks: list[tuple[int, int | None, int]]) -> 
         for b in graph.ids:
             assert history.on_first_parents(objects, a, b) == (a in graph.line(b))
             common = graph.ancestors(a) & graph.ancestors(b)
-            base = history.merge_base(objects, a, b)
-            assert base in common
-            assert not any(base != other and base in graph.ancestors(other) for other in common)
-            assert base == history.merge_base(objects, b, a)
+            best = {
+                base
+                for base in common
+                if not any(base != other and base in graph.ancestors(other) for other in common)
+            }
+            bases = history.merge_bases(objects, [a, b])
+            assert bases == history.merge_bases(objects, [b, a])
+            assert set(bases) == best
+            assert len(bases) == len(best)
+            assert history.merge_base(objects, a, b) == bases[0]
             shared = [c for c in graph.line(a) if c in graph.line(b)]
             assert history.common_first_parent(objects, a, b) == shared[0]
+
+
+@laws
+@given(PICKS, st.lists(st.integers(0, 200), min_size=1, max_size=5))
+def test_merge_bases_of_many_commits(
+    picks: list[tuple[int, int | None, int]], places: list[int]
+) -> None:
+    graph = Graph(picks)
+    commits = [graph.ids[place % len(graph.ids)] for place in places]
+    common = frozenset.intersection(*map(graph.ancestors, commits))
+    assert set(history.merge_bases(graph.objects(), commits)) == {
+        base
+        for base in common
+        if not any(base != other and base in graph.ancestors(other) for other in common)
+    }
 
 
 @laws

@@ -107,6 +107,11 @@ class History:
         default = self.random.choice(DEFAULTS)
         merge: Merge
         if is_merge := self.random.random() < 0.6:
+            # A merge of an older state can make a criss-cross history.
+            if self.random.random() < 0.5:
+                source = f"@{self.random.choice(self.catalog.hashes(source)[:6])}"
+            else:
+                self._check_symmetry(source, branch)
 
             def merge(**options: object) -> MergeResult:
                 return self.catalog.merge_contents(
@@ -134,6 +139,20 @@ class History:
         self.done["merges" if is_merge else "transplants"] += 1
         if is_merge:
             assert not self.catalog.repository.merge(branch, source, MergeOptions()).applied
+
+    def _check_symmetry(self, a: str, b: str) -> None:
+        """Checks that each of two branches, merged into the other, gives the same contents."""
+        results: list[object] = []
+        for source, branch in ((a, b), (b, a)):
+            after = self.state(branch)
+            try:
+                dry = self.catalog.merge_contents(source, branch, dry_run=True)
+            except MergeConflict:
+                results.append("conflict")
+                continue
+            after |= {d.key.plain: d.result for d in dry.details}
+            results.append({name: content for name, content in after.items() if content})
+        assert results[0] == results[1]
 
     def _decided(
         self, branch: str, before: State, merge: Merge

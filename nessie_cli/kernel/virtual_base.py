@@ -1,0 +1,105 @@
+"""The state that a merge compares both sides with, if they have several merge bases.
+
+Each of two branches may have merged an older state of the other (a criss-cross history). As in git,
+their merge bases are then merged themselves, with the merge bases of these as base, and so on: the
+result is the virtual base. Contents that conflict in such a merge are *contested*: the sides agreed
+on no state, so they have a conflict as soon as ours and theirs differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+from nessie_cli.kernel import tree
+from nessie_cli.kernel.commits import root_of
+from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, Position
+from nessie_cli.kernel.content_merge import merge_contents, merge_states
+from nessie_cli.kernel.decisions import MergeSides, ThreeWay
+from nessie_cli.kernel.edit import edit
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
+from nessie_cli.kernel.history import merge_bases
+from nessie_cli.kernel.objects import Objects
+
+
+class _State(NamedTuple):
+    """A key tree without the contested contents, and their positions in the states before."""
+
+    root: Id
+    contested: Mapping[bytes, Sequence[Position]] = {}
+
+
+def base_root(objects: Objects, bases: Sequence[Id], ours: Id, theirs: Id) -> Id:
+    """Returns the root of the base of a merge. `ours` and `theirs` are the roots of its sides.
+
+    Costs one merge for each further merge base, also of the merge bases' merge bases: in a history
+    of n such merges crosswise, O(n d log N). The new nodes become part of the draft, as git writes
+    the trees of virtual bases.
+    """
+    levels = [bases]
+    while len(levels[-1]) > 1:
+        levels.append(merge_bases(objects, levels[-1]))
+    state = _State(root_of(objects, levels.pop()[0]))
+    for level in reversed(levels):
+        state = _merged(objects, state, [root_of(objects, commit) for commit in level])
+    return _with_contested(objects, state, [ours, theirs])
+
+
+def _merged(objects: Objects, base: _State, sides: Sequence[Id]) -> _State:
+    """Merges states with a common base, without the contents in conflict."""
+    root = _with_contested(objects, base, sides)
+    merged = _State(sides[0], dict(base.contested))
+    for side in sides[1:]:
+        merged = _merged_with(objects, root, merged, side)
+    return merged
+
+
+def _merged_with(objects: Objects, base: Id, ours: _State, theirs: Id) -> _State:
+    changes = [ThreeWay(*states) for states in tree.three_way(objects, base, ours.root, theirs)]
+    contents = ContentChanges(objects, MergeSides(base, ours.root, changes, NO_COMMIT, NO_COMMIT))
+    merge = merge_contents(contents.states, contents.others)
+    edits = merge.edits()
+    edits |= dict.fromkeys(contents.doubled_keys(edits))
+    contested = dict(ours.contested)
+    for verdict in merge.contested:
+        for each in (verdict, verdict.holder) if verdict.holder else (verdict,):
+            states = each.states
+            positions = [*contested.get(states.content_id, ()), *filter(None, states)]
+            contested[states.content_id] = list(dict.fromkeys(positions))
+            if states.ours is not None:
+                edits.setdefault(states.ours.key, None)
+    return _State(edit(objects, ours.root, edits), contested)
+
+
+def _with_contested(objects: Objects, state: _State, sides: Sequence[Id]) -> Id:
+    """Returns the root of a state with those contested contents in which the sides differ.
+
+    A content gets the first of its earlier positions with which all different sides conflict. If
+    there is none, it stays absent: then sides that both have it conflict, and one that has deleted
+    it gets it from the other.
+    """
+    if not state.contested:
+        return state.root
+    at_sides = [_positions(objects, state, side) for side in sides]
+    edits: dict[bytes, bytes | None] = {}
+    for content_id, earlier in state.contested.items():
+        different = {positions.get(content_id) for positions in at_sides}
+        for key, record in earlier if len(different) > 1 else ():
+            conflicts = (
+                merge_states(ContentStates(Position(key, record), *pair))[1]
+                for pair in combinations(different, 2)
+            )
+            if key not in edits and not tree.get(objects, state.root, [key]) and all(conflicts):
+                edits[key] = record
+                break
+    return edit(objects, state.root, edits)
+
+
+def _positions(objects: Objects, state: _State, side: Id) -> dict[bytes, Position]:
+    """Returns the positions of the contested contents in a side, by content id."""
+    return {
+        content_id_of(record): Position(key, record)
+        for key, _, record in tree.diff(objects, state.root, side)
+        if record is not None and content_id_of(record) in state.contested
+    }

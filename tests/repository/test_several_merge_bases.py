@@ -1,0 +1,150 @@
+"""Merges with several merge bases, because each branch merged an older state of the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from nessie_cli.errors import MergeConflict
+from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
+from nessie_cli.repository.opening import create
+from tests.repository.vocabulary import Catalog, key, put, table
+
+Write = Callable[[Catalog, str], object]
+
+
+@pytest.fixture
+def catalog() -> Iterator[Catalog]:
+    with create("memory:") as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"t": 1, "other": 1})
+        catalog.branch("dev")
+        yield catalog
+
+
+def cross(catalog: Catalog, **options: Any) -> None:
+    """Merges each of main and dev, as they are, into the other."""
+    heads = [catalog.head("main"), catalog.head("dev")]
+    catalog.merge_contents(f"@{heads[1]}", "main", **options)
+    catalog.merge_contents(f"@{heads[0]}", "dev", **options)
+
+
+def conflicts(catalog: Catalog, source: str, into: str) -> dict[str, ConflictType]:
+    with pytest.raises(MergeConflict) as refused:
+        catalog.merge_contents(source, into, dry_run=True)
+    return {c.key.plain: c.type for c in refused.value.conflicts if c.key}
+
+
+def value(number: int) -> Write:
+    return lambda catalog, branch: catalog.write(branch, {"t": number})
+
+
+def renamed(name: str) -> Write:
+    return lambda catalog, branch: catalog.rename(branch, "t", name)
+
+
+def created(number: int) -> Write:
+    return lambda catalog, branch: catalog.commit(branch, put("new", table(number)))
+
+
+def deleted(catalog: Catalog, branch: str) -> None:
+    catalog.write(branch, {"t": None})
+
+
+@pytest.mark.parametrize(
+    ("on_main", "on_dev", "name"),
+    [
+        (value(2), value(3), "t"),
+        (value(2), deleted, "t"),
+        (deleted, value(3), "t"),
+        (renamed("x"), renamed("y"), None),
+        (renamed("x"), deleted, "x"),
+        (created(2), created(3), "new"),
+    ],
+    ids=["value", "value-deletion", "deletion-value", "keys", "key-deletion", "claim"],
+)
+def test_opposite_decisions_are_a_conflict_in_both_directions(
+    catalog: Catalog, on_main: Write, on_dev: Write, name: str | None
+) -> None:
+    on_main(catalog, "main")
+    on_dev(catalog, "dev")
+    states = [catalog.numbers("main"), catalog.numbers("dev")]
+    cross(catalog, default_behavior=MergeBehavior.DROP)
+    assert [catalog.numbers("main"), catalog.numbers("dev")] == states
+    for source, into in (("main", "dev"), ("dev", "main")):
+        names = conflicts(catalog, source, into)
+        assert len(names) == 1
+        assert name is None or list(names) == [name]
+    (conflict,) = conflicts(catalog, "main", "dev")
+    behaviors = [KeyBehavior(key(conflict), MergeBehavior.FORCE)]
+    catalog.merge_contents("main", "dev", behaviors=behaviors)
+    assert catalog.numbers("dev") == states[0]
+    assert not catalog.merge_contents("main", "dev").applied
+    catalog.merge_contents("dev", "main")
+    assert catalog.numbers("main") == states[0]
+
+
+@pytest.mark.parametrize("restored", ["main", "dev"])
+def test_a_decision_for_the_state_at_the_fork_is_not_lost(catalog: Catalog, restored: str) -> None:
+    value(2)(catalog, "main")
+    value(3)(catalog, "dev")
+    cross(catalog, default_behavior=MergeBehavior.DROP)
+    value(1)(catalog, restored)
+    assert list(conflicts(catalog, "main", "dev")) == ["t"]
+    assert list(conflicts(catalog, "dev", "main")) == ["t"]
+
+
+def test_a_decision_that_is_repeated_crosswise_stays_a_conflict(catalog: Catalog) -> None:
+    value(2)(catalog, "main")
+    value(3)(catalog, "dev")
+    for number in range(3):
+        cross(catalog, behaviors=[KeyBehavior(key("t"), MergeBehavior.DROP)])
+        catalog.write("main", {"m": number})
+        catalog.write("dev", {"d": number})
+        assert list(conflicts(catalog, "main", "dev")) == ["t"]
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 30])
+def test_changes_of_one_side_merge_however_often_the_branches_crossed(
+    catalog: Catalog, rounds: int
+) -> None:
+    for number in range(rounds):
+        catalog.write("main", {"t": 10 + number})
+        catalog.write("dev", {"other": 10 + number})
+        cross(catalog)
+        assert catalog.numbers("main") == catalog.numbers("dev")
+    catalog.write("main", {"t": 100})
+    catalog.rename("dev", "t", "renamed")
+    catalog.merge_contents("dev", "main")
+    assert catalog.numbers("main") == {"renamed": 100, "other": 9 + rounds}
+
+
+def test_a_table_that_both_sides_dropped_stays_dropped(catalog: Catalog) -> None:
+    value(2)(catalog, "main")
+    value(3)(catalog, "dev")
+    cross(catalog, default_behavior=MergeBehavior.DROP)
+    deleted(catalog, "main")
+    deleted(catalog, "dev")
+    catalog.merge_contents("dev", "main")
+    assert catalog.numbers("main") == {"other": 1}
+
+
+def test_three_merge_bases(catalog: Catalog) -> None:
+    names = ("x", "y", "z")
+    for number, name in enumerate(names):
+        catalog.branch(name)
+        catalog.write(name, {name: 1, "t": 10 + number})
+    for branch in ("left", "right"):
+        catalog.branch(branch, "main")
+        winner = "x" if branch == "left" else "z"
+        for name in names:
+            behavior = MergeBehavior.FORCE if name == winner else MergeBehavior.DROP
+            catalog.merge_contents(name, branch, behaviors=[KeyBehavior(key("t"), behavior)])
+        catalog.write(branch, {branch: 1})
+    assert conflicts(catalog, "left", "right") == {"t": ConflictType.VALUE_DIFFERS}
+    catalog.write("left", {"t": 12})
+    catalog.merge_contents("left", "right")
+    state = {"t": 12, "other": 1, **dict.fromkeys([*names, "left", "right"], 1)}
+    assert catalog.numbers("right") == state
