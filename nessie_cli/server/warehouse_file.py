@@ -8,7 +8,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_toml
 from nessie_cli.server.runtime.watched_files import SECRET, TRUSTED, read_guarded
 
-WHAT = "warehouse file"
+FILE_KIND = "warehouse file"
 
 
 def read_warehouses(path: Path) -> Warehouses:
@@ -16,11 +16,11 @@ def read_warehouses(path: Path) -> Warehouses:
 
     Raises `InvalidInput`, and `NotAllowed` if others may read its secrets.
     """
-    data = read_guarded(path, TRUSTED, WHAT)
+    data = read_guarded(path, TRUSTED, FILE_KIND)
     try:
         warehouses, holds_secrets = from_toml(data)
     except InvalidInput as error:
-        raise InvalidInput(f"{WHAT} {path}: {error.message}") from None
+        raise InvalidInput(f"{FILE_KIND} {path}: {error.message}") from None
     if holds_secrets:
-        read_guarded(path, SECRET, WHAT)
+        read_guarded(path, SECRET, FILE_KIND)
     return warehouses

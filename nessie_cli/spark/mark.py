@@ -96,8 +96,8 @@ _CONTENTS = columns_of(
 Values: TypeAlias = tuple[Any, ...]
 
 
-def _result(what: str, number: int = 0, **values: str | None) -> Values:
-    return what, *(values.get(name) for name in _RESULTS.names[1:-1]), number
+def _result(result: str, number: int = 0, **values: str | None) -> Values:
+    return result, *(values.get(name) for name in _RESULTS.names[1:-1]), number
 
 
 # -- mark -----------------------------------------------------------------------------------------
@@ -340,14 +340,14 @@ def _authority(column: str) -> Column:
     )
 
 
-def _once(frame: DataFrame, what: str) -> DataFrame:
+def _once(frame: DataFrame, result: str) -> DataFrame:
     """Returns the files of a kind that must be read, each once."""
     chosen = [
         F.min("location").alias("location"),
         F.min("content_id").alias("content_id"),
         F.max("number").alias("number"),
     ]
-    return frame.where(F.col("what") == what).groupBy("path").agg(*chosen)
+    return frame.where(F.col("what") == result).groupBy("path").agg(*chosen)
 
 
 def _state(row: Row) -> TableState:

@@ -60,7 +60,7 @@ def read_part(
     assert isinstance(part, Part)
     table = TABLES[options.table]
     with at(options.place), opened_by_worker(options.url, pinned.created) as repository:
-        yield from ArrowBatches(table, schema).of(table.rows(repository, part.what))
+        yield from ArrowBatches(table, schema).of(table.rows(repository, part.value))
 
 
 class Reader(DataSourceReader):

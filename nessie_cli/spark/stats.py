@@ -55,7 +55,7 @@ class _Slice(Struct, frozen=True):
     """Some commits, or a part of the keys before them. Numbers sort the newest first."""
 
     number: int
-    what: Segment | KeyPart
+    part: Segment | KeyPart
 
 
 class _TaskResult(Struct):
@@ -110,16 +110,16 @@ def history_of(
 def _steps(repository: Repository, slice_: _Slice) -> Iterator[tuple[_Turn, _StepValue]]:
     """Yields the steps of a part by key, then its totals."""
     number, whole = slice_.number, (_ALL, slice_.number, 0)
-    if isinstance(slice_.what, KeyPart):
+    if isinstance(slice_.part, KeyPart):
         start = ChangeCounts()
-        for entry in entries_of(repository, slice_.what, content=False):
+        for entry in entries_of(repository, slice_.part, content=False):
             start += there_is(entry.type)
             yield (entry.key.elements, number, 0), entry.type
         yield whole, start
         return
     count, places = CommitCounts(), counter()
     for log_entry in islice(
-        repository.log(f"@{slice_.what.start}", operations=True), slice_.what.count
+        repository.log(f"@{slice_.part.start}", operations=True), slice_.part.count
     ):
         count.add(log_entry.meta)
         for key, step in steps_of(log_entry):

@@ -33,15 +33,10 @@ class PinnedState(Struct, frozen=True):
 
 
 class Part(InputPartition):
-    """A part of a table for one task. `what` is a value that the table can read."""
+    """A part of a table for one task. `value` is what the table reads."""
 
-    def __init__(self, what: Any) -> None:
-        super().__init__(what)
-
-    @property
-    def what(self) -> Any:
-        """The value to read."""
-        return self.value
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
 
     def __repr__(self) -> str:
         return f"Part({self.value!r})"

@@ -10,7 +10,13 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound
 from nessie_cli.server.auth.identity import Caller, Credentials, Unauthenticated, credentials
-from nessie_cli.server.auth.tokens import WHAT, add_token, list_tokens, read_tokens, remove_tokens
+from nessie_cli.server.auth.tokens import (
+    FILE_KIND,
+    add_token,
+    list_tokens,
+    read_tokens,
+    remove_tokens,
+)
 from nessie_cli.server.runtime.watched_files import SECRET, WatchedFile
 
 PATIENCE = 120
@@ -196,7 +202,7 @@ def test_a_file_that_others_can_read_is_refused(tmp_path, mode):
 
 # -- a file that changes -------------------------------------------------------------------------
 def watched(path, reports):
-    return WatchedFile(path, SECRET, WHAT, read_tokens, reports.append)
+    return WatchedFile(path, SECRET, FILE_KIND, read_tokens, reports.append)
 
 
 def test_a_changed_file_is_read_again(tmp_path):

@@ -31,7 +31,7 @@ from nessie_cli.server.auth.issuer import JwtSettings, TokenVerifier
 from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Rules, read_rules
-from nessie_cli.server.auth.tokens import WHAT, is_ours, read_tokens
+from nessie_cli.server.auth.tokens import FILE_KIND, is_ours, read_tokens
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, header
 from nessie_cli.server.http.streams import LogEntryCache
@@ -171,7 +171,7 @@ class Gate:
         self.authenticates, self.anonymous = security.authenticates, security.anonymous
         self.open_metrics = security.open_metrics or not security.authenticates
         self._tokens = (
-            WatchedFile(security.tokens, SECRET, WHAT, read_tokens, report)
+            WatchedFile(security.tokens, SECRET, FILE_KIND, read_tokens, report)
             if security.tokens
             else None
         )

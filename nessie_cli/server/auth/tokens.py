@@ -26,7 +26,7 @@ from nessie_cli.errors import InvalidInput, NotFound, StoreUnavailable
 from nessie_cli.server.auth.identity import Caller, Credentials, check_name
 from nessie_cli.server.runtime.watched_files import SECRET, read_guarded
 
-WHAT = "token file"
+FILE_KIND = "token file"
 _TOKEN = re.compile(r"nessie_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 _HASH = re.compile(r"sha256:[0-9a-f]{64}")
 _ID = re.compile(r"[0-9a-f]{12}")
@@ -129,10 +129,10 @@ def _entries(data: bytes) -> list[tuple[int, TokenEntry]]:
 def list_tokens(path: Path) -> list[TokenEntry]:
     """Returns the entries of a token file, in its order."""
     try:
-        return [entry for _, entry in _entries(read_guarded(path, SECRET, WHAT))]
+        return [entry for _, entry in _entries(read_guarded(path, SECRET, FILE_KIND))]
     except InvalidInput as error:
         raise InvalidInput(
-            error.message if str(path) in error.message else f"{WHAT} {path}: {error.message}"
+            error.message if str(path) in error.message else f"{FILE_KIND} {path}: {error.message}"
         ) from None
 
 
@@ -172,8 +172,8 @@ def remove_tokens(path: Path, which: str) -> list[TokenEntry]:
     with _locked(path, os.O_RDONLY) as descriptor:
         removed = [entry for entry in list_tokens(path) if which in (entry.id, entry.name)]
         if not removed:
-            raise NotFound(f"{WHAT} {path} has no token with the id or name '{which}'", which)
-        data = read_guarded(path, SECRET, WHAT)
+            raise NotFound(f"{FILE_KIND} {path} has no token with the id or name '{which}'", which)
+        data = read_guarded(path, SECRET, FILE_KIND)
         gone = {number for number, entry in _entries(data) if entry in removed}
         remaining = b"".join(
             line
@@ -200,7 +200,7 @@ def _locked(path: Path, flags: int) -> Iterator[int]:
             finally:
                 os.close(descriptor)
     except OSError as error:
-        raise StoreUnavailable(f"{WHAT} {path} cannot be written: {error.strerror}") from None
+        raise StoreUnavailable(f"{FILE_KIND} {path} cannot be written: {error.strerror}") from None
 
 
 def _is_at(path: Path, descriptor: int) -> bool:
