@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import time
 import traceback
 from collections.abc import (
     Awaitable,
@@ -22,7 +23,7 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nessie_cli.errors import NessieError
+from nessie_cli.errors import NessieError, NotFound
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Admission, Catalog, Gate, Hosts
@@ -53,6 +54,7 @@ from nessie_cli.server.pipeline.exchange import AccessLog, Exchange
 from nessie_cli.server.pipeline.reads import Made, Read, Reads
 from nessie_cli.server.pipeline.table import (
     FORM,
+    MERGES,
     READS,
     WRITES,
     WRITES_FILES,
@@ -71,6 +73,10 @@ if TYPE_CHECKING:
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+SHORT = 0.05
+"""Seconds within which a stale draft is repeated on the writing thread at once."""
+EARLY_DRAFTS = 3
+"""How often a draft that takes longer is made beside other writers."""
 _WITHOUT_BODY = frozenset({204, 304})
 _NO_CONTENT, _FAILED = 204, 400
 _TOO_LARGE = frozenset({413, 431})
@@ -132,10 +138,60 @@ class Job(NamedTuple):
         """Returns the request for the writing thread. Nothing can fail after the commit."""
         return QueuedWrite(self.read_body, self._planned, self.failure, large, self.call.prefetch)
 
+    def draft(self, repository: StoreRepository) -> EarlyDraft:
+        """Drafts and answers the request without the writing thread. An error is an answer."""
+        begun = time.monotonic()
+        plans: list[Planned[Reply]] = []
+
+        def plan(state: StoreRepository) -> Planned[None]:
+            self.read_body()
+            plans.append(self._planned(state))
+            return Planned(None)
+
+        prefetch = [self.call.prefetch] if self.call.prefetch is not None else []
+        [error] = repository.commit_all([plan], prefetch=prefetch)
+        planned = Planned(self.failure(error)) if isinstance(error, Exception) else plans[0]
+        return EarlyDraft(planned, time.monotonic() - begun < SHORT)
+
+    def write_drafted(self, early: EarlyDraft, *, large: bool) -> QueuedWrite:
+        """Returns the request for the writing thread, which commits a draft unless it is stale.
+
+        If it is, a draft that took long is not repeated there; then the answer is None.
+        """
+        drafts = [early.planned]
+
+        def plan(repository: StoreRepository) -> Planned[Any]:
+            planned = drafts.pop() if drafts else None
+            if planned is not None and _is_current(planned, repository):
+                return planned
+            return self._planned(repository) if early.is_short else Planned(None)
+
+        return self.write(large=large)._replace(plan=plan)
+
     def _planned(self, repository: StoreRepository) -> Planned[Reply]:
         return self.call.plan(
             repository, lambda call: self.reply(call.answer(self.endpoint.handler))
         )
+
+
+class EarlyDraft(NamedTuple):
+    """A draft that was made beside other writers, and whether that took little time."""
+
+    planned: Planned[Reply]
+    is_short: bool
+
+
+def _is_current(planned: Planned[Any], repository: StoreRepository) -> bool:
+    """Returns whether the references of a draft have not moved. The store compares the rest."""
+    assert planned.draft is not None
+    return all(_head(repository, each.name) == each.before for each in planned.draft.references)
+
+
+def _head(repository: StoreRepository, name: str) -> str | None:
+    try:
+        return repository.reference(name).hash
+    except NotFound:
+        return None
 
 
 def _reply_of(answer: Answer | Reply) -> Reply:
@@ -344,6 +400,8 @@ class Pipeline:
         if iscoroutinefunction(handler):
             answered: Reply = await handler(job.call)
             return compressed(answered, job.exchange.headers)
+        if effect is MERGES or (effect is WRITES and large):
+            return await self._draft_and_write(job, large=large)
         if effect is WRITES:
             written: Reply = await self._threads.writer.submit(job.write(large=large))
             return written
@@ -358,6 +416,24 @@ class Pipeline:
             reply = await job.dialect.readers.submit(step)
         while reply is None:
             reply = await self._threads.long_readers.submit(step, job.exchange.lost, begun=True)
+        return reply
+
+    async def _draft_and_write(self, job: Job, *, large: bool) -> Reply:
+        """Drafts a write that can take long beside other writers, and commits the draft.
+
+        A long draft is repeated if its branch moves meanwhile, at last by the writing thread.
+        """
+        repository, threads = self.catalog.repository, self._threads
+        reply: Reply | None = None
+        for number in range(EARLY_DRAFTS):
+            early = await threads.drafters.submit(partial(job.draft, repository), begun=number > 0)
+            if early.planned.draft is None:
+                return early.planned.answer
+            reply = await threads.writer.submit(job.write_drafted(early, large=large))
+            if reply is not None:
+                return reply
+        reply = await threads.writer.submit(job.write(large=large))
+        assert reply is not None
         return reply
 
     # -- sending ---------------------------------------------------------------------------------
