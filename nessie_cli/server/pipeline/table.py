@@ -33,8 +33,8 @@ class Effect(Enum):
 
     `READS` runs on a reading thread of the dialect. `WRITES` drafts on the writing thread, in a
     group with others. `MERGES` drafts on a thread that may take long, and then hands its draft to
-    the writing thread; so does a write with a large body. `WRITES_FILES` runs on a thread that may wait: it writes metadata files, and
-    then hands its change to the writing thread.
+    the writing thread; so does a write with a large body. `WRITES_FILES` runs on a thread that may
+    wait: it writes metadata files, and then hands its change to the writing thread.
     """
 
     READS = "reads"
