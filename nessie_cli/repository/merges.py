@@ -72,19 +72,25 @@ def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Dra
     basis = at.view.basis(name, submission.request_id)
     if basis.request is not None:
         return repeated_draft(
-            at, change, basis.request, digest(change), partial(_recorded_answer, at, change)
+            at,
+            change,
+            basis.request,
+            digest(change),
+            partial(_recorded_answer, at, change, submission),
         )
     source = at.resolve(change.source)
     branch = existing_branch(name, basis.reference, "merge")
     return _merge(BranchDrafts(at, change, branch, basis.settings), change, submission, source)
 
 
-def _recorded_answer(at: StoreSnapshot, change: Merge, done: Recorded) -> MergeResult:
+def _recorded_answer(
+    at: StoreSnapshot, change: Merge, submission: ChangeSubmission, done: Recorded
+) -> MergeResult:
     # The source may have moved since. The commit records what was merged.
     merged = at.objects.commit(after(done)).parents[1]
     source = at.resolve(Revision(None, merged.hex()))
     drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
-    draft = _merge(drafts, change, ChangeSubmission(), source)
+    draft = _merge(drafts, change, submission.repetition(), source)
     return as_recorded(draft.answer(), done)
 
 
@@ -105,7 +111,7 @@ def _merge(
     rules = rules_of(objects, options)
     outcome = rules.apply(
         objects,
-        _sides(objects, target),
+        _sides(objects, target, submission),
         validate_namespaces=drafts.validates_namespaces,
     )
     root = root_of(objects, branch.target)
@@ -187,17 +193,15 @@ def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules
     return rules(objects, options.behaviors, options.default_behavior)
 
 
-def _sides(objects: Objects, target: MergeTarget) -> MergeSides:
+def _sides(objects: Objects, target: MergeTarget, submission: ChangeSubmission) -> MergeSides:
     base, ours, theirs = (
         root_of(objects, commit)
         for commit in (target.base or NO_COMMIT, target.branch.target, target.source)
     )
-    changes = [
-        ThreeWay(*states)
-        for states in with_progress(
-            tree.three_way(objects, base, ours, theirs), target.progress, None
-        )
-    ]
+    changes: list[ThreeWay] = []
+    for states in with_progress(tree.three_way(objects, base, ours, theirs), target.progress, None):
+        changes.append(ThreeWay(*states))
+        submission.check_size(len(changes))
     return MergeSides(base, ours, changes, target.branch.target, target.source)
 
 

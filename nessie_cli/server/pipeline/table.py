@@ -32,9 +32,10 @@ class Effect(Enum):
     """What a handler may do, which decides about its thread.
 
     `READS` runs on a reading thread of the dialect. `WRITES` drafts on the writing thread, in a
-    group with others. `MERGES` drafts on a thread that may take long, and then hands its draft to
-    the writing thread; so does a write with a large body. `WRITES_FILES` runs on a thread that may
-    wait: it writes metadata files, and then hands its change to the writing thread.
+    group with others. So does `MERGES`, but a merge of many contents is drafted on another thread,
+    which hands the draft to the writing thread; likewise a write with a large body. `WRITES_FILES`
+    runs on a thread that may wait: it writes metadata files, and then hands its change to the
+    writing thread.
     """
 
     READS = "reads"
