@@ -21,13 +21,12 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,
     Conflict,
-    Content,
     ContentPlace,
     MergeDetail,
     MergeResult,
     Reference,
 )
-from nessie_cli.model.progress import FEW, Progress, with_progress
+from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.draft import Draft, DraftEffect
@@ -43,9 +42,6 @@ from nessie_cli.repository.writes import (
 )
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
-
-_AT_ONCE = 1000
-"""The number of contents of an answer that are read together."""
 
 
 class MergeTarget(NamedTuple):
@@ -274,12 +270,7 @@ def answer(
     """
     by_key = {conflict.key: conflict for conflict in conflicts}
     records = [r for d in details.values() for r in (d.source, d.target, d.result) if r]
-    contents: dict[bytes | None, Content] = {}
-    for start in range(0, len(records), _AT_ONCE):
-        if target.progress is not None and len(records) >= FEW:
-            target.progress(start, len(records))
-        batch = records[start : start + _AT_ONCE]
-        contents.update(zip(batch, objects.contents(batch), strict=True))
+    contents = objects.contents_by_record(records, target.progress)
     return MergeResult(
         target_branch=target.branch.name,
         effective_target_hash=target.branch.target.hex(),
