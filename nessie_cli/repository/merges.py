@@ -194,10 +194,10 @@ def _sides(objects: Objects, target: MergeTarget, submission: ChangeSubmission) 
         root_of(objects, commit)
         for commit in (target.base or NO_COMMIT, target.branch.target, target.source)
     )
-    changes: list[ThreeWay] = []
-    for states in with_progress(tree.three_way(objects, base, ours, theirs), target.progress, None):
-        changes.append(ThreeWay(*states))
-        submission.check_size(len(changes))
+    most = submission.most_changes
+    three_way = tree.three_way(objects, base, ours, theirs, None if most is None else most + 1)
+    changes = [ThreeWay(*states) for states in with_progress(three_way, target.progress, None)]
+    submission.check_size(len(changes))
     return MergeSides(base, ours, changes, target.branch.target, target.source)
 
 
