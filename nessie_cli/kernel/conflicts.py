@@ -104,7 +104,7 @@ def describe(
     takes longer than an operation, so only the first `MOST_REPORTED` conflicts have them.
     """
     records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
-    contents = dict(zip(records, objects.contents(records), strict=True))
+    contents = objects.contents_by_record(records)
 
     def rename(pair: tuple[bytes, bytes] | None, changed_by: ChangedBy) -> Rename | None:
         return (

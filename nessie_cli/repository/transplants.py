@@ -64,7 +64,7 @@ def transplant(
 
         def recorded_answer(done: Recorded) -> MergeResult:
             drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
-            draft = _transplant(drafts, change, ChangeSubmission(), commits)
+            draft = _transplant(drafts, change, submission.repetition(), commits)
             return as_recorded(draft.answer(), done)
 
         return repeated_draft(at, change, basis.request, digest(change), recorded_answer)
@@ -84,7 +84,12 @@ def _transplant(
     expected = expected_commit(objects, branch, options.expected_hash)
     target = MergeTarget(branch, options.expected_hash, expected, (), commits[-1], context.progress)
     replay = CommitReplay(
-        objects, branch, options, context, validate_namespaces=drafts.validates_namespaces
+        objects,
+        branch,
+        options,
+        context,
+        submission,
+        validate_namespaces=drafts.validates_namespaces,
     )
     for number, commit in enumerate(commits):
         if context.progress is not None:
@@ -136,10 +141,13 @@ class CommitReplay:
         branch: StoredReference,
         options: MergeOptions,
         context: Context,
+        submission: ChangeSubmission,
         *,
         validate_namespaces: bool,
     ) -> None:
         self._objects = objects
+        self._submission = submission
+        self._changes = 0
         self._validate_namespaces = validate_namespaces
         self._options = options
         self._context = context
@@ -167,6 +175,8 @@ class CommitReplay:
         commit = objects.commit(id_)
         roots = [root_of(objects, commit.parents[0]), root_of(objects, self.head), commit.root]
         keys = [key for key, _ in operations_of(objects, commit)]
+        self._changes += len(keys)
+        self._submission.check_size(self._changes)
         before, target, after = (tree.get(objects, root, keys) for root in roots)
         changes = [ThreeWay(key, before.get(key), target.get(key), after.get(key)) for key in keys]
         outcome = self.rules.apply(
