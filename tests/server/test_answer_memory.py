@@ -20,7 +20,7 @@ from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
 from nessie_cli.server.runtime.answer_memory import SMALL, AnswerMemory
-from tests.server.client import EMPTY, Client, delete, put
+from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
 from tests.server.serving import serving
 from tests.server.test_memory import resident
@@ -195,7 +195,7 @@ def test_a_client_that_disconnects_while_its_answer_waits_gets_no_share(reposito
         with asked(url, ANSWERS["a content"]):
             until(lambda: app.answers.held)
             with all_asked(url, ANSWERS["entries"], 3):
-                time.sleep(1)
+                until(lambda: app.answers.waiting == 3)
         until(lambda: b"".join(lines).count(b"{ref}/entries") == 3)
         assert b"".join(lines).count(b'"status":499') == 3
         until(lambda: not app.answers.held)
@@ -222,16 +222,35 @@ def test_an_answer_that_fails_midway_returns_its_share(tmp_path):
         check_soon(url)
 
 
-def test_the_answer_to_a_write_is_not_refused_while_others_wait(repository):
+@pytest.fixture
+def own():
+    """Yields a repository that a test may change."""
+    with connect("memory:") as filled:
+        fill(filled)
+        yield filled
+
+
+def test_the_answer_to_a_write_does_not_wait(own):
     """It exceeds the limit: the commit has been made."""
-    with served(repository, answers=SIZE) as (app, url), asked(url, ANSWERS["a content"]):
+    with served(own, answers=SIZE) as (app, url), asked(url, ANSWERS["a content"]):
         client = Client(url)
         until(lambda: app.answers.held)
-        operations = [put(f"t{number:05}") for number in range(20_000)]
-        answer = client.commit("main", client.head(), *operations)
-        assert (answer.status, len(answer.body["addedContents"])) == (200, 20_000)
-        removed = [delete(f"t{number:05}") for number in range(20_000)]
-        assert client.commit("main", client.head(), *removed).status == 200
+        held = app.answers.held
+        answer = client.commit("main", client.head(), *(put(f"t{n:05}") for n in range(5_000)))
+        assert (answer.status, len(answer.body["addedContents"])) == (200, 5_000)
+        until(lambda: app.answers.held == held)
+        client.close()
+
+
+def test_a_write_without_memory_for_its_answer_says_that_it_was_carried_out(own):
+    with served(own, answers=SIZE) as (app, url), asked(url, ANSWERS["a content"]):
+        client = Client(url)
+        until(lambda: app.answers.held)
+        held, before = app.answers.held, client.head()
+        answer = client.commit("main", before, *(put(f"t{n:05}") for n in range(20_000)))
+        answer.expect(500, "The request was carried out")
+        assert client.head() != before
+        assert app.answers.held == held
         client.close()
 
 
@@ -304,6 +323,17 @@ def test_what_cannot_wait_may_take_twice_the_limit():
     second.resize(12 * SMALL)
     with pytest.raises(Unavailable):
         second.resize(13 * SMALL)
+    assert memory.held == 20 * SMALL
+    second.release()
     assert memory.held == 8 * SMALL
     first.resize(SMALL)
     assert memory.held == 0
+
+
+def test_an_answer_may_shrink_beside_any_other():
+    memory = AnswerMemory(10 * SMALL, 0)
+    large, small = memory.share(), memory.share()
+    assert large.take(17 * SMALL)
+    small.resize(3 * SMALL)
+    large.resize(16 * SMALL)
+    assert memory.held == 19 * SMALL

@@ -26,6 +26,8 @@ class AnswerMemory:
 
     def __init__(self, most: int, seconds: float) -> None:
         self.held = 0
+        self.waiting = 0
+        """The number of answers that wait for their bytes."""
         self._most = most
         self._seconds = seconds
         self._turn = asyncio.Lock()
@@ -37,36 +39,37 @@ class AnswerMemory:
 
     def take(self, size: int) -> bool:
         """Takes bytes if they are free, and no other answer waits. Returns whether it did."""
-        if self._turn.locked() or not self._fits(size, self._most):
+        if self.waiting or not self._fits(size):
             return False
         self.held += size
         return True
 
-    def exceed(self, size: int) -> bool:
-        """Takes bytes, also beyond the limit up to a multiple. Returns whether it did."""
-        if not self._fits(size, _EXCESS * self._most):
+    def replace(self, size: int, new: int) -> bool:
+        """Replaces bytes, by more of them also beyond the limit. Returns whether it did."""
+        others = self.held - size
+        if new > size and others and others + new > _EXCESS * self._most:
             return False
-        self.held += size
+        self.held = others + new
+        if new < size:
+            self._released.set()
         return True
 
     async def wait(self, size: int) -> None:
         """Takes bytes when they are free, after earlier answers. Raises `Unavailable`."""
+        self.waiting += 1
         try:
             async with asyncio.timeout(self._seconds), self._turn:
-                while not self._fits(size, self._most):
+                while not self._fits(size):
                     self._released.clear()
                     await self._released.wait()
                 self.held += size
         except TimeoutError:
             raise Unavailable(BUSY) from None
+        finally:
+            self.waiting -= 1
 
-    def release(self, size: int) -> None:
-        """Returns bytes."""
-        self.held -= size
-        self._released.set()
-
-    def _fits(self, size: int, most: int) -> bool:
-        return not self.held or self.held + size <= most
+    def _fits(self, size: int) -> bool:
+        return not self.held or self.held + size <= self._most
 
 
 class Share:
@@ -94,13 +97,10 @@ class Share:
     def resize(self, size: int) -> None:
         """Changes the share of an answer that cannot wait. Raises `Unavailable`."""
         size = size if size > SMALL else 0
-        self._memory.release(self._size)
-        self._size = 0
-        if size and not self._memory.exceed(size):
+        if size != self._size and not self._memory.replace(self._size, size):
             raise Unavailable(BUSY)
         self._size = size
 
     def release(self) -> None:
         """Returns all bytes."""
-        if self._size:
-            self.resize(0)
+        self.resize(0)
