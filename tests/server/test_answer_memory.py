@@ -30,6 +30,7 @@ PATIENCE = 120
 SOON = 10.0
 """Seconds in which a small answer is sent, on a busy machine. Large ones wait for 30."""
 SIZE = 6_000_000
+"""The bytes of an answer: more than the buffers of a connection hold."""
 MOST = 20_000_000
 """A limit for three of these answers."""
 CLIENTS = 10
