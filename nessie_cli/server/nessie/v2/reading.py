@@ -51,6 +51,7 @@ def get_history(call: Call) -> Answer:
             map(call.log_entry_cache.log_entry, page),
             page.token,
             search=page.search(),
+            held=page.held,
         )
     )
 
@@ -85,6 +86,7 @@ def get_entries(call: Call) -> Answer:
             page.token,
             at,
             search=page.search(),
+            held=page.held,
         )
     )
 
@@ -109,6 +111,7 @@ def get_diff(call: Call) -> Answer:
             before,
             after,
             search=page.search(),
+            held=page.held,
         )
     )
 
