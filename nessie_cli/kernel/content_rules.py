@@ -26,6 +26,7 @@ from nessie_cli.kernel.content_merge import (
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
 from nessie_cli.kernel.forms import Id, decode_key, encode_key
 from nessie_cli.kernel.key_merge import read_choice
+from nessie_cli.kernel.metadata_files import second_entries
 from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits, is_namespace
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace
@@ -81,12 +82,15 @@ class ContentRules:
         merge = merged(changes.states, choices, ())
         edits = merge.edits()
         missing, doubles = checked(edits)
+        second = second_entries(objects, merge, changes)
         blocked = [c.key for c in missing if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
         blocked += doubles
+        blocked += [verdict.states.key for verdict, _ in second]
         if blocked and sides.is_transplant:
             merge = merged(changes.states, choices, blocked)
             edits = merge.edits()
             missing, doubles = checked(edits)
+            second = second_entries(objects, merge, changes)
         unused = set(map(id, merge.unused))
         used = (
             position
@@ -99,6 +103,7 @@ class ContentRules:
             *conflicts_of(merge, again),
             *(_of_namespace(merge, conflict, again) for conflict in missing),
             *_of_doubles(edits, doubles, changes),
+            *_of_second_entries(merge, second, changes),
         ]
         return Outcome(
             edits=edits,
@@ -172,6 +177,29 @@ def _of_doubles(
             proposed=edits[key],
             theirs_key=key,
             other_key=other,
+            options=(KeyOption(MergeBehavior.DROP, leaves_out=(key,)),),
+        )
+
+
+def _of_second_entries(
+    merge: ContentMerge, second: Iterable[tuple[Verdict, bytes]], changes: ContentChanges
+) -> Iterator[KeyConflict]:
+    """Yields a conflict for each content with the metadata file of another one on ours."""
+    for verdict, other in second:
+        base, _, theirs = verdict.states
+        assert verdict.result is not None
+        key = verdict.result.key
+        yield KeyConflict(
+            ConflictType.KEY_EXISTS,
+            key,
+            base and base.record,
+            changes.others.on_ours(key),
+            verdict.result.record,
+            content_id=verdict.states.content_id,
+            base_key=base and base.key,
+            theirs_key=theirs and theirs.key,
+            is_ambiguous=merge.is_ambiguous(verdict),
+            same_file_key=other,
             options=(KeyOption(MergeBehavior.DROP, leaves_out=(key,)),),
         )
 

@@ -109,6 +109,8 @@ class Sides(NamedTuple):
                 why = "contradicts an earlier answer"
                 if conflict.other_key is not None:
                     why = f"gives {conflict.other_key} a second key"
+                if conflict.same_file_key is not None:
+                    why = f"{conflict.same_file_key} has the same metadata file"
                 return f"not possible: {why}"
             return "; ".join(filter(None, [plain, effects[behavior]]))
 
