@@ -24,7 +24,7 @@ from nessie_cli.kernel.content_merge import (
     merge_contents,
 )
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
-from nessie_cli.kernel.forms import Id, decode_key, encode_key
+from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key
 from nessie_cli.kernel.key_merge import read_choice
 from nessie_cli.kernel.metadata_files import second_entries
 from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits, is_namespace
@@ -114,6 +114,31 @@ class ContentRules:
             ),
             used=frozenset(used),
         )
+
+    def possible(
+        self, on_target: Mapping[bytes, bytes], commits: Mapping[Id, Mapping[bytes, bytes]]
+    ) -> frozenset[int]:
+        """Returns the positions of decisions that can be about a change of transplanted commits.
+
+        `commits` are the operations of each commit, and `on_target` the records of `keys`.
+        """
+        possible = set()
+        for position, (commit, choice) in enumerate(self._choices):
+            content_id = choice.content_id
+            if content_id is None and (record := on_target.get(choice.key)) is not None:
+                content_id = content_id_of(record)
+            for id_, operations in commits.items():
+                if commit in (None, id_) and (
+                    choice.key in operations
+                    or content_id in map(content_id_of, operations.values())
+                ):
+                    possible.add(position)
+        return frozenset(possible)
+
+    @property
+    def keys(self) -> list[bytes]:
+        """The keys of all decisions."""
+        return [choice.key for _, choice in self._choices]
 
     def check_used(self, outcome: Outcome, *, is_transplant: bool) -> None:
         """Raises `InvalidInput` for a decision about a content that the source did not change."""

@@ -534,6 +534,30 @@ def test_a_content_that_the_branch_deleted_is_not_edited(answering, nessie, cata
     assert catalog.snapshot("main", "db.orders") == 8
 
 
+@pytest.fixture
+def created_again(catalog):
+    """`feature` changes a table that `main` drops and creates again."""
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 8)
+    catalog.drop("main", "db.orders")
+    catalog.create("main", "db.orders", 9)
+    return catalog
+
+
+def test_no_new_value_is_asked_for_a_content_that_was_created_again(
+    answering, nessie, created_again, tmp_path
+) -> None:
+    ran = nessie("resolve", "merge", "feature")
+    ran.expect(2, "decide by --ours KEY or --theirs KEY", without=("--resolve",))
+    file = tmp_path / "orders.json"
+    file.write_text(nessie("content", "show", "db.orders", "--raw").out)
+    ran = nessie("resolve", "merge", "feature", "--resolve", f"db.orders={file}")
+    ran.expect(2, "the branch deleted it", "decide by --ours or --theirs")
+    code, seen = answering("o\n", "resolve", "merge", "feature")
+    assert (code, "[e]dit" in seen) == (0, False)
+    assert created_again.snapshot("main", "db.orders") == 9
+
+
 def test_a_revert_by_options(nessie, changed_since) -> None:
     assert (
         nessie("resolve", "revert", "main~1", "--ours", "db.orders", "-m", "half of it").code == 0

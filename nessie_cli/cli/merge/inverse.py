@@ -168,8 +168,8 @@ def revert(
 ) -> RevertResult:
     """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
-    Nothing is written if decisions keep every key that changed. The inverse is computed again if other commits change the same keys meanwhile. Raises as `operations_of`
-    does.
+    Nothing is written if decisions keep every key that changed. The inverse is computed again if
+    other commits change the same keys meanwhile. Raises as `operations_of` does.
     """
     repository = app.repository()
     for attempt in range(1, MOST_ATTEMPTS + 1):
