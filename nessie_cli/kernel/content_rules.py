@@ -122,17 +122,17 @@ class ContentRules:
 
         `commits` are the operations of each commit, and `on_target` the records of `keys`.
         """
+        ids = {
+            id_: set(map(content_id_of, operations.values())) for id_, operations in commits.items()
+        }
         possible = set()
         for position, (commit, choice) in enumerate(self._choices):
             content_id = choice.content_id
             if content_id is None and (record := on_target.get(choice.key)) is not None:
                 content_id = content_id_of(record)
-            for id_, operations in commits.items():
-                if commit in (None, id_) and (
-                    choice.key in operations
-                    or content_id in map(content_id_of, operations.values())
-                ):
-                    possible.add(position)
+            meant = commits if commit is None else [commit]
+            if any(choice.key in commits[i] or content_id in ids[i] for i in meant if i in ids):
+                possible.add(position)
         return frozenset(possible)
 
     @property
