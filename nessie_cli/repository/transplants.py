@@ -17,6 +17,7 @@ from nessie_cli.kernel.commits import (
     operations_of,
     root_of,
 )
+from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, Place, ThreeWay
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
@@ -98,8 +99,12 @@ def _transplant(
         if replay.is_stopped:
             break
     effect = DraftEffect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
-    # After a conflict, the decisions about later commits are not used yet.
-    rules = None if replay.is_stopped else replay.rules
+    rules = replay.rules
+    if replay.is_stopped and isinstance(rules, ContentRules):
+        # After a conflict, the decisions about later commits are not used yet.
+        on_target = tree.get(objects, root_of(objects, branch.target), rules.keys)
+        operations = {id_: dict(operations_of(objects, objects.commit(id_))) for id_ in commits}
+        replay.total.used |= rules.possible(on_target, operations)
     keys = () if options.per_key else replay.edits.keys() | replay.total.judged_keys
     refuse = refusal(at, objects, target, replay.total, rules, changed=keys)
     if refuse is not None:
