@@ -21,6 +21,7 @@ from nessie_cli.model.conflicts import (
     commit_message,
     conflict_text,
     listed,
+    same_file_text,
     second_key_text,
 )
 
@@ -62,6 +63,7 @@ class KeyConflict(Struct, frozen=True):
     is_ambiguous: bool = False
     commit: Id | None = None
     other_key: bytes | None = None
+    same_file_key: bytes | None = None
     options: tuple[KeyOption, ...] = ()
 
 
@@ -80,7 +82,7 @@ def describe(
     takes longer than an operation, so only the first `MOST_REPORTED` conflicts have them.
     """
     records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
-    contents = dict(zip(records, objects.contents(records), strict=True))
+    contents = objects.contents_by_record(records)
 
     def rename(pair: tuple[bytes, bytes] | None, changed_by: ChangedBy) -> Rename | None:
         return (
@@ -110,6 +112,7 @@ def describe(
                 is_ambiguous=c.is_ambiguous,
                 commit=c.commit.hex() if c.commit else None,
                 other_key=decode_key(c.other_key) if c.other_key else None,
+                same_file_key=decode_key(c.same_file_key) if c.same_file_key else None,
                 options=tuple(map(_option, c.options)),
             )
         )
@@ -136,6 +139,8 @@ def _rename_text(conflict: KeyConflict) -> str:
     )
     if conflict.other_key is not None:
         text += second_key_text(decode_key(conflict.other_key))
+    if conflict.same_file_key is not None:
+        text += same_file_text(decode_key(conflict.same_file_key))
     return text
 
 

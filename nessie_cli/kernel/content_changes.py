@@ -7,7 +7,7 @@ or is new: O(d log N) with d the differences of the sides that are read.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -139,6 +139,13 @@ class ContentChanges:
     @cached_property
     def _ours_changes(self) -> _Positions:
         return _Positions(self._ours_difference)
+
+    def values_of_ours(self) -> Iterator[Position]:
+        """Yields the contents that ours has and the base does not have, or with another value."""
+        before = self._ours_changes.before
+        for content_id, positions in self._ours_changes.after.items():
+            old = {record for _, record in before.get(content_id, ())}
+            yield from (position for position in positions if position.record not in old)
 
     def doubled_keys(self, edits: Mapping[bytes, bytes | None]) -> dict[bytes, bytes]:
         """Returns the keys by which edits add a key to a content id, as `doubled_keys` does."""

@@ -24,8 +24,9 @@ from nessie_cli.kernel.content_merge import (
     merge_contents,
 )
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
-from nessie_cli.kernel.forms import Id, decode_key, encode_key, is_namespace
+from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, is_namespace
 from nessie_cli.kernel.key_merge import read_choice
+from nessie_cli.kernel.metadata_files import second_entries
 from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace
@@ -81,12 +82,15 @@ class ContentRules:
         merge = merged(changes.states, choices, ())
         edits = merge.edits()
         missing, doubles = checked(edits)
+        second = second_entries(objects, merge, changes)
         blocked = [c.key for c in missing if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
         blocked += doubles
+        blocked += [verdict.states.key for verdict, _ in second]
         if blocked and sides.is_transplant:
             merge = merged(changes.states, choices, blocked)
             edits = merge.edits()
             missing, doubles = checked(edits)
+            second = second_entries(objects, merge, changes)
         unused = set(map(id, merge.unused))
         used = (
             position
@@ -99,6 +103,7 @@ class ContentRules:
             *conflicts_of(merge, again),
             *(_of_namespace(merge, conflict, again) for conflict in missing),
             *_of_doubles(edits, doubles, changes),
+            *_of_second_entries(merge, second, changes),
         ]
         return Outcome(
             edits=edits,
@@ -109,6 +114,31 @@ class ContentRules:
             ),
             used=frozenset(used),
         )
+
+    def possible(
+        self, on_target: Mapping[bytes, bytes], commits: Mapping[Id, Mapping[bytes, bytes]]
+    ) -> frozenset[int]:
+        """Returns the positions of decisions that can be about a change of transplanted commits.
+
+        `commits` are the operations of each commit, and `on_target` the records of `keys`.
+        """
+        ids = {
+            id_: set(map(content_id_of, operations.values())) for id_, operations in commits.items()
+        }
+        possible = set()
+        for position, (commit, choice) in enumerate(self._choices):
+            content_id = choice.content_id
+            if content_id is None and (record := on_target.get(choice.key)) is not None:
+                content_id = content_id_of(record)
+            meant = commits if commit is None else [commit]
+            if any(choice.key in commits[i] or content_id in ids[i] for i in meant if i in ids):
+                possible.add(position)
+        return frozenset(possible)
+
+    @property
+    def keys(self) -> list[bytes]:
+        """The keys of all decisions."""
+        return [choice.key for _, choice in self._choices]
 
     def check_used(self, outcome: Outcome, *, is_transplant: bool) -> None:
         """Raises `InvalidInput` for a decision about a content that the source did not change."""
@@ -172,6 +202,29 @@ def _of_doubles(
             proposed=edits[key],
             theirs_key=key,
             other_key=other,
+            options=(KeyOption(MergeBehavior.DROP, leaves_out=(key,)),),
+        )
+
+
+def _of_second_entries(
+    merge: ContentMerge, second: Iterable[tuple[Verdict, bytes]], changes: ContentChanges
+) -> Iterator[KeyConflict]:
+    """Yields a conflict for each content with the metadata file of another one on ours."""
+    for verdict, other in second:
+        base, _, theirs = verdict.states
+        assert verdict.result is not None
+        key = verdict.result.key
+        yield KeyConflict(
+            ConflictType.KEY_EXISTS,
+            key,
+            base and base.record,
+            changes.others.on_ours(key),
+            verdict.result.record,
+            content_id=verdict.states.content_id,
+            base_key=base and base.key,
+            theirs_key=theirs and theirs.key,
+            is_ambiguous=merge.is_ambiguous(verdict),
+            same_file_key=other,
             options=(KeyOption(MergeBehavior.DROP, leaves_out=(key,)),),
         )
 

@@ -36,6 +36,7 @@ from nessie_cli.kernel.forms import (
     value_id_of,
 )
 from nessie_cli.model import Content
+from nessie_cli.model.progress import FEW, Progress
 
 Fetch = Callable[[Sequence[Id]], Mapping[Id, bytes]]
 FetchSome = Callable[[Sequence[Id], int], Mapping[Id, bytes]]
@@ -52,6 +53,9 @@ FEW_VALUES, SMALL_VALUE = 32, 1 << 14
 
 A listing of contents would replace all nodes in the cache.
 """
+
+_AT_ONCE = 1000
+"""The number of contents that are read together for a dictionary."""
 
 READ_TOGETHER = 1 << 20
 """Bytes of values in memory while contents are read one after the other."""
@@ -199,6 +203,18 @@ class Objects:
             decode_value(values[value_id_of(record)], _shown_id(record), payload_of(record))
             for record in records
         ]
+
+    def contents_by_record(
+        self, records: Sequence[bytes], progress: Progress | None = None
+    ) -> dict[bytes | None, Content]:
+        """Returns the contents of records, which are read in batches, so that other threads run."""
+        contents: dict[bytes | None, Content] = {}
+        for start in range(0, len(records), _AT_ONCE):
+            if progress is not None and len(records) >= FEW:
+                progress(start, len(records))
+            batch = records[start : start + _AT_ONCE]
+            contents.update(zip(batch, self.contents(batch), strict=True))
+        return contents
 
     def each_content(self, records: Sequence[bytes]) -> Iterator[Content]:
         """Yields the contents of records, deletions included.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from nessie_cli.kernel.forms import CHILD_SIZE, RECORD_SIZE, Id, Node
 from nessie_cli.kernel.objects import Objects
@@ -300,13 +301,13 @@ def _descend(
 
 
 def three_way(
-    objects: Objects, base: Id, target: Id, source: Id
+    objects: Objects, base: Id, target: Id, source: Id, most: int | None = None
 ) -> Iterator[tuple[bytes, bytes | None, bytes | None, bytes | None]]:
     """Yields key and records in base, target and source of each key that `source` changed.
 
-    O(d log N).
+    Yields the first `most` of them, if it is given. O(d log N).
     """
-    changes = list(diff(objects, base, source))
+    changes = list(islice(diff(objects, base, source), most))
     at_target = get(objects, target, [key for key, _, _ in changes])
     for key, before, after in changes:
         yield key, before, at_target.get(key), after

@@ -79,7 +79,9 @@ class Conflict(Struct, frozen=True):
     the value that it has on ours: its key there. `is_ambiguous` is whether the key names another
     content in conflict as well, so that a decision must use `content_id`. `commit` is the
     transplanted commit. `other_key` is set if the merge would give a content a second key: it is
-    the key that has the content already. `options` are the decisions that are possible together
+    the key that has the content already. `same_file_key` is set if the merge would bring a content
+    of theirs together with another one of ours that has the same metadata file: the key of that
+    one. `options` are the decisions that are possible together
     with those given before.
     """
 
@@ -99,6 +101,7 @@ class Conflict(Struct, frozen=True):
     is_ambiguous: bool = False
     commit: str | None = None
     other_key: ContentKey | None = None
+    same_file_key: ContentKey | None = None
     options: tuple[MergeOption, ...] = ()
 
 
@@ -127,6 +130,11 @@ def conflict_text(type_: ConflictType, key: ContentKey) -> str:
 def second_key_text(other: ContentKey) -> str:
     """Returns the end of the message of a conflict: the key that has the content id already."""
     return f"; its content id is that of key '{other.plain}'"
+
+
+def same_file_text(other: ContentKey) -> str:
+    """Returns the end of the message of a conflict: the key of ours with the metadata file."""
+    return f"; its metadata file is that of key '{other.plain}'"
 
 
 def listed(texts: Sequence[str], more: int = 0) -> str:

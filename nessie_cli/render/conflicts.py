@@ -158,6 +158,9 @@ def _sentence(conflict: Conflict, sides: ConflictSides) -> str:
     if conflict.other_key is not None:
         names = (visible(str(key)) for key in (conflict.key, conflict.other_key))
         return "{} would be a second key of the content {}".format(*names)
+    if conflict.same_file_key is not None:
+        names = (visible(str(key)) for key in (conflict.key, conflict.same_file_key))
+        return "{} has the metadata file of {}: one table would have two keys".format(*names)
     done = list(zip(map(_done, side_changes(conflict)), sides.places, strict=True))
     (first, here), (second, there) = done
     if conflict.theirs_key not in (None, conflict.key) and conflict.source_rename is None:

@@ -40,15 +40,27 @@ if TYPE_CHECKING:
 A = TypeVar("A")
 
 
+class LargeMerge(Exception):
+    """A merge or transplant has more changes than its submission allows."""
+
+
 class ChangeSubmission:
     """One submission of one change, over all its drafts.
 
     `request_id` is the client's id, or None. New content ids stay the same over all drafts, and
     operations are read once. `digest` represents the request if a repetition may create other
-    operations.
+    operations. `most_changes` is the most changes of a merge or transplant; without it, there is
+    no limit.
     """
 
-    def __init__(self, request_id: str | None = None, digest: bytes | None = None) -> None:
+    def __init__(
+        self,
+        request_id: str | None = None,
+        digest: bytes | None = None,
+        *,
+        most_changes: int | None = None,
+    ) -> None:
+        self.most_changes = most_changes
         self.given = request_id is not None
         self.digest = digest
         self._id = request_id
@@ -61,6 +73,15 @@ class ChangeSubmission:
     def request_id(self) -> str:
         """The client's request id, or an empty text."""
         return self._id if self.given and self._id is not None else ""
+
+    def repetition(self) -> ChangeSubmission:
+        """Returns the submission of the same change for drafting its recorded answer."""
+        return ChangeSubmission(most_changes=self.most_changes)
+
+    def check_size(self, changes: int) -> None:
+        """Raises `LargeMerge` if a merge has too many changes."""
+        if self.most_changes is not None and changes > self.most_changes:
+            raise LargeMerge
 
     def write_id(self, context: Context) -> str:
         """Returns the id of the write. Every write has one, so that its outcome can be looked up.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
@@ -22,13 +23,12 @@ from nessie_cli.kernel.virtual_base import base_root
 from nessie_cli.model import (
     CommitMeta,
     Conflict,
-    Content,
     ContentPlace,
     MergeDetail,
     MergeResult,
     Reference,
 )
-from nessie_cli.model.progress import FEW, Progress, with_progress
+from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import conflict_error
 from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect
@@ -44,9 +44,6 @@ from nessie_cli.repository.writes import (
 )
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
-
-_AT_ONCE = 1000
-"""The number of contents of an answer that are read together."""
 
 
 class MergeTarget(NamedTuple):
@@ -78,19 +75,25 @@ def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Dra
     basis = at.view.basis(name, submission.request_id)
     if basis.request is not None:
         return repeated_draft(
-            at, change, basis.request, digest(change), partial(_recorded_answer, at, change)
+            at,
+            change,
+            basis.request,
+            digest(change),
+            partial(_recorded_answer, at, change, submission),
         )
     source = at.resolve(change.source)
     branch = existing_branch(name, basis.reference, "merge")
     return _merge(BranchDrafts(at, change, branch, basis.settings), change, submission, source)
 
 
-def _recorded_answer(at: StoreSnapshot, change: Merge, done: Recorded) -> MergeResult:
+def _recorded_answer(
+    at: StoreSnapshot, change: Merge, submission: ChangeSubmission, done: Recorded
+) -> MergeResult:
     # The source may have moved since. The commit records what was merged.
     merged = at.objects.commit(after(done)).parents[1]
     source = at.resolve(Revision(None, merged.hex()))
     drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
-    draft = _merge(drafts, change, ChangeSubmission(), source)
+    draft = _merge(drafts, change, submission.repetition(), source)
     return as_recorded(draft.answer(), done)
 
 
@@ -111,7 +114,7 @@ def _merge(
     rules = rules_of(objects, options)
     outcome = rules.apply(
         objects,
-        _sides(objects, target),
+        _sides(objects, target, submission),
         validate_namespaces=drafts.validates_namespaces,
     )
     root = root_of(objects, branch.target)
@@ -200,15 +203,16 @@ def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules
     return rules(objects, options.behaviors, options.default_behavior)
 
 
-def _sides(objects: Objects, target: MergeTarget) -> MergeSides:
+def _sides(objects: Objects, target: MergeTarget, submission: ChangeSubmission) -> MergeSides:
+    if len(target.bases) > 1:
+        # Each further merge base, also of the merge bases, costs one more merge.
+        submission.check_size(sys.maxsize)
     ours, theirs = (root_of(objects, id_) for id_ in (target.branch.target, target.source))
     base = base_root(objects, target.bases, ours, theirs)
-    changes = [
-        ThreeWay(*states)
-        for states in with_progress(
-            tree.three_way(objects, base, ours, theirs), target.progress, None
-        )
-    ]
+    most = submission.most_changes
+    three_way = tree.three_way(objects, base, ours, theirs, None if most is None else most + 1)
+    changes = [ThreeWay(*states) for states in with_progress(three_way, target.progress, None)]
+    submission.check_size(len(changes))
     return MergeSides(base, ours, changes, target.branch.target, target.source)
 
 
@@ -281,12 +285,7 @@ def answer(
     """
     by_key = {conflict.key: conflict for conflict in conflicts}
     records = [r for d in details.values() for r in (d.source, d.target, d.result) if r]
-    contents: dict[bytes | None, Content] = {}
-    for start in range(0, len(records), _AT_ONCE):
-        if target.progress is not None and len(records) >= FEW:
-            target.progress(start, len(records))
-        batch = records[start : start + _AT_ONCE]
-        contents.update(zip(batch, objects.contents(batch), strict=True))
+    contents = objects.contents_by_record(records, target.progress)
     return MergeResult(
         target_branch=target.branch.name,
         effective_target_hash=target.branch.target.hex(),

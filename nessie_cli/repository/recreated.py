@@ -11,7 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey, IcebergTable, IcebergView
+from nessie_cli.kernel.metadata_files import metadata_file
+from nessie_cli.model import Content, ContentKey
 
 Edits = Mapping[ContentKey, Content | None]
 
@@ -20,10 +21,10 @@ def refuse_second_entries(state: Mapping[ContentKey, Content], edits: Edits) -> 
     """Raises `InvalidInput` if edits of a state create a table that is there under another key."""
     present = {content.id for content in state.values()} - {None}
     after = {key: content for key, content in {**state, **edits}.items() if content is not None}
-    keys = {_file_of(content): key for key, content in after.items() if content.id in present}
-    staged = {_file_of(content): key for key, content in state.items() if key not in edits}
+    keys = {metadata_file(content): key for key, content in after.items() if content.id in present}
+    staged = {metadata_file(content): key for key, content in state.items() if key not in edits}
     for key, content in edits.items():
-        if content is None or content.id in present or (file := _file_of(content)) is None:
+        if content is None or content.id in present or (file := metadata_file(content)) is None:
             continue
         other = keys.get(file) or staged.get(file)
         if other is not None and other != key:
@@ -32,8 +33,3 @@ def refuse_second_entries(state: Mapping[ContentKey, Content], edits: Edits) -> 
                 hint=f"`nessie content rename {other} {key}` gives the present entry this key; the"
                 f" deleted one can come back after {other} has been deleted",
             )
-
-
-def _file_of(content: Content) -> str | None:
-    """Returns the metadata file of a table or view, which no other one has."""
-    return content.metadata_location if isinstance(content, IcebergTable | IcebergView) else None

@@ -17,6 +17,7 @@ from nessie_cli.kernel.commits import (
     operations_of,
     root_of,
 )
+from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, Place, ThreeWay
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id
@@ -63,7 +64,7 @@ def transplant(
 
         def recorded_answer(done: Recorded) -> MergeResult:
             drafts = BranchDrafts(at, change, was_at(done), UNVALIDATED)
-            draft = _transplant(drafts, change, ChangeSubmission(), commits)
+            draft = _transplant(drafts, change, submission.repetition(), commits)
             return as_recorded(draft.answer(), done)
 
         return repeated_draft(at, change, basis.request, digest(change), recorded_answer)
@@ -83,7 +84,12 @@ def _transplant(
     expected = expected_commit(objects, branch, options.expected_hash)
     target = MergeTarget(branch, options.expected_hash, expected, (), commits[-1], context.progress)
     replay = CommitReplay(
-        objects, branch, options, context, validate_namespaces=drafts.validates_namespaces
+        objects,
+        branch,
+        options,
+        context,
+        submission,
+        validate_namespaces=drafts.validates_namespaces,
     )
     for number, commit in enumerate(commits):
         if context.progress is not None:
@@ -92,8 +98,12 @@ def _transplant(
         if replay.is_stopped:
             break
     effect = DraftEffect(objects, root_of(objects, branch.target), replay.edits, [branch.target])
-    # After a conflict, the decisions about later commits are not used yet.
-    rules = None if replay.is_stopped else replay.rules
+    rules = replay.rules
+    if replay.is_stopped and isinstance(rules, ContentRules):
+        # After a conflict, the decisions about later commits are not used yet.
+        on_target = tree.get(objects, root_of(objects, branch.target), rules.keys)
+        operations = {id_: dict(operations_of(objects, objects.commit(id_))) for id_ in commits}
+        replay.total.used |= rules.possible(on_target, operations)
     keys = () if options.per_key else replay.edits.keys() | replay.total.judged_keys
     refuse = refusal(at, objects, target, replay.total, rules, changed=keys)
     if refuse is not None:
@@ -135,10 +145,13 @@ class CommitReplay:
         branch: StoredReference,
         options: MergeOptions,
         context: Context,
+        submission: ChangeSubmission,
         *,
         validate_namespaces: bool,
     ) -> None:
         self._objects = objects
+        self._submission = submission
+        self._changes = 0
         self._validate_namespaces = validate_namespaces
         self._options = options
         self._context = context
@@ -166,6 +179,8 @@ class CommitReplay:
         commit = objects.commit(id_)
         roots = [root_of(objects, commit.parents[0]), root_of(objects, self.head), commit.root]
         keys = [key for key, _ in operations_of(objects, commit)]
+        self._changes += len(keys)
+        self._submission.check_size(self._changes)
         before, target, after = (tree.get(objects, root, keys) for root in roots)
         changes = [ThreeWay(key, before.get(key), target.get(key), after.get(key)) for key in keys]
         outcome = self.rules.apply(

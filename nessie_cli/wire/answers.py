@@ -219,6 +219,7 @@ def _conflict_of(conflict: _AnyConflict, path: str) -> Conflict:
         value_key=_optional_key(conflict.value_key, path),
         is_ambiguous=conflict.key_is_ambiguous is True,
         commit=conflict.commit,
+        same_file_key=_optional_key(conflict.same_file_key, path),
         options=tuple(_option(option, join(path, "options")) for option in conflict.options),
     )
 

@@ -36,7 +36,8 @@ class Conflict(BareConflict, kw_only=True):
     content that it takes ("" for nothing). A merge, transplant or revert also names the contents
     `base`, `ours` and `theirs`. The key is that on ours, else on theirs. `keyIsAmbiguous` is
     whether it is also a key of another content in conflict, so that a decision must name
-    `contentId`. `commit` is the transplanted commit.
+    `contentId`. `commit` is the transplanted commit. `sameFileKey` is the key of another content of
+    ours with the same metadata file.
     """
 
     expected: AnyContent | None
@@ -55,6 +56,7 @@ class Conflict(BareConflict, kw_only=True):
     theirs_key: Key | UnsetType | None = UNSET
     key_is_ambiguous: bool | UnsetType = UNSET
     commit: Hash | UnsetType = UNSET
+    same_file_key: Key | UnsetType = UNSET
 
     @classmethod
     def of_merge(

@@ -87,6 +87,8 @@ def content_in_conflict(conflict: model.Conflict) -> dict[str, Any]:
         "theirs_key": optional_key(conflict.theirs_key),
         "key_is_ambiguous": conflict.is_ambiguous,
     }
+    if conflict.same_file_key is not None:
+        attributes["same_file_key"] = optional_key(conflict.same_file_key)
     return attributes | ({"commit": conflict.commit} if conflict.commit else {})
 
 
@@ -101,6 +103,7 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
     value_key: Key | None = None
     key_is_ambiguous: bool | UnsetType = UNSET
     commit: Hash | None = None
+    same_file_key: Key | None = None
     options: list[MergeOption] = []
 
     @classmethod

@@ -109,6 +109,13 @@ def test_a_decision_that_contradicts_another_one_is_not_offered(nessie, catalog)
             assert nessie(*second.split()[1:], "--dry-run").code in (0, 3), second
 
 
+FIELDS = (
+    *("--type", "iceberg-table", "--metadata-location", "s3://lake/b.json"),
+    *("--snapshot-id", "7", "--schema-id", "0", "--spec-id", "0", "--sort-order-id", "0"),
+)
+"""The table `b` with its metadata file and another snapshot."""
+
+
 def advice(refused) -> list[str]:
     conflicts = refused.error["errorDetails"]["conflicts"]
     return [line for conflict in conflicts for line in conflict["resolutions"]]
@@ -221,3 +228,17 @@ def test_no_line_asks_one_by_one_with_an_option_that_resolve_does_not_take(
     refused = nessie("merge", "x", *words)
     refused.expect(3, "nessie merge x")
     assert ("nessie resolve" in refused.err) is not bool(words)
+
+
+def test_a_table_that_was_created_again_with_its_file_is_not_merged_beside_the_first(
+    nessie, catalog
+) -> None:
+    catalog.create("main", "b")
+    catalog.branch("x")
+    catalog.rename("main", "b", "c")
+    assert nessie("content", "replace", "b", "--ref", "x", *FIELDS, "-m", "again").code == 0
+    refused = nessie("merge", "x", "--ours", "c", "--dry-run")
+    refused.expect(3, "conflict: b has the metadata file of c: one table would have two keys")
+    (line,) = advice(nessie("merge", "x", "--ours", "c", "--json"))
+    assert nessie(*shlex.split(line)[1:]).code == 0
+    assert (catalog.snapshot("main", "c"), catalog.snapshot("main", "b")) == (1, None)

@@ -6,7 +6,7 @@ A staged change is that of a content: a decision keeps its key and its value, or
 import random
 import shlex
 from collections.abc import Callable, Iterable, Iterator
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import NamedTuple
 
@@ -211,6 +211,16 @@ class Attempt:
                 self.are_kept(line)
                 self.are_written(effect, line)
 
+    def paste_together(self, conflicts: list[dict]) -> None:
+        """The line for all conflicts keeps every staged change, and says what it deletes."""
+        _, _, report = self.nessie("commit", "-m", "mine").err.partition("\nall conflicts\n")
+        lines = report.splitlines()
+        for line, effect in pairwise([*lines, ""]):
+            if "nessie resolve --proposed" in line:
+                for conflict in conflicts:
+                    self.paste(line[line.index("nessie") :], effect, conflict)
+                    self.again()
+
     def decide(self, words: list[str]) -> set[str] | None:
         """A decision changes only what it prints, or it fails and changes nothing.
 
@@ -304,6 +314,24 @@ def restored(edits: list[ContentEdit]) -> set[str]:
     return {edit.after.id for edit in edits if edit.old is None and edit.after and edit.after.id}
 
 
+def test_linked_conflicts_can_be_decided_together(
+    nessie: InProcess, lake: Catalog, tmp_path: Path
+) -> None:
+    """Each table gets the key that the other writer gave to the other one."""
+    rename(nessie, "a", "b")
+    rename(nessie, "d", "c")
+    lake.rename("main", "a", "c")
+    lake.rename("main", "d", "b")
+    head = lake.head("main")[:12]
+    line = (
+        f"nessie resolve --proposed a --proposed b --proposed d --proposed c --expected-hash {head}"
+    )
+    refused = nessie("commit", "-m", "mine")
+    refused.expect(3, f"  or                 {line}\n{' ' * 21}(a is c now; d is b now)\n")
+    attempt = Attempt(nessie, lake, tmp_path)
+    attempt.paste_together(attempt.conflicts())
+
+
 @pytest.mark.parametrize("other", OTHERS)
 @pytest.mark.parametrize("stage", STAGED)
 def test_every_printed_line_does_what_it_says(
@@ -327,6 +355,7 @@ def check_every_line(attempt: Attempt) -> None:
         for line, effect in zip(conflict["resolutions"], conflict["effects"], strict=True):
             attempt.paste(line, effect, conflict)
             attempt.again()
+    attempt.paste_together(conflicts)
     names = [".".join(conflict["key"]["elements"]) for conflict in conflicts]
     for side in ("--proposed", "--current"):
         if names:
@@ -625,6 +654,7 @@ def test_random_batches_and_branches_lose_nothing_unsaid(
         for line, effect in zip(conflict["resolutions"], conflict["effects"], strict=True):
             attempt.paste(line, effect, conflict)
             attempt.again()
+    attempt.paste_together(conflicts)
     names = [".".join(conflict["key"]["elements"]) for conflict in conflicts]
     if names:
         sides = ["--proposed", "--proposed", "--current"]

@@ -534,6 +534,30 @@ def test_a_content_that_the_branch_deleted_is_not_edited(answering, nessie, cata
     assert catalog.snapshot("main", "db.orders") == 8
 
 
+@pytest.fixture
+def created_again(catalog):
+    """`feature` changes a table that `main` drops and creates again."""
+    catalog.branch("feature")
+    catalog.update("feature", "db.orders", 8)
+    catalog.drop("main", "db.orders")
+    catalog.create("main", "db.orders", 9)
+    return catalog
+
+
+def test_no_new_value_is_asked_for_a_content_that_was_created_again(
+    answering, nessie, created_again, tmp_path
+) -> None:
+    ran = nessie("resolve", "merge", "feature")
+    ran.expect(2, "decide by --ours KEY or --theirs KEY", without=("--resolve",))
+    file = tmp_path / "orders.json"
+    file.write_text(nessie("content", "show", "db.orders", "--raw").out)
+    ran = nessie("resolve", "merge", "feature", "--resolve", f"db.orders={file}")
+    ran.expect(2, "the branch deleted it", "decide by --ours or --theirs")
+    code, seen = answering("o\n", "resolve", "merge", "feature")
+    assert (code, "[e]dit" in seen) == (0, False)
+    assert created_again.snapshot("main", "db.orders") == 9
+
+
 def test_a_revert_by_options(nessie, changed_since) -> None:
     assert (
         nessie("resolve", "revert", "main~1", "--ours", "db.orders", "-m", "half of it").code == 0
@@ -555,10 +579,12 @@ def test_a_skipped_conflict_prevents_the_revert(answering, nessie, changed_since
     assert (code, changed_since.head("main")) == (3, head)
 
 
-def test_a_revert_without_remaining_changes_is_refused(nessie, changed_since) -> None:
+def test_a_revert_without_remaining_changes_writes_nothing(nessie, changed_since) -> None:
     changed_since.update("main", "db.items", 31)
+    head = changed_since.head("main")
     ran = nessie("resolve", "revert", "main~2", "--ours", "db.orders", "--ours", "db.items")
-    ran.expect(2, "nothing is left")
+    ran.expect(0, out="no commit was written: main keeps its contents\n")
+    assert changed_since.head("main") == head
 
 
 def test_a_content_with_the_id_of_another_one_resolves_nothing(nessie, merging, tmp_path) -> None:

@@ -36,9 +36,18 @@ def test_options_of_a_commit_exclude_no_commit(nessie, history, more) -> None:
     assert nessie("status", "--json").json["batch"]["operations"] == []
 
 
-def test_ours_for_every_key_leaves_nothing_to_revert(nessie, history) -> None:
-    ran = nessie("revert", "main~2", "--ours", "db.orders")
-    ran.expect(2, "nothing is left to revert")
+@pytest.mark.parametrize("name", ["db.orders", "db.*"])
+def test_ours_for_every_key_writes_nothing_as_a_merge_does(nessie, history, name) -> None:
+    history.update("main", "db.orders", 4)
+    head = history.head("main")
+    options = ("main~3", "--ours", name)
+    nessie("revert", *options).expect(0, out="no commit was written: main keeps its contents\n")
+    ran = nessie("revert", *options, "--json")
+    assert (ran.code, ran.json["wasApplied"], ran.json["operations"]) == (0, False, [])
+    assert ran.json["targetBranch"]["hash"] == head
+    nessie("revert", *options, "-n").expect(0, "nothing was staged: main keeps its contents")
+    assert nessie("status", "--json").json["batch"]["operations"] == []
+    assert history.head("main") == head
 
 
 def test_a_later_change_is_a_conflict_and_nothing_is_reverted(nessie, history) -> None:

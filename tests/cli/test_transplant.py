@@ -168,6 +168,15 @@ def test_a_printed_line_keeps_the_decision_about_an_earlier_commit(
     assert renamed_between.snapshot("main", "db.sales") == snapshot
 
 
+@pytest.mark.parametrize("option", ["--ours", "--theirs"])
+def test_a_decision_about_a_key_that_no_commit_changes_is_not_repeated(
+    nessie, renamed_between, option
+) -> None:
+    for words in (["transplant", "main..dev"], ["resolve", "transplant", "main..dev"]):
+        ran = nessie(*words, "--onto", "main", option, "db.items")
+        ran.expect(2, "the source does not change db.items", without=("nessie transplant",))
+
+
 def test_two_decisions_about_one_content_of_a_commit_are_refused(nessie, renamed_between) -> None:
     content_id = nessie("content", "show", "db.orders", "--json").json["content"]["id"]
     words = ("transplant", "dev~2", "--onto", "main", "--ours", "db.orders")

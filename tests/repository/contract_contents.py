@@ -533,7 +533,7 @@ class Contents:
     def test_a_namespace_of_both_sides_is_that_of_theirs(self, catalog: Catalog) -> None:
         begin(catalog)
         catalog.write("dev", {"n": NS, "n.a": 1})
-        catalog.write("main", {"n": NS, "n.b": 1})
+        catalog.write("main", {"n": NS, "n.b": 2})
         result = catalog.merge_contents("dev")
         assert listed(result) == {"n": ("NORMAL", NS, NS), "n.a": ("NORMAL", None, 1)}
         assert catalog.id("main", "n") == catalog.id("dev", "n")
@@ -551,6 +551,31 @@ class Contents:
                 merge()
             assert types_and_keys(refused.value.result.conflicts) == [("NAMESPACE_NOT_EMPTY", "n")]
             assert merge(behaviors=[behave("n", "DROP")], dry_run=True).successful
+
+    def test_a_replaced_and_a_renamed_content_with_one_metadata_file_conflict(
+        self, catalog: Catalog
+    ) -> None:
+        begin(catalog)
+        catalog.rename("main", "old", "new")
+        replaced = catalog.commit("dev", delete("old"), put("old", table(1)))
+        decided = [behave("new", "DROP")]
+        for merge in (
+            lambda **options: catalog.merge_contents("dev", **options),
+            lambda **options: catalog.transplant_contents([replaced], **options),
+        ):
+            with pytest.raises(MergeConflict) as refused:
+                merge(behaviors=decided)
+            conflict = only_conflict(refused)
+            assert (conflict.type, conflict.key) == (ConflictType.KEY_EXISTS, key("old"))
+            assert conflict.same_file_key == key("new")
+            assert conflict.proposed == catalog.content("dev", "old")
+            assert conflict.options == (MergeOption(MergeBehavior.DROP, leaves_out=(key("old"),)),)
+            for others in (
+                [behave("new", "FORCE")],
+                [*decided, structs.replace(behave("old", "DROP"), content_id=conflict.content_id)],
+            ):
+                assert merge(behaviors=others, dry_run=True).successful
+        assert catalog.numbers() == {"aside": 1, "new": 1}
 
     def test_a_decision_about_an_unchanged_content_is_refused(self, catalog: Catalog) -> None:
         begin(catalog)

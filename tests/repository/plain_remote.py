@@ -82,6 +82,7 @@ class Plain(Served):
                 "test_a_rename_and_a_new_content_at_the_old_key_are_two_contents",
                 "test_a_rename_into_a_namespace_that_the_target_dropped_is_refused",
                 "test_a_renamed_and_changed_table_merges_if_the_target_did_not_change_it[rename only]",
+                "test_a_replaced_and_a_renamed_content_with_one_metadata_file_conflict",
                 "test_a_resolved_content_has_the_merged_key",
                 "test_forcing_a_rename_keeps_one_content_at_one_key",
                 "test_random_histories_merge_as_the_model",

@@ -30,7 +30,7 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.draft import ChangeSubmission, Draft, LargeMerge
 from tests.repository.vocabulary import Catalog, table
 
 A, B, C = (ContentKey((name,)) for name in "abc")
@@ -203,3 +203,21 @@ def test_a_draft_of_a_committed_request_is_its_recorded_answer(repository: Repos
     seen: list[object] = []
     assert repository.submit(change, request_id="r", check=seen.append) == answer
     assert seen == []
+
+
+@pytest.mark.parametrize("per_key", [False, True], ids=["per content", "per key"])
+def test_a_submission_limits_the_changes_of_a_merge(repository: Repository, per_key: bool) -> None:
+    branched(repository)
+    for number in range(3):
+        repository.commit("dev", [Put(ContentKey((f"new{number}",)), table(number))], META)
+    head = repository.reference("dev").hash
+    options = MergeOptions(per_key=per_key)
+    count = len(list(repository.diff("main", "dev")))
+    commits = tuple(entry.hash for entry in repository.log("dev"))[:3][::-1]
+    for change, changes in (
+        (Merge("main", f"dev@{head}", options), count),
+        (Transplant("main", commits, options), 3),
+    ):
+        assert repository.draft(change, ChangeSubmission(most_changes=changes)).write is not None
+        with pytest.raises(LargeMerge):
+            repository.draft(change, ChangeSubmission(most_changes=changes - 1))

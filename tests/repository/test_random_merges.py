@@ -6,6 +6,7 @@ shows what happens, and a repeated merge does nothing.
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 from collections import Counter
@@ -17,6 +18,7 @@ from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
 from nessie_cli.model import (
     Conflict,
     Content,
+    IcebergTable,
     KeyBehavior,
     MergeBehavior,
     MergeResult,
@@ -45,7 +47,7 @@ class History:
         self.random = random.Random(seed)
         self.done: Counter[str] = Counter()
         self._number = 1
-        catalog.write("main", {"a": 1, "b": 1, "c": 1})
+        catalog.write("main", {"a": -1, "b": -2, "c": -3})
         for branch in BRANCHES[1:]:
             catalog.branch(branch)
 
@@ -68,7 +70,11 @@ class History:
                 catalog.write(branch, {name: None})
             case 2:
                 gone = [delete(name)] if here else []
-                catalog.commit(branch, *gone, put(name, table(self._number)))
+                new = table(self._number)
+                if here and self.random.random() < 0.5:
+                    # As `nessie content replace` does: another content with the same file.
+                    new = here.with_id(None)
+                catalog.commit(branch, *gone, put(name, new))
             case 3 if here and not there:
                 catalog.rename(branch, name, other)
             case 4 if here and there and name != other:
@@ -126,6 +132,8 @@ class History:
                 )
 
         before = self.state(branch)
+        sources = [source] if is_merge else commits
+        allowed = same_files(before).union(*(same_files(self.state(each)) for each in sources))
         try:
             behaviors, dry = self._decided(branch, before, merge)
         except InvalidInput as refused:
@@ -136,6 +144,10 @@ class History:
             self.done["refused"] += 1
             return
         self._check(branch, before, dry, merge(behaviors=behaviors))
+        present = {content.id for content in before.values() if content}
+        # Contents that the branch has already are not compared: theirs alone can be large.
+        added = same_files(self.state(branch)) - allowed
+        assert all(pair <= present for pair in added)
         self.done["merges" if is_merge else "transplants"] += 1
         if is_merge:
             assert not self.catalog.repository.merge(branch, source, MergeOptions()).applied
@@ -165,6 +177,10 @@ class History:
             except MergeConflict as conflict:
                 assert self.state(branch) == before
                 self.done["conflicts"] += len(conflict.conflicts)
+                # A content that was decided can have the metadata file of another one.
+                anew = {(c.commit, c.key) for c in conflict.conflicts if c.same_file_key}
+                self.done["same files"] += len(anew)
+                behaviors = [b for b in behaviors if (b.commit, b.key) not in anew]
                 behaviors += self._decisions(conflict.conflicts)
         return behaviors, merge(behaviors=behaviors, dry_run=True)
 
@@ -173,7 +189,7 @@ class History:
         return [
             KeyBehavior(
                 c.key,
-                self.random.choice(sides),
+                MergeBehavior.DROP if c.same_file_key else self.random.choice(sides),
                 content_id=c.content_id if c.is_ambiguous or c.commit else None,
                 commit=c.commit,
             )
@@ -193,6 +209,16 @@ class History:
     def state(self, branch: str) -> State:
         entries = self.catalog.repository.entries(branch, content=True)
         return {entry.key.plain: entry.content for entry in entries}
+
+
+def same_files(state: State) -> set[frozenset[str | None]]:
+    """Returns the pairs of contents with one metadata file."""
+    tables = [content for content in state.values() if isinstance(content, IcebergTable)]
+    return {
+        frozenset({first.id, second.id})
+        for first, second in itertools.combinations(tables, 2)
+        if first.metadata_location == second.metadata_location
+    }
 
 
 def rows(result: MergeResult) -> list[tuple[object, ...]]:

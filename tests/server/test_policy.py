@@ -159,6 +159,22 @@ def test_a_merge_hides_other_keys_of_a_conflict(*, per_key: bool) -> None:
         assert "secret" not in str(shown.result)
 
 
+def test_a_merge_hides_the_key_of_a_content_with_the_same_metadata_file() -> None:
+    with connect("memory:") as repository:
+        catalog = Catalog(repository)
+        catalog.write("main", {"old": 2})
+        catalog.branch("dev")
+        catalog.write("main", {"secret": 1})
+        catalog.write("dev", {"a": 1})
+        change = Merge("main", "dev", MergeOptions())
+        with pytest.raises(MergeConflict) as refused:
+            repository.draft(change).answer()
+        assert "secret" in str(refused.value.conflicts)
+        rights = Rights(Caller("ada"), read_rules(b"r = \"path != 'secret'\""), 2)
+        policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
+        assert "secret" not in str(policy.shown_conflict(change, refused.value).conflicts)
+
+
 def test_a_merge_hides_the_places_of_its_results() -> None:
     with connect("memory:") as repository:
         catalog = Catalog(repository)

@@ -187,7 +187,8 @@ def with_id_of(content: Content, current: Content, key: ContentKey) -> Content:
         raise InvalidInput(
             f"--resolve {key}: the file has the content id {content.id}, but the key has the id"
             f" {current.id}",
-            hint="remove the id from the file",
+            hint="remove the id from the file, or decide by --ours or --theirs if the branch"
+            " created this key again",
         )
     return content.with_id(current.id)
 

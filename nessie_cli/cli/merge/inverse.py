@@ -130,9 +130,10 @@ def operations_of(
 ) -> StagedList:
     """Returns the operations that revert commits on the hash of a branch.
 
-    Raises `ReferenceMoved` if a key of the revert has changed since the hash `expected`,
-    `ReferenceConflict` with every conflict, and `InvalidInput` if nothing is left to revert, or if
-    a table would come back that has another key, on the branch or in the staged batch.
+    There are none if decisions keep every key that changed. Raises `ReferenceMoved` if a key of the
+    revert has changed since the hash `expected`, `ReferenceConflict` with every conflict, and
+    `InvalidInput` if there is nothing to revert, or if a table would come back that has another
+    key, on the branch or in the staged batch.
     """
     repository = app.repository()
     try:
@@ -147,9 +148,7 @@ def operations_of(
         raise _conflict(repository, branch, to_revert, inverse)
     refuse_second_entries(inverse.state | _staged_contents(app, branch.name), inverse.edits)
     staged = operations_for(inverse.edits, inverse.state, inverse.origins)
-    if not staged:
-        if any(behavior.behavior is MergeBehavior.DROP for behavior in behaviors):
-            raise InvalidInput("nothing is left to revert: --ours keeps every key that changed")
+    if not staged and all(behavior.behavior is not MergeBehavior.DROP for behavior in behaviors):
         reason = "changed nothing" if inverse.is_empty else "is reverted already"
         commit = short_hash(to_revert.commits.last)
         raise InvalidInput(f"there is nothing to revert: commit {commit} {reason}")
@@ -169,14 +168,16 @@ def revert(
 ) -> RevertResult:
     """Commits the inverse of commits, with metadata, behaviors and `dry_run` of options.
 
-    It is computed again if other commits change the same keys meanwhile. Raises as `operations_of`
-    does.
+    Nothing is written if decisions keep every key that changed. The inverse is computed again if
+    other commits change the same keys meanwhile. Raises as `operations_of` does.
     """
     repository = app.repository()
     for attempt in range(1, MOST_ATTEMPTS + 1):
         head = head_of_branch(repository, branch)
         now = Reference(ReferenceType.BRANCH, branch, head)
         staged = operations_of(app, now, to_revert, options.behaviors, options.expected_hash)
+        if not staged:
+            return RevertResult.of_operations(CommitResult(now, applied=False), staged)
         try:
             result = _commit(repository, branch, staged, head, options)
         except ReferenceConflict:

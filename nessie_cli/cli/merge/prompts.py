@@ -68,7 +68,7 @@ def ask_all(
         keys = ", ".join(str(conflict.key) for conflict in undecided)
         raise InvalidInput(
             f"stdin is not a terminal, and these conflicts are not decided: {keys}; decide by"
-            f" {sides.options}"
+            f" {sides.options(undecided)}"
         )
     resolver = _Resolver(app, conflict_report(error), sides, error.reference or "HEAD")
     decisions = [

@@ -102,19 +102,19 @@ def _answer(
         raise error
     for conflict in conflicts:
         if conflict.key in contents:
-            answers[id_of(conflict)] = _resolved_by(conflict, contents[conflict.key])
+            answers[id_of(conflict)] = _resolved_by(conflict, contents[conflict.key], sides)
     asked = [conflict for conflict in conflicts if id_of(conflict) not in answers]
     for conflict, decision in zip(asked, ask_all(app, error, asked, sides), strict=True):
         if decision.choice is not Choice.SKIP:
-            answers[id_of(conflict)] = _behavior(conflict, decision)
+            answers[id_of(conflict)] = _behavior(conflict, decision, sides)
     return list(map(id_of, asked))
 
 
-def _behavior(conflict: Conflict, decision: Decision) -> KeyBehavior:
+def _behavior(conflict: Conflict, decision: Decision, sides: Sides) -> KeyBehavior:
     """Returns the behavior for a decision about a conflict."""
     assert conflict.key is not None
     if decision.content is not None:
-        return _resolved_by(conflict, decision.content)
+        return _resolved_by(conflict, decision.content, sides)
     ours = decision.choice is Choice.OURS
     behavior = MergeBehavior.DROP if ours else MergeBehavior.FORCE
     return KeyBehavior(
@@ -122,12 +122,13 @@ def _behavior(conflict: Conflict, decision: Decision) -> KeyBehavior:
     )
 
 
-def _resolved_by(conflict: Conflict, content: Content) -> KeyBehavior:
-    """Returns the behavior that resolves a conflict by a content. Ours must have a content."""
+def _resolved_by(conflict: Conflict, content: Content, sides: Sides) -> KeyBehavior:
+    """Returns the behavior that resolves a conflict by a new value, if it takes one."""
     assert conflict.key is not None
-    if conflict.actual is None:
+    if conflict.actual is None or not sides.takes_new_value(conflict):
+        reason = "two contents have this key" if conflict.actual else "the branch deleted it"
         raise InvalidInput(
-            f"{conflict.key}: the branch has no content with this key",
+            f"{conflict.key} cannot be resolved by a new value: {reason}",
             hint="decide by --ours or --theirs",
         )
     content = with_id_of(content, conflict.actual, conflict.key)

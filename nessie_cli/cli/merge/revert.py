@@ -19,6 +19,7 @@ from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.submission import head_of_branch, read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.render.text import visible
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace import batch as workspace
@@ -117,6 +118,9 @@ def show(result: BatchResult | RevertResult, output: Output) -> None:
     if isinstance(result, RevertResult):
         print_revert(result, output)
         return
+    if not result.touched:
+        output.note(f"nothing was staged: {visible(result.reference)} keeps its contents")
+        return
     touched = {str(key) for key in result.touched}
     print_changes(output, (change for change in changes_of(result.staged) if change.key in touched))
     output.note(f"staged for {result.reference}; `nessie commit -m MSG` commits")
@@ -157,6 +161,8 @@ def _stage(app: Invocation, inverse: workspace.StagedBatch, branch: str) -> Batc
         before, _ = read_batch(app, file)
         if before is not None:
             refuse_elsewhere(app, before, branch)
+        if not inverse.staged:
+            return BatchResult.of(before, branch)
         if taken := _already_staged(inverse, before):
             raise InvalidInput(
                 f"{', '.join(taken)}: already staged; `nessie commit`, `nessie stash` or `nessie"

@@ -4,6 +4,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.staging.batch import StagedOperation, changes_of, json_of, print_changes
 from nessie_cli.cli.staging.committed import Committed, CommittedResult, print_committed
 from nessie_cli.model import CommitResult
+from nessie_cli.render.spans import Span
 from nessie_cli.workspace.staging import StagedList
 
 
@@ -32,6 +33,10 @@ class RevertResult(CommittedResult, frozen=True):
 
 
 def print_revert(revert: RevertResult, output: Output) -> None:
-    """Prints each change of a revert, then its commit."""
+    """Prints each change of a revert, then its commit; of an empty one, that none was written."""
+    if not revert.staged:
+        branch = Span(revert.result.reference.name or "", "name")
+        output.say("no commit was written: ", branch, " keeps its contents")
+        return
     print_changes(output, changes_of(revert.staged))
     print_committed(revert, output)

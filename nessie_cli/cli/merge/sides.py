@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nessie_cli.cli.merge.effects import effect_of
@@ -26,16 +26,27 @@ class Sides(NamedTuple):
     deletes: Sequence[ContentKey] = ()
     """The contents that the answer for theirs deletes and that its meaning does not name."""
     is_theirs_possible: bool = True
+    is_edit_possible: bool = True
+    replaces_another: bool = False
+    """Whether a new value can replace another content that the branch has at the key."""
 
-    @property
-    def options(self) -> str:
-        """Returns the options that decide a conflict, for an error message."""
-        return f"--{self.ours} KEY, --{self.theirs} KEY or --resolve KEY=FILE"
+    def options(self, conflicts: Iterable[Conflict]) -> str:
+        """Returns the options that decide conflicts, for an error message."""
+        if any(map(self.takes_new_value, conflicts)):
+            return f"--{self.ours} KEY, --{self.theirs} KEY or --resolve KEY=FILE"
+        return f"--{self.ours} KEY or --{self.theirs} KEY"
+
+    def takes_new_value(self, conflict: Conflict) -> bool:
+        """Returns whether a new value can resolve a conflict."""
+        if self.ours == OF_BATCH.ours:
+            return True
+        return conflict.actual is not None and (self.replaces_another or _is_one(conflict))
 
     @property
     def question(self) -> str:
         """Returns the question about a conflict."""
-        return f"{_key(self.ours)}, {_key(self.theirs)}, [e]dit, [s]kip, [a]bort, [?] help:"
+        edit = "[e]dit, " if self.is_edit_possible else ""
+        return f"{_key(self.ours)}, {_key(self.theirs)}, {edit}[s]kip, [a]bort, [?] help:"
 
     def explained_sides(self) -> Iterator[tuple[str, str]]:
         """Yields the answers for the two states, each with its effect. Other lines continue it."""
@@ -46,10 +57,8 @@ class Sides(NamedTuple):
     def explained(self) -> Iterator[tuple[str, str]]:
         """Yields each answer and its effect. A line without an answer continues the one before."""
         yield from self.explained_sides()
-        yield (
-            "[e]dit",
-            "edit both sides in your editor, between conflict markers",
-        )
+        if self.is_edit_possible:
+            yield "[e]dit", "edit both sides in your editor, between conflict markers"
         yield "[s]kip", self.meaning_of_skip
         yield "[a]bort", "change nothing"
         yield "[?]", "show what each side changed, with rows, files and schema"
@@ -68,7 +77,9 @@ class Sides(NamedTuple):
     def of(self, conflict: Conflict, branch: str, ways_out: WaysOut) -> Sides:
         """Returns these sides with the effects of the answers about one conflict."""
         if self.ours != OF_BATCH.ours:
-            return self._with_effects(conflict, branch)
+            sides = self._with_effects(conflict, branch)
+            can_edit = conflict.actual is not None and _is_one(conflict)
+            return sides if can_edit else sides._replace(is_edit_possible=False)
         key, below = conflict.key, "the changes below it"
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
@@ -109,6 +120,8 @@ class Sides(NamedTuple):
                 why = "contradicts an earlier answer"
                 if conflict.other_key is not None:
                     why = f"gives {conflict.other_key} a second key"
+                if conflict.same_file_key is not None:
+                    why = f"{conflict.same_file_key} has the same metadata file"
                 return f"not possible: {why}"
             return "; ".join(filter(None, [plain, effects[behavior]]))
 
@@ -117,6 +130,12 @@ class Sides(NamedTuple):
             meaning_of_theirs=meaning(self.meaning_of_theirs, MergeBehavior.FORCE),
             is_theirs_possible=MergeBehavior.FORCE in effects,
         )
+
+
+def _is_one(conflict: Conflict) -> bool:
+    """Returns whether the two states are those of one content."""
+    sides = (conflict.actual, conflict.proposed)
+    return len({side.id for side in sides if side is not None}) == 1
 
 
 def _key(name: str) -> str:
@@ -133,6 +152,7 @@ OF_MERGE = Sides(
 OF_REVERT = OF_MERGE._replace(
     meaning_of_ours="keep the current state",
     meaning_of_theirs="take the state before the commit",
+    replaces_another=True,
 )
 OF_BATCH = Sides(
     "current",

@@ -208,6 +208,28 @@ class BatchResolutions(WaysOut):
         line = command_line(*arguments)
         return [Resolution(line, "; ".join(effects))]
 
+    def together(self) -> Sequence[Resolution]:
+        """Returns the command that keeps the staged changes of all conflicts, if this is possible.
+
+        It says which contents are deleted, and which ones have another key now.
+        """
+        conflicts, restaged = self._of_contents, None
+        keys = [conflict.key for conflict in conflicts if conflict.key is not None]
+        if len(keys) == len(self._error.conflicts) and not self._error.more:
+            restaged = self._all_kept
+        if restaged is None or self._app.workspace is None:
+            return []
+        by_key = {conflict.key: conflict for conflict in conflicts}
+        effects = {
+            effect: None
+            for conflict in conflicts
+            for (first, *_), effect in _effects(conflict, restaged)
+            if by_key.get(first, conflict) is conflict
+        }
+        decisions = [word for key in keys for word in key_option("--proposed", str(key))]
+        arguments = (*carried(self._app.options), "resolve", *decisions, *self._expected_hash())
+        return [Resolution(command_line(*arguments), "; ".join(effects))]
+
     def effect_of_proposed(self, conflict: Conflict) -> str:
         """Returns what keeping the staged change does to other contents; "" for nothing.
 

@@ -170,7 +170,8 @@ class Policy:
 
         renames = {"source_rename": conflict.source_rename, "target_rename": conflict.target_rename}
         hidden = any(side is not None and rename(side) is None for side in renames.values())
-        hidden = hidden or (conflict.other_key is not None and shown(conflict.other_key) is None)
+        others = (conflict.other_key, conflict.same_file_key)
+        hidden = hidden or any(key is not None and shown(key) is None for key in others)
         return structs.replace(
             conflict,
             # The message names the other keys.
@@ -181,6 +182,7 @@ class Policy:
             theirs_key=shown(conflict.theirs_key),
             value_key=shown(conflict.value_key),
             other_key=shown(conflict.other_key),
+            same_file_key=shown(conflict.same_file_key),
             source_rename=rename(conflict.source_rename),
             target_rename=rename(conflict.target_rename),
             options=tuple(map(option, conflict.options)),

@@ -169,6 +169,10 @@ class ClientConnection(asyncio.Protocol):
         self._is_answered = False
         self._head_bytes = 0
 
+    def abort(self) -> None:
+        """Ends the connection at once, without the bytes that its client has not read."""
+        self._transport.abort()
+
     def release(self) -> None:
         """Ends what `begin` began: the request has been answered."""
         self._is_answered = True

@@ -22,6 +22,10 @@ RETRY_AFTER = "2"
 UNEXPECTED = (
     "The server failed on this request; its log says why, under the request id of the answer"
 )
+_NO_MEMORY = (
+    "The request was carried out, but its answer is too large while many others are sent; read the"
+    " reference to see the result"
+)
 _AWAY = "The store cannot be used at the moment; nothing was written"
 _UNKNOWN_OUTCOME = (
     "The connection to the store was lost while it was written; read the reference to see whether"
@@ -63,6 +67,13 @@ class InternalFault(NessieError):
 
     code: ClassVar[str] = "UNKNOWN"
     status: ClassVar[int] = 500
+
+
+class AnswerDropped(InternalFault):
+    """The error for a write that was carried out, and whose answer is too large to be sent now."""
+
+    def __init__(self) -> None:
+        super().__init__(_NO_MEMORY)
 
 
 class Unavailable(NessieError):

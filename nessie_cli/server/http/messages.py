@@ -46,10 +46,11 @@ class Limits(NamedTuple):
     """The limits of requests.
 
     Bytes: `body` as it is sent, `decompressed` after decompression, `head` of the path, query and
-    headers. Seconds: `seconds` for a body to arrive and for a client to read a part of a large
-    answer, `idle_seconds` that a connection may wait for its next request. Numbers: `connections`
-    with requests, and as many idle ones; `writes`, `reads`, and `long_reads` (filters) that may
-    wait. A filter gets `filter_seconds` of processor time per page.
+    headers, `answers` of all large answers that are made or sent at once. Seconds: `seconds` for a
+    body to arrive and for a client to read a part of a large answer, `answer_seconds` that a large
+    answer waits for others, `idle_seconds` that a connection may wait for its next request.
+    Numbers: `connections` with requests, and as many idle ones; `writes`, `reads`, and `long_reads`
+    (filters) that may wait. A filter gets `filter_seconds` of processor time per page.
     """
 
     body: int = 64 * 1024 * 1024
@@ -62,6 +63,8 @@ class Limits(NamedTuple):
     reads: int = 500
     long_reads: int = 100
     filter_seconds: float = 10.0
+    answers: int = 256 * 1024 * 1024
+    answer_seconds: float = 30.0
 
     @property
     def most_drained(self) -> int:
@@ -77,16 +80,37 @@ class Limits(NamedTuple):
         return self._replace(**shared)
 
 
-class Reply(NamedTuple):
-    """A reply ready to be sent.
+class Chunks:
+    """The text of an answer in chunks; each is read from the store after the last one was sent.
 
-    One with `chunks` reads each from the store after sending the last.
+    `held` returns the bytes of what is in memory for the next or last chunk.
     """
+
+    def __init__(self, texts: Iterator[bytes], held: Callable[[], int]) -> None:
+        self._texts = texts
+        self.held = held
+
+    def __iter__(self) -> Iterator[bytes]:
+        """Yields the chunks, once."""
+        return self._texts
+
+    def __next__(self) -> bytes:
+        """Returns the next chunk."""
+        return next(self._texts)
+
+
+class Reply(NamedTuple):
+    """A reply ready to be sent: with a body, or with chunks."""
 
     status: int
     headers: Headers
     body: bytes = b""
-    chunks: Iterator[bytes] | None = None
+    chunks: Chunks | None = None
+
+    @property
+    def held(self) -> int:
+        """The bytes that it holds in memory."""
+        return len(self.body) if self.chunks is None else self.chunks.held()
 
 
 def encoded(value: Any) -> bytes:
@@ -184,11 +208,12 @@ def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
         return reply
     headers_out = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
     if reply.chunks is not None:
-        return Reply(reply.status, headers_out, chunks=_packed(reply.chunks))
+        chunks = Chunks(_packed(reply.chunks), reply.chunks.held)
+        return Reply(reply.status, headers_out, chunks=chunks)
     return Reply(reply.status, headers_out, gzip.compress(reply.body, 1))
 
 
-def _packed(chunks: Iterator[bytes]) -> Iterator[bytes]:
+def _packed(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yields the chunks, compressed by gzip."""
     packer = zlib.compressobj(1, wbits=_GZIP)
     yield from filter(None, map(packer.compress, chunks))

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec import Raw, Struct, json, structs, to_builtins
 
 from nessie_cli.model import LogEntry, Reference
-from nessie_cli.server.http.messages import encoded
+from nessie_cli.server.http.messages import Chunks, encoded
 from nessie_cli.wire.commits import BareLogEntry
 from nessie_cli.wire.references import reference_struct
 from nessie_cli.wire.rest import BarePage
@@ -21,6 +21,8 @@ AT_ONCE = 2000
 """Items in memory before an answer is sent in chunks, and the number of items per chunk."""
 CHUNK = 1 << 20
 """Bytes of JSON text from which a chunk ends."""
+_OPERATION = 1000
+"""The bytes that an operation of a log entry needs in memory, besides its content."""
 _OPERATIONS = b'"operations":[]'
 _encode = json.Encoder().encode
 
@@ -30,53 +32,81 @@ class ListingBody(NamedTuple):
 
     Each item is encoded by itself, when it is read, and each operation of a log entry as well.
     `others` is called when all items have been read. `search` finds the items, in short steps,
-    before the first one is read.
+    before the first one is read. `held` returns the bytes of the items that are in memory.
     """
 
     name: str
     items: Iterator[Json | Struct | Raw]
     others: Callable[[], Json]
     search: Iterable[None] = ()
+    held: Callable[[], int] = int
 
-    def opened(self) -> Json | Iterator[bytes]:
+    def opened(self) -> Json | Chunks:
         """Returns the whole body if it is small, otherwise its JSON text in chunks."""
-        parts = self._parts()
-        first, is_full = _next(parts)
-        if not is_full:
+        parts = _Parts(self.items, self.held)
+        first = parts.next()
+        if not parts.is_full:
             return self.others() | {self.name: Raw(b"[%b]" % b"".join(first))}
-        return self._chunks(first, parts)
+        first.insert(0, b"{" + _encode(self.name) + b":[")
+        return Chunks(self._chunks(first, parts), lambda: parts.held)
 
-    def _parts(self) -> Iterator[bytes]:
-        """Yields the texts of the items in parts, with commas between them."""
-        comma = b""
-        for item in self.items:
-            for part in _texts(item):
-                yield comma + part
-                comma = b""
-            comma = b","
-
-    def _chunks(self, texts: list[bytes], parts: Iterator[bytes]) -> Iterator[bytes]:
-        yield b"{" + _encode(self.name) + b":[" + b"".join(texts)
-        is_full = True
-        while is_full:
-            # Drops the last chunk before the next one is read.
-            texts = []
-            texts, is_full = _next(parts)
-            if texts:
-                yield b"".join(texts)
+    def _chunks(self, texts: list[bytes], parts: _Parts) -> Iterator[bytes]:
+        while texts:
+            chunk = b"".join(texts)
+            # Neither the texts nor the chunk stay in memory while the next one is read.
+            texts.clear()
+            yield chunk
+            del chunk
+            texts = parts.next() if parts.is_full else []
         others = _encode(self.others())
         yield b"]" + (b"," + others[1:] if len(others) > len(b"{}") else b"}")
 
 
-def _next(parts: Iterator[bytes]) -> tuple[list[bytes], bool]:
-    """Returns the next texts, and whether they fill a chunk."""
-    texts, size = [], 0
-    for text in parts:
-        texts.append(text)
-        size += len(text)
-        if len(texts) == AT_ONCE or size >= CHUNK:
-            return texts, True
-    return texts, False
+class _Item:
+    """The item that was read last: the number of its operations, if it is a log entry."""
+
+    operations = 0
+
+
+class _Parts:
+    """The texts of items in parts, with commas between them.
+
+    `size_of` returns the bytes of the items that are in memory.
+    """
+
+    def __init__(self, items: Iterator[Json | Struct | Raw], size_of: Callable[[], int]) -> None:
+        self.is_full = True
+        """Whether the last parts fill a chunk."""
+        self.held = 0
+        """The bytes of the last parts, and of the items in memory."""
+        self._size_of = size_of
+        self._item = _Item()
+        self._texts = _read(items, self._item)
+
+    def next(self) -> list[bytes]:
+        """Returns the next texts, up to a chunk."""
+        texts, size = [], 0
+        self.is_full = False
+        for text in self._texts:
+            texts.append(text)
+            size += len(text)
+            if len(texts) == AT_ONCE or size >= CHUNK:
+                self.is_full = True
+                break
+        self.held = size + self._size_of() + _OPERATION * self._item.operations
+        return texts
+
+
+# No method of `_Parts`: a cycle of references would keep an abandoned answer in memory.
+def _read(items: Iterator[Json | Struct | Raw], current: _Item) -> Iterator[bytes]:
+    comma = b""
+    for item in items:
+        current.operations = len(getattr(item, "operations", None) or ())
+        # No variable refers to a text, so it stays in memory only until it is sent.
+        texts = _texts(item)
+        yield comma + next(texts)
+        yield from texts
+        comma = b","
 
 
 def _texts(item: Json | Struct | Raw) -> Iterator[bytes]:
@@ -99,11 +129,13 @@ def listing(
     token: Callable[[], str | None],
     *references: Reference,
     search: Iterable[None] = (),
+    held: Callable[[], int] = int,
 ) -> ListingBody:
     """Returns a page of a listing. `page` is its struct, a `wire.rest.BarePage`.
 
     The fields of the struct are `has_more`, `token`, the items, and the references that the page is
-    of. An item may be JSON text already. `token` is called after they are read.
+    of. An item may be JSON text already. `token` is called after they are read, `held` for the
+    bytes of the items that are in memory.
     """
     name = page.__struct_encode_fields__[len(BarePage.__struct_fields__)]
 
@@ -114,7 +146,7 @@ def listing(
         del body[name]
         return body
 
-    return ListingBody(name, iter(items), others, search)
+    return ListingBody(name, iter(items), others, search, held)
 
 
 MOST = 4096

@@ -99,7 +99,13 @@ def log_of_key(call: Call, start: str) -> Answer | None:
 
 def log_page(page: ListingPage[model.LogEntry]) -> ListingBody:
     """A page of a log with the height of each commit."""
-    return listing(LogResponseOfOurs, map(LogEntry.of, page), page.token, search=page.search())
+    return listing(
+        LogResponseOfOurs,
+        map(LogEntry.of, page),
+        page.token,
+        search=page.search(),
+        held=page.held,
+    )
 
 
 def get_divisions(call: Call) -> Answer:

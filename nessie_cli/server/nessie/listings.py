@@ -247,7 +247,7 @@ class ListingPage(Generic[T]):
     ) -> None:
         self._items, self._most, self._name, self._size = items, most, name, size
         self._behind: T | None = None
-        self._number = self._bytes = 0
+        self._number = self._bytes = self._last = 0
 
     def __iter__(self) -> Iterator[T]:
         """Yields the items, once."""
@@ -265,7 +265,12 @@ class ListingPage(Generic[T]):
     def _count(self, item: T) -> None:
         self._number += 1
         if self._size is not None:
-            self._bytes += self._size(item)
+            self._last = self._size(item)
+            self._bytes += self._last
+
+    def held(self) -> int:
+        """Returns the bytes of the items that the page keeps in memory: of the last one."""
+        return self._last
 
     def search(self) -> Iterator[None]:
         """Does what must be done before the items are read, in short steps."""
@@ -308,6 +313,10 @@ class FilteredPage(ListingPage[T]):
         self._read, self._filter = read, filter_
         self._passed: list[T] = []
         self._marks = bytearray()
+
+    def held(self) -> int:
+        """Returns the bytes of all items that have passed."""
+        return self._bytes
 
     def search(self) -> Iterator[None]:
         """Tests the items, some in each step."""

@@ -12,7 +12,7 @@ from nessie_cli.server.nessie.v2 import reading as v2_reading
 from nessie_cli.server.nessie.v2 import references as v2_references
 from nessie_cli.server.nessie.v2 import writing as v2_writing
 from nessie_cli.server.pipeline.call import Answer, Call
-from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, Param
+from nessie_cli.server.pipeline.table import MERGES, WRITES, Doc, Endpoint, Param
 from nessie_cli.wire import rest
 from nessie_cli.wire.large_json import MOST_VALUES
 
@@ -218,7 +218,7 @@ V2 = (
         "POST",
         "trees/{ref}/history/merge",
         v2_writing.post_merge,
-        WRITES,
+        MERGES,
         body="Merge",
         doc=Doc("Merge into a branch", "MergeResponse"),
     ),
@@ -226,7 +226,7 @@ V2 = (
         "POST",
         "trees/{ref}/history/transplant",
         v2_writing.post_transplant,
-        WRITES,
+        MERGES,
         body="Transplant",
         doc=Doc("Transplant commits onto a branch", "MergeResponse"),
     ),
@@ -339,7 +339,7 @@ V1 = (
         "POST",
         "trees/branch/{ref}/merge",
         v1_writing.post_merge,
-        WRITES,
+        MERGES,
         body="Merge",
         doc=Doc("Merge into a branch", "MergeResponseV1", (_EXPECTED,)),
     ),
@@ -347,7 +347,7 @@ V1 = (
         "POST",
         "trees/branch/{ref}/transplant",
         v1_writing.post_transplant,
-        WRITES,
+        MERGES,
         body="Transplant",
         doc=Doc(
             "Transplant commits onto a branch",

@@ -34,6 +34,7 @@ class Exchange:
         "headers",
         "hides_query",
         "id",
+        "is_write",
         "method",
         "path",
         "principal",
@@ -52,6 +53,7 @@ class Exchange:
         self.path: str = scope["raw_path"].decode("latin-1")
         self.route = UNKNOWN_ROUTE
         self.received = 0
+        self.is_write = False
         self.principal = ""
         self.error = ""
         self.hides_query = False
@@ -60,6 +62,11 @@ class Exchange:
         self._connection: ClientConnection | None = connection_of(scope)
         if self._connection is not None:
             self._connection.begin(self.method, self.headers)
+
+    def abort(self) -> None:
+        """Ends the connection, whose client does not read its answer."""
+        if self._connection is not None:
+            self._connection.abort()
 
     def release(self) -> None:
         """Lets the next request of the connection begin: this one has been answered."""

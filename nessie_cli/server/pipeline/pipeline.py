@@ -22,16 +22,18 @@ from functools import partial
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nessie_cli.errors import NessieError
+from nessie_cli.errors import NessieError, NotFound
+from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Admission, Catalog, Gate, Hosts
-from nessie_cli.server.http.failures import ClientGone, HttpFault, Unavailable
+from nessie_cli.server.http.failures import AnswerDropped, ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import (
     JSON,
     LARGE,
     MOST_FORM,
     Arriving,
+    Chunks,
     Headers,
     Limits,
     Receive,
@@ -53,6 +55,7 @@ from nessie_cli.server.pipeline.exchange import AccessLog, Exchange
 from nessie_cli.server.pipeline.reads import Made, Read, Reads
 from nessie_cli.server.pipeline.table import (
     FORM,
+    MERGES,
     READS,
     WRITES,
     WRITES_FILES,
@@ -61,6 +64,7 @@ from nessie_cli.server.pipeline.table import (
     NoRoute,
 )
 from nessie_cli.server.pipeline.targets import read_targets
+from nessie_cli.server.runtime.answer_memory import SMALL, AnswerMemory, Share
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.thread_pool import BUSY, QueuedWrite, ThreadPool
 from nessie_cli.server.runtime.threads import Threads
@@ -71,7 +75,13 @@ if TYPE_CHECKING:
 Scope = MutableMapping[str, Any]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
+MOST_CHANGES = 500
+"""The most changes of a merge that is drafted on the writing thread: they take about 50 ms."""
+EARLY_DRAFTS = 3
+"""How often a large write is drafted beside other writers, if its branch moves meanwhile."""
 _WITHOUT_BODY = frozenset({204, 304})
+_PART = 1 << 20
+"""The bytes of a large answer that are sent at once. The next ones wait until they are read."""
 _NO_CONTENT, _FAILED = 204, 400
 _TOO_LARGE = frozenset({413, 431})
 
@@ -132,10 +142,61 @@ class Job(NamedTuple):
         """Returns the request for the writing thread. Nothing can fail after the commit."""
         return QueuedWrite(self.read_body, self._planned, self.failure, large, self.call.prefetch)
 
-    def _planned(self, repository: StoreRepository) -> Planned[Reply]:
+    def write_if_small(self) -> QueuedWrite:
+        """Returns a merge for the writing thread; the answer is None if it has many changes."""
+
+        def plan(repository: StoreRepository) -> Planned[Any]:
+            try:
+                return self._planned(repository, most_changes=MOST_CHANGES)
+            except LargeMerge:
+                return Planned(None)
+
+        return self.write(large=False)._replace(plan=plan)
+
+    def draft(self, repository: StoreRepository) -> Planned[Reply]:
+        """Drafts and answers the request without the writing thread. An error is an answer."""
+        drafts: list[Planned[Reply]] = []
+
+        def plan(state: StoreRepository) -> Planned[None]:
+            self.read_body()
+            drafts.append(self._planned(state))
+            return Planned(None)
+
+        prefetch = [self.call.prefetch] if self.call.prefetch is not None else []
+        [error] = repository.commit_all([plan], prefetch=prefetch)
+        return Planned(self.failure(error)) if isinstance(error, Exception) else drafts[0]
+
+    def write_drafted(self, drafted: Planned[Reply], *, large: bool) -> QueuedWrite:
+        """Returns a draft for the writing thread; the answer is None if the draft is stale."""
+        drafts = [drafted]
+
+        def plan(repository: StoreRepository) -> Planned[Any]:
+            # Called a second time if the store has found the draft stale.
+            draft = drafts.pop() if drafts else None
+            return draft if draft and _is_current(draft, repository) else Planned(None)
+
+        return self.write(large=large)._replace(plan=plan)
+
+    def _planned(
+        self, repository: StoreRepository, *, most_changes: int | None = None
+    ) -> Planned[Reply]:
+        self.call.submission.most_changes = most_changes
         return self.call.plan(
             repository, lambda call: self.reply(call.answer(self.endpoint.handler))
         )
+
+
+def _is_current(planned: Planned[Any], repository: StoreRepository) -> bool:
+    """Returns whether the references of a draft have not moved. The store compares the rest."""
+    assert planned.draft is not None
+    return all(_head(repository, each.name) == each.before for each in planned.draft.references)
+
+
+def _head(repository: StoreRepository, name: str) -> str | None:
+    try:
+        return repository.reference(name).hash
+    except NotFound:
+        return None
 
 
 def _reply_of(answer: Answer | Reply) -> Reply:
@@ -146,7 +207,7 @@ def _reply_of(answer: Answer | Reply) -> Reply:
         return Reply(answer.status, [])
     value = answer.body.opened() if isinstance(answer.body, ListingBody) else answer.body
     headers = [(b"content-type", JSON)]
-    if isinstance(value, Iterator):
+    if isinstance(value, Chunks):
         return Reply(answer.status, headers, chunks=value)
     return Reply(answer.status, headers, encoded(value))
 
@@ -192,6 +253,7 @@ class Pipeline:
         self._running = 0
         self._reads = Reads(threads)
         self._arriving = Arriving(parts.limits.most_drained)
+        self.answers = AnswerMemory(parts.limits.answers, parts.limits.answer_seconds)
 
     def close(self) -> None:
         """Finishes running requests and ends the threads."""
@@ -239,18 +301,27 @@ class Pipeline:
 
     async def _answer(self, exchange: Exchange, receive: Receive, send: Send) -> None:
         """Sends the answer to a request, or that for its error."""
+        share = self.answers.share()
+        try:
+            await self._answer_with(share, exchange, receive, send)
+        finally:
+            share.release()
+
+    async def _answer_with(
+        self, share: Share, exchange: Exchange, receive: Receive, send: Send
+    ) -> None:
         dialect = self._dialect(exchange.path)
         is_arriving = False
         try:
-            reply = await self._reply(exchange, dialect, receive)
+            reply = await self._held_reply(share, exchange, dialect, receive)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = dialect.failure(error, exchange)
             is_arriving = isinstance(error, TooMuchArrives)
         if is_arriving or (reply.status in _TOO_LARGE and not exchange.received):
             await drain(exchange.headers, receive, self.limits)
         headers = [*reply.headers, (b"x-request-id", exchange.id.encode())]
-        if reply.chunks is not None:
-            await self._send_chunks(exchange, reply, headers, send)
+        if reply.chunks is not None or len(reply.body) > SMALL:
+            await self._send_large(share, exchange, reply, headers, send)
         else:
             await self._send(exchange, reply, headers, send)
 
@@ -259,6 +330,33 @@ class Pipeline:
         return self._dialects.get(first) or self._dialects[""]
 
     # -- the answer ------------------------------------------------------------------------------
+
+    async def _held_reply(
+        self, share: Share, exchange: Exchange, dialect: Dialect, receive: Receive
+    ) -> Reply:
+        """Returns the answer to a request with its share of the memory of large answers.
+
+        One without a share is dropped, so answers that wait need no memory, and made again later.
+        """
+        reply = await self._reply(exchange, dialect, receive)
+        size = reply.held
+        if exchange.method == "HEAD" or share.take(size):
+            return reply
+        if exchange.method == "GET":
+            del reply
+            lost = exchange.lost
+            await share.wait(size)
+            if lost():
+                raise ClientGone
+            reply = await self._reply(exchange, dialect, receive)
+        # The state may have changed. Requests with bodies are not carried out again.
+        try:
+            share.resize(reply.held)
+        except Unavailable:
+            if exchange.is_write:
+                raise AnswerDropped from None
+            raise
+        return reply
 
     async def _reply(self, exchange: Exchange, dialect: Dialect, receive: Receive) -> Reply:
         headers = exchange.headers
@@ -276,6 +374,7 @@ class Pipeline:
             raise
         endpoint = match.endpoint
         exchange.route, exchange.hides_query = endpoint.path, endpoint.hides_query
+        exchange.is_write = endpoint.effect is not READS
         admission = None if endpoint.is_open else await self._admit(exchange)
         if not endpoint.is_page and not accepts_json(headers):
             raise HttpFault(
@@ -344,6 +443,11 @@ class Pipeline:
         if iscoroutinefunction(handler):
             answered: Reply = await handler(job.call)
             return compressed(answered, job.exchange.headers)
+        if effect is MERGES and not large:
+            merged: Reply | None = await self._threads.writer.submit(job.write_if_small())
+            return merged or await self._draft_and_write(job, large=False)
+        if effect in (MERGES, WRITES) and large:
+            return await self._draft_and_write(job, large=True)
         if effect is WRITES:
             written: Reply = await self._threads.writer.submit(job.write(large=large))
             return written
@@ -360,6 +464,26 @@ class Pipeline:
             reply = await self._threads.long_readers.submit(step, job.exchange.lost, begun=True)
         return reply
 
+    async def _draft_and_write(self, job: Job, *, large: bool) -> Reply:
+        """Drafts a large write beside other writers, and commits the draft.
+
+        It is drafted again if its branch moves meanwhile, at last by the writing thread.
+        """
+        repository, threads = self.catalog.repository, self._threads
+        reply: Reply | None = None
+        for number in range(EARLY_DRAFTS):
+            drafted = await threads.drafters.submit(
+                partial(job.draft, repository), begun=number > 0
+            )
+            if drafted.draft is None:
+                return drafted.answer
+            reply = await threads.writer.submit(job.write_drafted(drafted, large=large))
+            if reply is not None:
+                return reply
+        reply = await threads.writer.submit(job.write(large=large))
+        assert reply is not None
+        return reply
+
     # -- sending ---------------------------------------------------------------------------------
 
     async def _send(self, exchange: Exchange, reply: Reply, headers: Headers, send: Send) -> None:
@@ -370,29 +494,35 @@ class Pipeline:
         await send({"type": "http.response.body", "body": body})
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
 
-    async def _send_chunks(
-        self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
+    async def _send_large(
+        self, share: Share, exchange: Exchange, reply: Reply, headers: Headers, send: Send
     ) -> None:
-        """Sends an answer while it is read.
+        """Sends an answer in parts, each when the client has read the one before.
 
-        If that fails, the status has been sent already, so the connection ends before the body
-        does.
+        If the next chunk cannot be read, the status has been sent already, so the connection ends
+        before the body does. It also ends if the client does not read a part in time.
         """
-        assert reply.chunks is not None
-        size, lost = 0, exchange.lost
+        if reply.chunks is None:
+            headers.append((b"content-length", b"%d" % len(reply.body)))
+        size = 0
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         try:
-            while exchange.method != "HEAD" and (
-                chunk := await self._threads.long_readers.submit(
-                    partial(next, reply.chunks, b""), lost, begun=True
-                )
-            ):
-                size += len(chunk)
-                async with asyncio.timeout(self.limits.seconds):
-                    await send({"type": "http.response.body", "body": chunk, "more_body": True})
-            await send({"type": "http.response.body"})
-        except (ClientGone, TimeoutError):
-            # The client has closed the connection, or does not read.
+            chunk = b"" if exchange.method == "HEAD" else await self._first_chunk(exchange, reply)
+            while chunk:
+                share.resize(reply.held)
+                for start in range(0, len(chunk), _PART):
+                    part = chunk[start : start + _PART]
+                    async with asyncio.timeout(self.limits.seconds):
+                        await send({"type": "http.response.body", "body": part, "more_body": True})
+                    size += len(part)
+                # Drops the chunk before the next one is read.
+                chunk = b""
+                chunk = await self._next_chunk(exchange, reply)
+            async with asyncio.timeout(self.limits.seconds):
+                await send({"type": "http.response.body"})
+        except TimeoutError:
+            exchange.abort()
+        except ClientGone:
             pass
         except Exception as error:
             exchange.error = (
@@ -403,6 +533,17 @@ class Pipeline:
             raise
         finally:
             exchange.done(reply.status, size, self.metrics, self._log)
+
+    async def _first_chunk(self, exchange: Exchange, reply: Reply) -> bytes:
+        return reply.body if reply.chunks is None else await self._next_chunk(exchange, reply)
+
+    async def _next_chunk(self, exchange: Exchange, reply: Reply) -> bytes:
+        """Returns the next chunk of an answer, empty after the last one."""
+        if reply.chunks is None:
+            return b""
+        return await self._threads.long_readers.submit(
+            partial(next, reply.chunks, b""), exchange.lost, begun=True
+        )
 
 
 def _key(

@@ -32,16 +32,20 @@ class Effect(Enum):
     """What a handler may do, which decides about its thread.
 
     `READS` runs on a reading thread of the dialect. `WRITES` drafts on the writing thread, in a
-    group with others. `WRITES_FILES` runs on a thread that may wait: it writes metadata files, and
-    then hands its change to the writing thread.
+    group with others. So does `MERGES`, but a merge of many contents is drafted on another thread,
+    which hands the draft to the writing thread; likewise a write with a large body. `WRITES_FILES`
+    runs on a thread that may wait: it writes metadata files, and then hands its change to the
+    writing thread.
     """
 
     READS = "reads"
     WRITES = "writes"
+    MERGES = "merges"
     WRITES_FILES = "writes files"
 
 
-READS, WRITES, WRITES_FILES = Effect.READS, Effect.WRITES, Effect.WRITES_FILES
+READS, WRITES, MERGES = Effect.READS, Effect.WRITES, Effect.MERGES
+WRITES_FILES = Effect.WRITES_FILES
 
 
 class Param(NamedTuple):

@@ -24,6 +24,8 @@ FILE_WRITERS = 16
 
 They wait for their commits, so that many share one.
 """
+DRAFTERS = 4
+"""Threads that draft merges and large writes, which can take seconds, beside other writers."""
 
 
 Heads = tuple[Reference | None, ...]
@@ -38,6 +40,7 @@ class Threads:
             LONG_READERS, name="long-reader", most_waiting=limits.long_reads
         )
         self.file_writers = ThreadPool(FILE_WRITERS, name="file-writer", most_waiting=limits.writes)
+        self.drafters = ThreadPool(DRAFTERS, name="drafter", most_waiting=limits.writes)
         self.writer = Writer(repository, most_waiting=limits.writes)
         self.bodies = Bodies(most_waiting=limits.most_drained)
         self.unchanged: Batches[LocalFile, bool] = Batches(
@@ -66,6 +69,7 @@ class Threads:
         """Finishes running requests and ends the threads."""
         # Threads that write files wait for the writing thread.
         self.file_writers.close()
+        self.drafters.close()
         self.writer.close()
         for threads in (
             self.unchanged,

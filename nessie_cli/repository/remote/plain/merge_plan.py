@@ -180,6 +180,8 @@ class KeyMergeReplay:
             yield step
             if outcome.conflicts:
                 # They must be decided first: later commits are merged with the result.
+                if not is_transplant:
+                    rules.check_used(total, is_transplant=False)
                 return
             base, ours = _edited(base, {c.key: c.after for c in changes}), step.after
         rules.check_used(total, is_transplant=is_transplant)

@@ -66,7 +66,13 @@ def get_log(call: Call) -> Answer:
         start = listings.token_start(call, page_token)
     page = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
     return Answer(
-        listing(LogResponseV1, map(LogEntryV1.of, page), page.token, search=page.search())
+        listing(
+            LogResponseV1,
+            map(LogEntryV1.of, page),
+            page.token,
+            search=page.search(),
+            held=page.held,
+        )
     )
 
 

@@ -54,6 +54,7 @@ def get_history(call: Call) -> Answer:
             map(call.log_entry_cache.log_entry, page),
             page.token,
             search=page.search(),
+            held=page.held,
         )
     )
 
@@ -88,6 +89,7 @@ def get_entries(call: Call) -> Answer:
             page.token,
             at,
             search=page.search(),
+            held=page.held,
         )
     )
 
@@ -112,6 +114,7 @@ def get_diff(call: Call) -> Answer:
             before,
             after,
             search=page.search(),
+            held=page.held,
         )
     )
 

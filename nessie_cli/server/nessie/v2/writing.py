@@ -51,6 +51,9 @@ from nessie_cli.wire.decode import (
 )
 from nessie_cli.wire.references import AddedContent, BareCommit, CommitOutcome
 
+_ADDED = 500
+"""The bytes that a key and the id of an added content need in memory."""
+
 
 def branch_of(call: Call, target: Target, verb: str) -> Reference:
     """Returns the branch that a request writes to."""
@@ -116,7 +119,8 @@ def _streamed(outcome: type[BareCommit], result: CommitResult) -> ListingBody:
     others = to_builtins(outcome.of(structs.replace(result, added={})))
     del others["addedContents"]
     added = (AddedContent.of(key, content_id) for key, content_id in result.added.items())
-    return ListingBody("addedContents", added, lambda: others)
+    held = _ADDED * len(result.added)
+    return ListingBody("addedContents", added, lambda: others, held=lambda: held)
 
 
 def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], bool]:
