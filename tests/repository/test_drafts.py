@@ -209,7 +209,7 @@ def test_a_draft_of_a_committed_request_is_its_recorded_answer(repository: Repos
 def test_a_submission_limits_the_changes_of_a_merge(repository: Repository, per_key: bool) -> None:
     branched(repository)
     for number in range(3):
-        repository.commit("dev", [Put(ContentKey((f"new{number}",)), table(number))], META)
+        repository.commit("dev", [Put(ContentKey((f"new{number}",)), table(50 + number))], META)
     head = repository.reference("dev").hash
     options = MergeOptions(per_key=per_key)
     count = len(list(repository.diff("main", "dev")))

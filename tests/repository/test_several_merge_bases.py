@@ -101,8 +101,8 @@ def test_a_decision_that_is_repeated_crosswise_stays_a_conflict(catalog: Catalog
     value(3)(catalog, "dev")
     for number in range(3):
         cross(catalog, behaviors=[KeyBehavior(key("t"), MergeBehavior.DROP)])
-        catalog.write("main", {"m": number})
-        catalog.write("dev", {"d": number})
+        catalog.write("main", {"m": 10 + number})
+        catalog.write("dev", {"d": 20 + number})
         assert list(conflicts(catalog, "main", "dev")) == ["t"]
 
 
@@ -132,19 +132,18 @@ def test_a_table_that_both_sides_dropped_stays_dropped(catalog: Catalog) -> None
 
 
 def test_three_merge_bases(catalog: Catalog) -> None:
-    names = ("x", "y", "z")
-    for number, name in enumerate(names):
+    names = {"x": 20, "y": 21, "z": 22}
+    for name, number in names.items():
         catalog.branch(name)
-        catalog.write(name, {name: 1, "t": 10 + number})
-    for branch in ("left", "right"):
+        catalog.write(name, {name: number, "t": number - 10})
+    for number, branch in enumerate(("left", "right"), 30):
         catalog.branch(branch, "main")
         winner = "x" if branch == "left" else "z"
         for name in names:
             behavior = MergeBehavior.FORCE if name == winner else MergeBehavior.DROP
             catalog.merge_contents(name, branch, behaviors=[KeyBehavior(key("t"), behavior)])
-        catalog.write(branch, {branch: 1})
+        catalog.write(branch, {branch: number})
     assert conflicts(catalog, "left", "right") == {"t": ConflictType.VALUE_DIFFERS}
     catalog.write("left", {"t": 12})
     catalog.merge_contents("left", "right")
-    state = {"t": 12, "other": 1, **dict.fromkeys([*names, "left", "right"], 1)}
-    assert catalog.numbers("right") == state
+    assert catalog.numbers("right") == {"t": 12, "other": 1, "left": 30, "right": 31} | names
