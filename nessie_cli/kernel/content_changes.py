@@ -42,6 +42,11 @@ class ContentStates(NamedTuple):
         return self._any.key
 
     @property
+    def keys(self) -> list[bytes]:
+        """Its keys in the states that have it."""
+        return [position.key for position in self if position is not None]
+
+    @property
     def _any(self) -> Position:
         position = self.ours or self.theirs or self.base
         assert position is not None

@@ -274,7 +274,21 @@ class ContentMerge:
         arrivals = (verdict for verdict in self.verdicts if verdict.is_settled and verdict.arrives)
         return next((v for v in arrivals if v.result is not None and v.result.key == key), None)
 
-    def sharing(self, key: bytes) -> Iterator[ContentStates]:
+    def related(self, contents: Iterable[ContentStates]) -> list[ContentStates]:
+        """Returns contents and those that share keys with them, also by way of others."""
+        related = dict.fromkeys(contents)
+        reached: set[bytes] = set()
+        keys = [key for states in related for key in states.keys]
+        while keys:
+            key = keys.pop()
+            if key not in reached:
+                reached.add(key)
+                for each in self._sharing(key):
+                    keys += each.keys
+                    related[each] = None
+        return list(related)
+
+    def _sharing(self, key: bytes) -> Iterator[ContentStates]:
         """Yields the contents that have a key in one of the three states."""
         for verdicts in self._at:
             if (verdict := verdicts.get(key)) is not None:

@@ -355,7 +355,7 @@ def _options_of(
     """
     if states not in merge.changed:
         return ()
-    related = _related(merge, states)
+    related = [each for each in merge.related([states]) if each in merge.changed]
     others = [c for each in related if each != states and (c := merge.given(each))]
     options = []
     for behavior in behaviors:
@@ -368,25 +368,6 @@ def _options_of(
         if tried.verdict_of[states].is_settled:
             options.append(_option(behavior, merge, tried))
     return tuple(options)
-
-
-def _related(merge: ContentMerge, states: ContentStates) -> list[ContentStates]:
-    """Returns the contents that theirs changed and that share keys, also by way of others."""
-    related = {states: None}
-    reached: set[bytes] = set()
-    keys = _keys(states)
-    while keys:
-        key = keys.pop()
-        if key not in reached:
-            reached.add(key)
-            for each in merge.sharing(key):
-                keys += _keys(each)
-                related[each] = None
-    return [each for each in related if each in merge.changed]
-
-
-def _keys(states: ContentStates) -> list[bytes]:
-    return [position.key for position in states if position is not None]
 
 
 def _option(behavior: MergeBehavior, merge: ContentMerge, tried: ContentMerge) -> KeyOption:

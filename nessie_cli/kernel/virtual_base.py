@@ -2,8 +2,9 @@
 
 Each of two branches may have merged an older state of the other (a criss-cross history). As in git,
 their merge bases are then merged themselves, with the merge bases of these as base, and so on: the
-result is the virtual base. Contents that conflict in such a merge are *contested*: the sides agreed
-on no state, so they have a conflict as soon as ours and theirs differ.
+result is the virtual base. Contents that conflict in such a merge are *contested*, and so are those
+that share keys with them: the sides agreed on no state, so they have a conflict as soon as ours and
+theirs differ.
 """
 
 from __future__ import annotations
@@ -62,13 +63,12 @@ def _merged_with(objects: Objects, base: Id, ours: _State, theirs: Id) -> _State
     edits = merge.edits()
     edits |= dict.fromkeys(contents.doubled_keys(edits))
     contested = dict(ours.contested)
-    for verdict in merge.contested:
-        for each in (verdict, verdict.holder) if verdict.holder else (verdict,):
-            states = each.states
-            positions = [*contested.get(states.content_id, ()), *filter(None, states)]
-            contested[states.content_id] = list(dict.fromkeys(positions))
-            if states.ours is not None:
-                edits.setdefault(states.ours.key, None)
+    conflicts = [each.states for v in merge.contested for each in (v, v.holder) if each]
+    # Contents that share keys with one in conflict were decided together with it.
+    for states in merge.related(conflicts):
+        positions = [*contested.get(states.content_id, ()), *filter(None, states)]
+        contested[states.content_id] = list(dict.fromkeys(positions))
+        edits |= dict.fromkeys(states.keys)
     return _State(edit(objects, ours.root, edits), contested)
 
 

@@ -54,11 +54,11 @@ class History:
     def step(self) -> None:
         branch = self.random.choice(BRANCHES)
         if self.random.random() < 0.5:
-            self._commit(branch)
+            self.commit(branch)
         else:
             self._combine(branch)
 
-    def _commit(self, branch: str) -> None:
+    def commit(self, branch: str) -> None:
         state, catalog = self.state(branch), self.catalog
         name, other = self.random.choice(NAMES), self.random.choice(NAMES)
         self._number += 1
@@ -152,6 +152,51 @@ class History:
         if is_merge:
             assert not self.catalog.repository.merge(branch, source, MergeOptions()).applied
 
+    def cross(self) -> bool:
+        """Merges main and x, as they are, into each other. Each keeps its contents in conflict.
+
+        Checks that the next merge asks again about those that differ. Returns whether any do.
+        """
+        heads = {branch: self.catalog.head(branch) for branch in BRANCHES[:2]}
+        sides = (("main", "x"), ("x", "main"))
+        decided: set[str] = set()
+        for branch, source in sides:
+            decided |= self._merge_for_ours(f"@{heads[source]}", branch)[1]
+        before = [self._positions(branch) for branch, _ in sides]
+        differ = {id_ for id_ in decided if len({str(at.get(id_)) for at in before}) > 1}
+        for (branch, source), at in zip(sides, before, strict=True):
+            dry, conflicts = self._merge_for_ours(source, branch, dry_run=True)
+            assert bool(conflicts) >= bool(differ)
+            changed = {d.key.plain for d in dry.details if d.result != d.target}
+            assert not changed & {at[id_][0] for id_ in differ if id_ in at}
+            arrived = {d.result.id for d in dry.details if d.result and d.result != d.target}
+            assert not arrived & differ
+        return bool(differ)
+
+    def _merge_for_ours(
+        self, source: str, branch: str, **options: bool
+    ) -> tuple[MergeResult, set[str]]:
+        """Merges with ours for all conflicts. Also returns the ids of the contents in conflict."""
+        behaviors: list[KeyBehavior] = []
+        while True:
+            try:
+                result = self.catalog.merge_contents(source, branch, behaviors=behaviors, **options)
+            except MergeConflict as refused:
+                assert len(behaviors) < 100
+                behaviors += [
+                    KeyBehavior(c.key, MergeBehavior.DROP, content_id=c.content_id)
+                    for c in refused.conflicts
+                    if c.key is not None
+                ]
+            else:
+                return result, {b.content_id for b in behaviors if b.content_id}
+
+    def _positions(self, branch: str) -> dict[str, tuple[str, Content]]:
+        state = self.state(branch)
+        return {
+            content.id: (name, content) for name, content in state.items() if content and content.id
+        }
+
     def _check_symmetry(self, a: str, b: str) -> None:
         """Checks that each of two branches, merged into the other, gives the same contents."""
         results: list[object] = []
@@ -241,3 +286,18 @@ def test_merges_and_transplants_keep_every_content_once(seeds: range) -> None:
     assert done["conflicts"] > len(seeds) / 2
     assert done["refused"] < len(seeds) / 2
     assert done["restorations"] > len(seeds) / 4
+
+
+@pytest.mark.parametrize("seeds", [range(n, COUNT, 8) for n in range(8)], ids=str)
+def test_opposite_decisions_are_conflicts_again(seeds: range) -> None:
+    """Two branches merge each other's state, and each keeps its own contents in conflict."""
+    asked = 0
+    for seed in seeds:
+        with create("memory:") as repository:
+            history = History(Catalog(repository), seed)
+            for _ in range(12):
+                history.commit(history.random.choice(BRANCHES[:2]))
+            for _ in range(history.random.randint(1, 3)):
+                asked += history.cross()
+            assert list(repository.check()) == []
+    assert asked > len(seeds) / 4

@@ -10,7 +10,7 @@ import pytest
 from nessie_cli.errors import MergeConflict
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
 from nessie_cli.repository.opening import create
-from tests.repository.vocabulary import Catalog, key, put, table
+from tests.repository.vocabulary import Catalog, delete, key, put, table
 
 Write = Callable[[Catalog, str], object]
 
@@ -49,6 +49,16 @@ def created(number: int) -> Write:
     return lambda catalog, branch: catalog.commit(branch, put("new", table(number)))
 
 
+def recreated(number: int) -> Write:
+    return lambda catalog, branch: catalog.recreate(branch, "t", table(number))
+
+
+def replaced(catalog: Catalog, branch: str) -> None:
+    """Sets the table aside and drops it: another one has its key."""
+    catalog.rename(branch, "t", "aside")
+    catalog.commit(branch, delete("aside"), put("t", table(2)))
+
+
 def deleted(catalog: Catalog, branch: str) -> None:
     catalog.write(branch, {"t": None})
 
@@ -62,8 +72,23 @@ def deleted(catalog: Catalog, branch: str) -> None:
         (renamed("x"), renamed("y"), None),
         (renamed("x"), deleted, "x"),
         (created(2), created(3), "new"),
+        (recreated(2), value(3), "t"),
+        (value(3), recreated(2), "t"),
+        (recreated(2), renamed("x"), None),
+        (replaced, value(3), None),
     ],
-    ids=["value", "value-deletion", "deletion-value", "keys", "key-deletion", "claim"],
+    ids=[
+        "value",
+        "value-deletion",
+        "deletion-value",
+        "keys",
+        "key-deletion",
+        "claim",
+        "re-creation",
+        "value-re-creation",
+        "re-creation-key",
+        "replacement",
+    ],
 )
 def test_opposite_decisions_are_a_conflict_in_both_directions(
     catalog: Catalog, on_main: Write, on_dev: Write, name: str | None
