@@ -23,12 +23,15 @@ from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
 from nessie_cli.kernel.history import merge_bases
 from nessie_cli.kernel.objects import Objects
 
+_Contested = Mapping[bytes, Sequence[Position]]
+"""The contested contents by id, with their positions in the states that were merged."""
+
 
 class _State(NamedTuple):
-    """A key tree without the contested contents, and their positions in the states before."""
+    """A key tree without the contested contents."""
 
     root: Id
-    contested: Mapping[bytes, Sequence[Position]] = {}
+    contested: _Contested
 
 
 def base_root(objects: Objects, bases: Sequence[Id], ours: Id, theirs: Id) -> Id:
@@ -41,22 +44,28 @@ def base_root(objects: Objects, bases: Sequence[Id], ours: Id, theirs: Id) -> Id
     levels = [bases]
     while len(levels[-1]) > 1:
         levels.append(merge_bases(objects, levels[-1]))
-    state = _State(root_of(objects, levels.pop()[0]))
+    state = _State(root_of(objects, levels.pop()[0]), {})
     for level in reversed(levels):
         state = _merged(objects, state, [root_of(objects, commit) for commit in level])
     return _with_contested(objects, state, [ours, theirs])
 
 
 def _merged(objects: Objects, base: _State, sides: Sequence[Id]) -> _State:
-    """Merges states with a common base, without the contents in conflict."""
+    """Merges states with a common base, without the contents in conflict.
+
+    Contents that were contested at the base are not any more if all sides agree about them.
+    """
     root = _with_contested(objects, base, sides)
-    merged = _State(sides[0], dict(base.contested))
+    merged = _State(sides[0], {})
     for side in sides[1:]:
-        merged = _merged_with(objects, root, merged, side)
+        merged = _merged_with(objects, root, merged, side, base.contested)
     return merged
 
 
-def _merged_with(objects: Objects, base: Id, ours: _State, theirs: Id) -> _State:
+def _merged_with(
+    objects: Objects, base: Id, ours: _State, theirs: Id, earlier: _Contested
+) -> _State:
+    """Merges a further side. `earlier` are the contents that were contested at the base."""
     changes = [ThreeWay(*states) for states in tree.three_way(objects, base, ours.root, theirs)]
     contents = ContentChanges(objects, MergeSides(base, ours.root, changes, NO_COMMIT, NO_COMMIT))
     merge = merge_contents(contents.states, contents.others)
@@ -66,8 +75,9 @@ def _merged_with(objects: Objects, base: Id, ours: _State, theirs: Id) -> _State
     conflicts = [each.states for v in merge.contested for each in (v, v.holder) if each]
     # Contents that share keys with one in conflict were decided together with it.
     for states in merge.related(conflicts):
-        positions = [*contested.get(states.content_id, ()), *filter(None, states)]
-        contested[states.content_id] = list(dict.fromkeys(positions))
+        id_ = states.content_id
+        positions = [*earlier.get(id_, ()), *contested.get(id_, ()), *filter(None, states)]
+        contested[id_] = list(dict.fromkeys(positions))
         edits |= dict.fromkeys(states.keys)
     return _State(edit(objects, ours.root, edits), contested)
 
