@@ -53,7 +53,7 @@ def base_root(objects: Objects, bases: Sequence[Id], ours: Id, theirs: Id) -> Id
 def _merged(objects: Objects, base: _State, sides: Sequence[Id]) -> _State:
     """Merges states with a common base, without the contents in conflict.
 
-    Contents that were contested at the base are not any more if all sides agree about them.
+    Contents that were contested at the base no longer are if all sides agree about them.
     """
     root = _with_contested(objects, base, sides)
     merged = _State(sides[0], {})
