@@ -211,26 +211,27 @@ def merge_base(objects: Objects, a: Id, b: Id) -> Id:
     the smallest id. One read for each commit since it. The empty history is an ancestor of
     everything.
     """
-    return next(_CommonAncestors(objects, [a, b]).best())
+    return next(_CommonAncestors(objects, [[a], [b]]).best())
 
 
-def merge_bases(objects: Objects, commits: Sequence[Id]) -> list[Id]:
+def merge_bases(objects: Objects, *sides: Collection[Id]) -> list[Id]:
     """Returns the best common ancestors: those that no other one has as ancestor.
 
-    That of `merge_base` is the first. Further ones are only searched while each of the commits
-    has ancestors that those before do not have.
+    Each side is a set of commits with the ancestors of all of them. The ancestor of `merge_base` is
+    the first. Further ones are only searched while each side has ancestors that those before do not
+    have.
     """
-    return list(_CommonAncestors(objects, commits).best())
+    return list(_CommonAncestors(objects, sides).best())
 
 
 class _CommonAncestors:
-    """A walk from several commits, the *sides*, to their common ancestors.
+    """A walk from several sets of commits, the *sides*, to their common ancestors.
 
     Each commit gets a flag for each side that reaches it, and one if a common ancestor reaches it.
     `_waiting` counts by side the commits in the queue that no common ancestor has reached.
     """
 
-    def __init__(self, objects: Objects, sides: Sequence[Id]) -> None:
+    def __init__(self, objects: Objects, sides: Sequence[Collection[Id]]) -> None:
         self._objects = objects
         self._sides = range(len(sides))
         self._common = (1 << len(sides)) - 1
@@ -238,8 +239,9 @@ class _CommonAncestors:
         self._flags: dict[Id, int] = {}
         self._queue: list[tuple[int, Id]] = []
         self._waiting = [0] * len(sides)
-        for side, commit in enumerate(sides):
-            self._reach(commit, 1 << side)
+        for side, commits in enumerate(sides):
+            for commit in commits:
+                self._reach(commit, 1 << side)
 
     def best(self) -> Iterator[Id]:
         """Yields those that no other one reaches, by descending generation, then by id."""

@@ -41,42 +41,54 @@ def base_root(objects: Objects, bases: Sequence[Id], ours: Id, theirs: Id) -> Id
     of n such merges crosswise, O(n d log N). The new nodes become part of the draft, as git writes
     the trees of virtual bases.
     """
-    levels = [bases]
-    while len(levels[-1]) > 1:
-        levels.append(merge_bases(objects, levels[-1]))
-    state = _State(root_of(objects, levels.pop()[0]), {})
-    for level in reversed(levels):
-        state = _merged(objects, state, [root_of(objects, commit) for commit in level])
-    return _with_contested(objects, state, [ours, theirs])
+    return _with_contested(objects, _virtual_base(objects, tuple(bases)), [ours, theirs])
 
 
-def _merged(objects: Objects, base: _State, sides: Sequence[Id]) -> _State:
-    """Merges states with a common base, without the contents in conflict.
+_Bases = tuple[Id, ...]
 
-    Contents that were contested at the base no longer are if all sides agree about them.
+
+def _virtual_base(objects: Objects, bases: _Bases) -> _State:
+    """Merges merge bases, one after the other. A history can have more of them than calls nest."""
+    states: dict[_Bases, _State] = {}
+    steps: dict[_Bases, list[tuple[_Bases, Id]]] = {}
+    waiting = [bases]
+    while waiting:
+        commits = waiting[-1]
+        if commits not in steps:
+            steps[commits] = [
+                (tuple(merge_bases(objects, commits[:number], [commit])), commit)
+                for number, commit in enumerate(commits[1:], 1)
+            ]
+        missing = [base for base, _ in steps[commits] if base not in states]
+        if missing:
+            waiting += missing
+            continue
+        state = _State(root_of(objects, commits[0]), {})
+        for base, commit in steps[commits]:
+            state = _merged(objects, states[base], state, root_of(objects, commit))
+        states[waiting.pop()] = state
+    return states[bases]
+
+
+def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
+    """Merges a further state, without the contents in conflict.
+
+    Contents that were contested at the base no longer are if both sides agree about them. Those of
+    ours still are.
     """
-    root = _with_contested(objects, base, sides)
-    merged = _State(sides[0], {})
-    for side in sides[1:]:
-        merged = _merged_with(objects, root, merged, side, base.contested)
-    return merged
-
-
-def _merged_with(
-    objects: Objects, base: Id, ours: _State, theirs: Id, earlier: _Contested
-) -> _State:
-    """Merges a further side. `earlier` are the contents that were contested at the base."""
-    changes = [ThreeWay(*states) for states in tree.three_way(objects, base, ours.root, theirs)]
-    contents = ContentChanges(objects, MergeSides(base, ours.root, changes, NO_COMMIT, NO_COMMIT))
+    root = _with_contested(objects, base, [ours.root, theirs])
+    changes = [ThreeWay(*states) for states in tree.three_way(objects, root, ours.root, theirs)]
+    contents = ContentChanges(objects, MergeSides(root, ours.root, changes, NO_COMMIT, NO_COMMIT))
     merge = merge_contents(contents.states, contents.others)
     edits = merge.edits()
     edits |= dict.fromkeys(contents.doubled_keys(edits))
     contested = dict(ours.contested)
     conflicts = [each.states for v in merge.contested for each in (v, v.holder) if each]
+    conflicts += [v.states for v in merge.verdicts if v.states.content_id in ours.contested]
     # Contents that share keys with one in conflict were decided together with it.
     for states in merge.related(conflicts):
         id_ = states.content_id
-        positions = [*earlier.get(id_, ()), *contested.get(id_, ()), *filter(None, states)]
+        positions = [*base.contested.get(id_, ()), *contested.get(id_, ()), *filter(None, states)]
         contested[id_] = list(dict.fromkeys(positions))
         edits |= dict.fromkeys(states.keys)
     return _State(edit(objects, ours.root, edits), contested)

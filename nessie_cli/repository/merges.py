@@ -187,7 +187,7 @@ def _bases(
     bases = (
         [history.merge_base(objects, branch.target, source)]
         if options.per_key
-        else history.merge_bases(objects, [branch.target, source])
+        else history.merge_bases(objects, [branch.target], [source])
     )
     if bases == [NO_COMMIT] and not options.unrelated:
         raise CommitNotFound(

@@ -109,8 +109,8 @@ def test_ancestors_and_merge_bases(picks: list[tuple[int, int | None, int]]) -> 
                 for base in common
                 if not any(base != other and base in graph.ancestors(other) for other in common)
             }
-            bases = history.merge_bases(objects, [a, b])
-            assert bases == history.merge_bases(objects, [b, a])
+            bases = history.merge_bases(objects, [a], [b])
+            assert bases == history.merge_bases(objects, [b], [a])
             assert set(bases) == best
             assert len(bases) == len(best)
             assert history.merge_base(objects, a, b) == bases[0]
@@ -119,14 +119,18 @@ def test_ancestors_and_merge_bases(picks: list[tuple[int, int | None, int]]) -> 
 
 
 @laws
-@given(PICKS, st.lists(st.integers(0, 200), min_size=1, max_size=5))
-def test_merge_bases_of_many_commits(
-    picks: list[tuple[int, int | None, int]], places: list[int]
+@given(
+    PICKS, st.lists(st.lists(st.integers(0, 200), min_size=1, max_size=3), min_size=1, max_size=3)
+)
+def test_merge_bases_of_sets_of_commits(
+    picks: list[tuple[int, int | None, int]], sides: list[list[int]]
 ) -> None:
     graph = Graph(picks)
-    commits = [graph.ids[place % len(graph.ids)] for place in places]
-    common = frozenset.intersection(*map(graph.ancestors, commits))
-    assert set(history.merge_bases(graph.objects(), commits)) == {
+    commits = [[graph.ids[place % len(graph.ids)] for place in side] for side in sides]
+    common = frozenset.intersection(
+        *(frozenset().union(*map(graph.ancestors, side)) for side in commits)
+    )
+    assert set(history.merge_bases(graph.objects(), *commits)) == {
         base
         for base in common
         if not any(base != other and base in graph.ancestors(other) for other in common)

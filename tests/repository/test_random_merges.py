@@ -204,7 +204,10 @@ class History:
             after = self.state(branch)
             try:
                 dry = self.catalog.merge_contents(source, branch, dry_run=True)
-            except MergeConflict:
+            except MergeConflict as refused:
+                if any(conflict.same_file_key for conflict in refused.conflicts):
+                    # Only files of contents that are new to ours are compared.
+                    return
                 results.append("conflict")
                 continue
             after |= {d.key.plain: d.result for d in dry.details}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import MergeConflict
-from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior
+from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Put, RestoredFrom
 from nessie_cli.repository.opening import create
 from tests.repository.vocabulary import Catalog, delete, key, put, table
 
@@ -172,3 +172,69 @@ def test_three_merge_bases(catalog: Catalog) -> None:
     catalog.write("left", {"t": 12})
     catalog.merge_contents("left", "right")
     assert catalog.numbers("right") == {"t": 12, "other": 1, "left": 30, "right": 31} | names
+
+
+def octopus(catalog: Catalog) -> None:
+    """Merges a, b and c into m, and in the other order into n: these are their merge bases."""
+    for branch, names in (("m", "abc"), ("n", "cba")):
+        catalog.branch(branch, names[0])
+        for name in names[1:]:
+            catalog.merge_contents(name, branch)
+
+
+@pytest.mark.parametrize("is_first", [False, True])
+def test_merge_bases_are_compared_with_what_they_share(catalog: Catalog, is_first: bool) -> None:
+    """Two of three merge bases share a commit that the third one has not."""
+    catalog.branch("x")
+    catalog.write("x", {"new": 10})
+    for number, name in enumerate("abc", 20):
+        catalog.branch(name, "main" if name == "c" else "x")
+        catalog.write(name, {name: number})
+        if is_first and name == "c":
+            for more in range(5):
+                catalog.write(name, {name: 30 + more})
+    catalog.write("a", {"new": None})
+    octopus(catalog)
+    assert catalog.numbers("m") == catalog.numbers("n")
+    assert "new" not in catalog.numbers("m")
+    content = catalog.content("x", "new")
+    restored = RestoredFrom(catalog.head("x"), key("new"))
+    catalog.commit("n", Put(key("new"), content, restored_from=restored))
+    state = catalog.numbers("n")
+    assert not catalog.merge_contents("m", "n").details
+    assert catalog.numbers("n") == state
+    catalog.merge_contents("n", "m")
+    assert catalog.numbers("m") == state
+
+
+@pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
+def test_three_states_of_a_table_that_their_base_does_not_have(
+    catalog: Catalog, order: str
+) -> None:
+    catalog.branch("origin")
+    create = catalog.commit("origin", put("new", table(10)))
+    for number, name in enumerate(order, 20):
+        catalog.branch(name)
+        catalog.transplant_contents([create], name)
+        catalog.write(name, {"new": number})
+        for more in range(number - 20):
+            catalog.write(name, {"other": 30 + number + more})
+            catalog.write(name, {"other": 1})
+    ours = [KeyBehavior(key("new"), MergeBehavior.DROP)]
+    for branch, names in (("m", "abc"), ("n", "cba")):
+        catalog.branch(branch, names[0])
+        for name in names[1:]:
+            catalog.merge_contents(name, branch, behaviors=ours)
+    assert conflicts(catalog, "m", "n") == {"new": ConflictType.VALUE_DIFFERS}
+    assert conflicts(catalog, "n", "m") == {"new": ConflictType.VALUE_DIFFERS}
+
+
+@pytest.mark.slow
+def test_a_history_of_more_crossings_than_calls_nest(catalog: Catalog) -> None:
+    for number in range(400):
+        catalog.write("main", {"t": 10 + number})
+        cross(catalog)
+    catalog.write("main", {"t": 5})
+    catalog.write("dev", {"other": 5})
+    catalog.merge_contents("dev", "main")
+    assert catalog.numbers("main") == {"t": 5, "other": 5}
