@@ -8,7 +8,7 @@ the files of both.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, Position
 from nessie_cli.kernel.content_merge import ContentMerge, Verdict
@@ -60,11 +60,15 @@ def second_entries(
 
 
 def sharing_files(
-    objects: Objects, merge: ContentMerge, changes: ContentChanges
+    objects: Objects,
+    merge: ContentMerge,
+    changes: ContentChanges,
+    contested: Collection[ContentStates],
 ) -> list[ContentStates]:
-    """Returns the contents that a side changed and that have one metadata file with another one.
+    """Returns the contents to which a side gave a metadata file that another one has, too.
 
-    Reads the values of all contents that a side changed.
+    The other one got it from a side, or is contested. Reads the values of all contents that a side
+    changed.
     """
     contents = {verdict.states: None for verdict in merge.verdicts}
     compared = {states.content_id for states in contents}
@@ -75,7 +79,9 @@ def sharing_files(
         (states, position.record)
         for states in contents
         for position in {states.ours, states.theirs}
-        if position is not None and payload_of(position.record) in _PAYLOADS
+        if position is not None
+        and (states in contested or states.base is None or position.record != states.base.record)
+        and payload_of(position.record) in _PAYLOADS
     ]
     values = objects.each_content([record for _, record in records])
     by_file: defaultdict[str | None, dict[ContentStates, None]] = defaultdict(dict)

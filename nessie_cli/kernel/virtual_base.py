@@ -86,7 +86,7 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
     contested = dict(ours.contested)
     conflicts = [each.states for v in merge.contested for each in (v, v.holder) if each]
     conflicts += [v.states for v in merge.verdicts if v.states.content_id in ours.contested]
-    conflicts += sharing_files(objects, merge, contents)
+    conflicts += sharing_files(objects, merge, contents, set(conflicts))
     # Contents that share keys with one in conflict were decided together with it.
     for states in merge.related(conflicts):
         id_ = states.content_id
