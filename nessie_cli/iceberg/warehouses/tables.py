@@ -11,7 +11,6 @@ from nessie_cli.iceberg.warehouses.locations import (
     Allowed,
     LocationRefused,
     folder_for,
-    is_inside,
     issued_uuid,
     parse,
     refuse_issued,
@@ -83,7 +82,7 @@ def check_table_locations(
         if not isinstance(path, str) or not path:
             raise InvalidInput(f"{name} must be a non-empty string")
         files.check(path)
-        if is_inside(parse(path).normal, own):
+        if Allowed((location,)).holds(path):
             continue
         if not may_choose:
             raise LocationRefused(f"{name} {path} is outside of the table's location {location}")

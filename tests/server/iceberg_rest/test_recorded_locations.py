@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
+from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES
 from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, from_options
 from nessie_cli.model import CommitMeta, IcebergTable, Put, ReferenceType
 from tests.repository.vocabulary import key, table
@@ -292,6 +293,51 @@ def test_metadata_outside_of_its_location_gets_no_commit(server: Ruled) -> None:
     assert server.served.files() == files
     owner = server.on(server.as_("olga", "writer", "owner"))
     assert owner.set_properties("db", "mine").status == 200
+
+
+@pytest.mark.parametrize("property_", PATH_PROPERTIES)
+def test_no_path_property_leaves_the_folder_of_a_table(
+    server: Ruled, tmp_path: Path, property_: str
+) -> None:
+    """Not even through `..`, which engines resolve. The right does not open a table's folder."""
+    writer = server.on(server.as_("carla", "writer"))
+    owner = server.on(server.as_("olga", "writer", "owner"))
+    finance = f"file://{tmp_path}/warehouse/finance"
+    server.admin.create("db", "chosen", location=finance)
+    assert writer.view("db", "v").status == 200
+    files = server.served.files()
+    victim = server.admin.load("db", "victim").body["metadata"]["location"].rpartition("/")[2]
+    for kind, name in (("tables", "mine"), ("views", "v")):
+        path = f"/namespaces/db/{kind}/{name}"
+        own = writer.get(path).body["metadata"]["location"]
+        for spelling, issued in {
+            f"{own}/../{victim}/metadata": True,
+            f"{own}/%2e%2e/{victim}/metadata": True,
+            f"{own}/..%2f{victim}": True,
+            f"{own}//x/../../{victim}": True,
+            own.removeprefix("file://") + f"/../{victim}": True,
+            f"{own}/x/../../../finance/metadata": False,
+            f"{own}/..": False,
+        }.items():
+            updates = [{"action": "set-properties", "updates": {property_: spelling}}]
+            body = {"requirements": [], "updates": updates}
+            for client in (writer, owner) if issued else (writer,):
+                assert error_of(client.post(path, body)) == FORBIDDEN, spelling
+    assert server.served.files() == files
+    location = writer.load("db", "mine").body["metadata"]["location"]
+    inside = writer.set_properties("db", "mine", properties={property_: f"{location}/x/../y"})
+    assert inside.status == 200
+
+
+def test_a_location_does_not_reach_another_table_through_dots(server: Ruled) -> None:
+    owner = server.on(server.as_("olga", "writer", "owner"))
+    mine, victim = (
+        server.admin.load("db", name).body["metadata"]["location"] for name in ("mine", "victim")
+    )
+    for name in (f"../{victim.rpartition('/')[2]}", f"%2e%2e/{victim.rpartition('/')[2]}/x"):
+        move = [{"action": "set-location", "location": f"{mine}/{name}"}]
+        assert error_of(owner.commit("db", "mine", [], move)) == FORBIDDEN
+        assert error_of(owner.create("db", "new", location=f"{mine}/{name}")) == FORBIDDEN
 
 
 def test_a_namespace_in_the_folder_of_a_table_gets_no_tables(server: Ruled) -> None:
