@@ -5,7 +5,7 @@ Checks of the caller and the protection of branches decide on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from typing import Any, Generic, Protocol, TypeVar
@@ -68,6 +68,11 @@ class KeyChange:
             and self._after is not None
             and content_id_of(self._before) == content_id_of(self._after)
         )
+
+    @property
+    def content_ids(self) -> list[bytes]:
+        """The ids of the contents before and after."""
+        return [content_id_of(side) for side in (self._before, self._after) if side is not None]
 
     @property
     def before(self) -> Content | None:
@@ -233,16 +238,19 @@ class Draft(Generic[A]):
         for id_, _ in history.reachable(objects, self.effect.sources, excluded):
             yield id_.hex()
 
-    def changes_of(self, commit: str) -> list[tuple[ContentKey, str | None]]:
+    def changes_of(
+        self, commit: str, brought: Collection[ContentKey | bytes] | None = None
+    ) -> list[tuple[ContentKey, str | None]]:
         """Returns the changes of an existing commit: keys and content types, None for a deletion.
 
-        Costs a read, none for contents.
+        With `brought`, only those of these keys and content ids. Costs a read, none for contents.
         """
         assert self.effect is not None
         objects = self.effect.objects
         changes = [
             KeyChange(objects, key, None, record)
             for key, record in operations_of(objects, objects.commit(bytes.fromhex(commit)))
+            if brought is None or decode_key(key) in brought or content_id_of(record) in brought
         ]
         return [(change.key, change.type_after) for change in changes]
 
