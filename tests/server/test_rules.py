@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -878,3 +879,22 @@ def test_divisions_use_only_visible_keys(server):
     assert cuts(reader) == [key for key in cuts(admin) if key != "secret"]
     assert admin.get(f"/api/v2/divisions?at={head}", **OURS).status == 400
     assert admin.get(f"/api/v2/divisions?at={head}&most=1").status == 404
+
+
+def test_a_new_value_of_a_setting_does_not_show_the_hidden_previous_one(server):
+    path = "/api/v2/config/repository"
+
+    def replace(client, value):
+        gc = {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": value}
+        settings = {"type": "NESSIE_CLI_SETTINGS", "settings": {"own": value}}
+        bodies = ({"config": gc}, {"config": settings})
+        answers = [client.send("POST", path, body, headers=OURS) for body in bodies]
+        assert [answer.status for answer in answers] == [200, 200]
+        return json.dumps([answer.body["previous"] for answer in answers])
+
+    server.rule("role == 'keeper' && op == 'UPDATE_REPOSITORY_CONFIG'")
+    replace(server.admin, "P5D")
+    keeper = server.as_("kim", "keeper")
+    assert "P5D" not in replace(keeper, "P6D")
+    server.rule("role == 'keeper' && op in ['UPDATE_REPOSITORY_CONFIG', 'READ_REPOSITORY_CONFIG']")
+    assert "P6D" in replace(keeper, "P7D")

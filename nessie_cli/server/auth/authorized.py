@@ -128,6 +128,10 @@ class AuthorizedRepository(ReadableRepository):
             # An ancestor of a hidden commit may be visible, but not the existence of the hidden
             # one.
             self.resolve(base)
+        name, at, _ = base.partition("@")
+        if at and name not in ("", "-"):
+            # Otherwise the answer would show whether a hidden reference or its commit exists.
+            self._see(name)
         try:
             reference = self._inner.resolve(revision)
         except AmbiguousHash as error:

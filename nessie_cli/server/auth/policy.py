@@ -130,7 +130,15 @@ class Policy:
         return False
 
     def shown(self, change: Change[Any], answer: Any) -> Any:
-        """Returns an answer with those keys of a merge that the caller may know."""
+        """Returns an answer with what the caller may know: keys of a merge, values of settings."""
+        if isinstance(change, PutSettings):
+            may = self._rights.may
+            return {
+                name: previous
+                if may(rules.READ_REPOSITORY_CONFIG, config=config_type(name))
+                else None
+                for name, previous in answer.items()
+            }
         if not isinstance(change, Merge | Transplant) or not isinstance(answer, MergeResult):
             return answer
         return self._shown_keys(change).result(answer)
