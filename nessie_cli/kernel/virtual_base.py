@@ -9,14 +9,15 @@ they have a conflict as soon as ours and theirs differ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import combinations
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain, combinations
 from typing import NamedTuple
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, Position
-from nessie_cli.kernel.content_merge import merge_contents, merge_states
+from nessie_cli.kernel.content_merge import ContentMerge, merge_contents, merge_states
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
@@ -24,15 +25,24 @@ from nessie_cli.kernel.history import merge_bases
 from nessie_cli.kernel.metadata_files import sharing_files
 from nessie_cli.kernel.objects import Objects
 
-_Contested = Mapping[bytes, Sequence[Position]]
-"""The contested contents by id, with their positions in the states that were merged."""
+
+class _Contested(NamedTuple):
+    """A contested content: its positions in the states that were merged, older ones first.
+
+    A content that is contested only because it shares keys with others was decided together with
+    them: `with_` are their ids, and `merged` is its position without their conflict.
+    """
+
+    positions: Sequence[Position]
+    with_: frozenset[bytes] = frozenset()
+    merged: Position | None = None
 
 
 class _State(NamedTuple):
-    """A key tree without the contested contents."""
+    """A key tree without the contested contents, and these by id."""
 
     root: Id
-    contested: _Contested
+    contested: Mapping[bytes, _Contested]
 
 
 def base_root(objects: Objects, bases: Sequence[Id], ours: Id, theirs: Id) -> Id:
@@ -87,13 +97,30 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
     conflicts = [each.states for v in merge.contested for each in (v, v.holder) if each]
     conflicts += [v.states for v in merge.verdicts if v.states.content_id in ours.contested]
     conflicts += sharing_files(objects, merge, contents, set(conflicts))
-    # Contents that share keys with one in conflict were decided together with it.
-    for states in merge.related(conflicts):
+    for states, with_ in _decided_together(merge, conflicts).items():
         id_ = states.content_id
-        positions = [*base.contested.get(id_, ()), *contested.get(id_, ()), *filter(None, states)]
-        contested[id_] = list(dict.fromkeys(positions))
+        earlier = [each[id_].positions for each in (base.contested, contested) if id_ in each]
+        positions = dict.fromkeys(chain(*earlier, filter(None, states)))
+        verdict = merge.verdict_of.get(states)
+        merged = verdict.result if verdict else states.ours
+        contested[id_] = _Contested(list(positions), with_, merged)
         edits |= dict.fromkeys(states.keys)
     return _State(edit(objects, ours.root, edits), contested)
+
+
+def _decided_together(
+    merge: ContentMerge, conflicts: Sequence[ContentStates]
+) -> dict[ContentStates, frozenset[bytes]]:
+    """Returns contents in conflict, and those that share keys with them, with the ids of those.
+
+    A content in conflict has no such ids.
+    """
+    together: defaultdict[ContentStates, set[bytes]] = defaultdict(set)
+    for states in conflicts:
+        for each in merge.related([states]):
+            together[each].add(states.content_id)
+    direct = set(conflicts)
+    return {each: frozenset(() if each in direct else ids) for each, ids in together.items()}
 
 
 def _with_contested(objects: Objects, state: _State, sides: Sequence[Id]) -> Id:
@@ -101,23 +128,30 @@ def _with_contested(objects: Objects, state: _State, sides: Sequence[Id]) -> Id:
 
     A content gets the first of its earlier positions with which all different sides conflict. If
     there is none, it stays absent: then sides that both have it conflict, and one that has deleted
-    it gets it from the other.
+    it gets it from the other. If the sides agree about those that it was decided together with, it
+    is not contested.
     """
     if not state.contested:
         return state.root
     at_sides = [_positions(objects, state, side) for side in sides]
+    different = {id_: {at.get(id_) for at in at_sides} for id_ in state.contested}
+    different = {id_: positions for id_, positions in different.items() if len(positions) > 1}
     edits: dict[bytes, bytes | None] = {}
-    for content_id, earlier in state.contested.items():
-        different = {positions.get(content_id) for positions in at_sides}
-        for key, record in earlier if len(different) > 1 else ():
-            conflicts = (
-                merge_states(ContentStates(Position(key, record), *pair))[1]
-                for pair in combinations(different, 2)
-            )
-            if key not in edits and not tree.get(objects, state.root, [key]) and all(conflicts):
+    for id_, at_side in different.items():
+        content = state.contested[id_]
+        possible = [position for position in content.positions if _conflicts(position, at_side)]
+        if content.with_ and content.with_.isdisjoint(different):
+            possible = [content.merged] if content.merged else []
+        for key, record in possible:
+            if key not in edits and not tree.get(objects, state.root, [key]):
                 edits[key] = record
                 break
     return edit(objects, state.root, edits)
+
+
+def _conflicts(base: Position, sides: Iterable[Position | None]) -> bool:
+    """Returns whether all states of a content conflict with each other, compared with a base."""
+    return all(merge_states(ContentStates(base, *pair))[1] for pair in combinations(sides, 2))
 
 
 def _positions(objects: Objects, state: _State, side: Id) -> dict[bytes, Position]:

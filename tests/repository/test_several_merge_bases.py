@@ -174,6 +174,23 @@ def test_three_merge_bases(catalog: Catalog) -> None:
     assert catalog.numbers("right") == {"t": 12, "other": 1, "left": 30, "right": 31} | names
 
 
+def test_a_table_on_which_both_sides_agreed_can_be_dropped(catalog: Catalog) -> None:
+    """It has the key of another one, about which the merge bases conflict."""
+    catalog.rename("main", "t", "u")
+    catalog.recreate("dev", "t", table(3))
+    heads = [catalog.head("main"), catalog.head("dev")]
+    theirs, ours = (
+        [KeyBehavior(key("u"), behavior)] for behavior in (MergeBehavior.FORCE, MergeBehavior.DROP)
+    )
+    catalog.merge_contents(f"@{heads[1]}", "main", behaviors=theirs)
+    catalog.merge_contents(f"@{heads[0]}", "dev", behaviors=ours)
+    assert catalog.numbers("main") == catalog.numbers("dev") == {"t": 3, "other": 1}
+    deleted(catalog, "dev")
+    assert not catalog.merge_contents("main", "dev", dry_run=True).details
+    catalog.merge_contents("dev", "main")
+    assert catalog.numbers("main") == {"other": 1}
+
+
 def octopus(catalog: Catalog) -> None:
     """Merges a, b and c into m, and in the other order into n: these are their merge bases."""
     for branch, names in (("m", "abc"), ("n", "cba")):
