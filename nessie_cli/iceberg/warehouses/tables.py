@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from posixpath import dirname
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
@@ -34,14 +35,13 @@ def namespace_location(warehouse: Warehouse, namespace: Namespace, key: ContentK
 def new_location(warehouse: Warehouse, namespace: Namespace, key: ContentKey, uuid: str) -> str:
     """Returns a location of its own for a new table or view of a namespace.
 
-    It is `NAME_UUID` in the location of the namespace. Raises `LocationRefused` if the stored
-    location of the namespace lies in the folder of another table.
+    It is `NAME_UUID` in the location of the namespace. Raises `LocationRefused` if that lies in the
+    folder of another table: it is stored so, or the namespace is called like this folder.
     """
     assert key.parent is not None
     folder = namespace_location(warehouse, namespace, key.parent)
     location = f"{folder_for(folder, key.elements[-1:])}_{uuid}"
-    if namespace.properties.get(LOCATION):
-        refuse_issued(location, {uuid})
+    refuse_issued(location, {uuid})
     return location
 
 
@@ -82,19 +82,24 @@ def check_table_locations(
         if not isinstance(path, str) or not path:
             raise InvalidInput(f"{name} must be a non-empty string")
         files.check(path)
-        if Allowed((location,)).holds(path):
-            continue
-        if not may_choose:
-            raise LocationRefused(f"{name} {path} is outside of the table's location {location}")
+        # The location can contain the folders of other tables.
         refuse_issued(path, uuids)
+        if not may_choose and not Allowed((location,)).holds(path):
+            raise LocationRefused(f"{name} {path} is outside of the table's location {location}")
 
 
 def check_own_metadata(location: str, metadata_location: str) -> None:
-    """Raises `LocationRefused` unless a metadata file lies in the location that it names.
+    """Raises `LocationRefused` unless a metadata file names the location of its own table.
 
-    Otherwise, a caller could put another table's location into a file of his own.
+    Otherwise, a caller could put another table's location into a file of his own, or one that
+    contains other tables. The location is the folder that the server issued, or the one above that
+    of the file.
     """
-    if not Allowed((location,)).holds(metadata_location):
+    place = parse(location)
+    uuid = issued_uuid(place.normal)
+    is_issued = uuid is not None and uuid == issued_uuid(metadata_location)
+    is_above = place.normal == dirname(dirname(parse(metadata_location).normal))
+    if not (is_issued or is_above) or not Allowed((location,)).holds(metadata_location):
         raise LocationRefused(
             f"the metadata file {metadata_location} is outside of the table's location {location},"
             " and the caller may not choose locations"

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES
+from nessie_cli.iceberg.warehouses.tables import PATH_PROPERTIES
 from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, from_options
 from nessie_cli.model import CommitMeta, IcebergTable, Put, ReferenceType
 from tests.repository.vocabulary import key, table
 from tests.server.client import Answer, Client, namespace
 from tests.server.client import delete as deletion
-from tests.server.iceberg_rest.lake import error_of, lake
+from tests.server.iceberg_rest.lake import SCHEMA, error_of, lake
 from tests.server.iceberg_rest.test_rights import FORBIDDEN, READ, WRITE, Ruled, ruled
 
 WRITER = f"'writer' in roles && ({READ} || {WRITE} || op == 'CREATE_REFERENCE')"
@@ -360,3 +360,48 @@ def test_a_new_branch_needs_no_right_to_choose_locations(server: Ruled) -> None:
     writer = server.as_("carla", "writer")
     mine = content(writer, "mine", "dev")
     assert commit(writer, putting("mine", mine | {"snapshotId": -1}), branch="dev").status == 200
+
+
+@pytest.mark.parametrize("around", ["warehouse", "warehouse/db"])
+def test_a_location_around_other_tables_opens_none_of_them(
+    server: Ruled, tmp_path: Path, around: str
+) -> None:
+    """A client of Nessie's API writes metadata whose location contains other folders."""
+    writer = server.as_("carla", "writer")
+    mine, victim = content(writer, "mine"), content(writer, "victim")
+    document = json.loads(path_of(mine).read_text())
+    forged = path_of(mine).with_name("00001-x.metadata.json")
+    forged.write_text(json.dumps({**document, "location": f"file://{tmp_path / around}"}))
+    put = putting("mine", {**mine, "metadataLocation": f"file://{forged}"})
+    assert commit(writer, put).status == 200
+    before = server.served.files()
+    for folder in (path_of(victim).parent, tmp_path / "warehouse" / "db" / "finance"):
+        paths = {"write.metadata.path": f"file://{folder}"}
+        answer = server.on(writer).set_properties("db", "mine", properties=paths)
+        assert error_of(answer) == FORBIDDEN, answer
+    assert server.served.files() == before
+
+
+def test_a_path_in_a_location_around_other_tables_is_refused(server: Ruled, tmp_path: Path) -> None:
+    """An owner chose a location that contains the folder of another table."""
+    server.admin.create("db", "outer", location=f"file://{tmp_path}/warehouse/db")
+    writer = server.as_("carla", "writer")
+    folder = path_of(content(writer, "victim")).parent
+    for name in PATH_PROPERTIES:
+        answer = server.on(writer).set_properties(
+            "db", "outer", properties={name: f"file://{folder}"}
+        )
+        assert error_of(answer) == FORBIDDEN, answer
+
+
+def test_a_namespace_with_the_name_of_a_tables_folder_gets_no_tables(server: Ruled) -> None:
+    writer = server.on(server.as_("carla", "writer"))
+    location = writer.load("db", "victim").body["metadata"]["location"]
+    name = location.rsplit("/", 1)[1]
+    for below in ([], ["metadata"]):
+        names = ["db", name, *below]
+        assert writer.post("/namespaces", {"namespace": names}).status == 200
+        for staged in (False, True):
+            body = {"name": "inner", "schema": SCHEMA, "stage-create": staged}
+            answer = writer.post(f"/namespaces/{'%1F'.join(names)}/tables", body)
+            assert error_of(answer) == FORBIDDEN, answer
