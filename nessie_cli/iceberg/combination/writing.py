@@ -1,6 +1,6 @@
 """Writes a combined table: manifests, a manifest list and a metadata file, but no data file.
 
-The snapshot is a new one on top of ours. Manifests of ours that lose no file are unchanged as they are.
+The snapshot is a new one on top of ours, with those manifests of ours that lose no file.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ class _Snapshot:
         self._write(location, write_list(rows, self._version, unknown, metadata))
         counts = {
             "manifests-created": len(added) + len(rewritten),
-            "manifests-unchanged": len(unchanged),
+            "manifests-kept": len(unchanged),
             "manifests-replaced": len(rewritten),
         }
         snapshot: Document = {
