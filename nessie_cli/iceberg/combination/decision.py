@@ -1,0 +1,385 @@
+"""Decides how the files of two sides of a table combine. Reads nothing.
+
+The result is ours without the files that theirs removed, with the files that theirs added. Each
+rule names a pair of changes, one of each side, that would give wrong rows: then the merge is a
+conflict. It is also one if the entries of manifests do not tell enough.
+
+https://iceberg.apache.org/spec/#scan-planning
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+
+from msgspec import Struct
+
+from nessie_cli.iceberg.combination.states import (
+    FileContent,
+    Identity,
+    SnapshotChanges,
+    TableFile,
+    TableState,
+)
+
+
+class FileConflict(Struct, frozen=True):
+    """Changes of both sides that do not combine, with the files that they are about."""
+
+    reason: str
+    files: Sequence[TableFile] = ()
+
+
+class AddedFile(Struct, frozen=True):
+    """A file of theirs for the new snapshot.
+
+    `sequence` is its data sequence number; None stands for that of the new snapshot.
+    """
+
+    file: TableFile
+    sequence: int | None = None
+
+
+class FileMerge(Struct, frozen=True):
+    """The outcome: what is added to ours and removed from it, or the conflicts.
+
+    `sequence` is the sequence number of the new snapshot.
+    """
+
+    sequence: int
+    added: Sequence[AddedFile] = ()
+    removed: Sequence[TableFile] = ()
+    conflicts: Sequence[FileConflict] = ()
+    warnings: Sequence[str] = ()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether theirs changes no file of ours."""
+        return not (self.added or self.removed or self.conflicts)
+
+
+class _Changes:
+    """What a side changed since the base."""
+
+    def __init__(self, base: TableState, side: TableState) -> None:
+        self.base, self.state = base, side
+        self.added = [file for id_, file in side.files.items() if id_ not in base.files]
+        self.removed = [file for id_, file in base.files.items() if id_ not in side.files]
+
+    @cached_property
+    def added_data(self) -> list[TableFile]:
+        return [file for file in self.added if file.is_data]
+
+    @cached_property
+    def removed_data(self) -> dict[str, TableFile]:
+        return {file.path: file for file in self.removed if file.is_data}
+
+    @cached_property
+    def added_deletes(self) -> list[TableFile]:
+        return [file for file in self.added if file.content is FileContent.POSITION_DELETES]
+
+    @cached_property
+    def equality_deletes(self) -> list[TableFile]:
+        """Equality deletes that the side added."""
+        return [file for file in self.added if file.content is FileContent.EQUALITY_DELETES]
+
+    @cached_property
+    def removed_equality_deletes(self) -> list[TableFile]:
+        return [file for file in self.removed if file.content is FileContent.EQUALITY_DELETES]
+
+    @cached_property
+    def deletes_by_file(self) -> dict[str, list[TableFile]]:
+        """The added position deletes whose entries name their only data file, by its path."""
+        by_file: dict[str, list[TableFile]] = {}
+        for file in self.added_deletes:
+            if file.referenced is not None:
+                by_file.setdefault(file.referenced, []).append(file)
+        return by_file
+
+    @cached_property
+    def wide_deletes(self) -> list[TableFile]:
+        """The added position deletes that can be about several data files."""
+        return [file for file in self.added_deletes if file.referenced is None]
+
+    @cached_property
+    def _remover(self) -> Mapping[str, SnapshotChanges]:
+        return {path: changes for changes in self.state.history or () for path in changes.removed}
+
+    def is_dropped(self, path: str) -> bool:
+        """Returns whether a data file was removed with all its rows.
+
+        Otherwise files that the side added can contain its rows, or new versions of them.
+        """
+        remover = self._remover.get(path)
+        return remover is not None and not remover.added and not self.is_updated(path)
+
+    def is_updated(self, path: str) -> bool:
+        """Returns whether rows of a data file can have been deleted and replaced by others.
+
+        A snapshot that added deletions and rows says so; whether they belong together is not known.
+        """
+        history = self.state.history
+        return history is None or any(
+            changes.added and (changes.has_wide_deletes or path in changes.deleted_in)
+            for changes in history
+        )
+
+    @property
+    def has_updates(self) -> bool:
+        """Whether a snapshot added rows and deletions that do not rewrite files."""
+        history = self.state.history
+        return history is None or any(
+            changes.added and (changes.has_wide_deletes or changes.deleted_in)
+            for changes in history
+        )
+
+    @cached_property
+    def ever_removed(self) -> frozenset[str]:
+        """All data files that some snapshot since the base removed."""
+        return frozenset(self._remover)
+
+    @cached_property
+    def compacted(self) -> frozenset[str]:
+        """The added data files whose rows all come from files of the base."""
+        return frozenset(
+            path
+            for changes in self.state.history or ()
+            if changes.operation == "replace"
+            and all(Identity(removed) in self.base.files for removed in changes.removed)
+            for path in changes.added
+        )
+
+    def is_restored(self, file: TableFile) -> bool:
+        """Returns whether a file is older than the base: it came back by a rollback or a revert."""
+        return 0 < file.file_sequence <= self.base.last_sequence
+
+    @property
+    def changed_rows(self) -> bool:
+        """Whether a snapshot since the base deleted or overwrote rows."""
+        history = self.state.history
+        return history is None or any(
+            changes.operation in ("overwrite", "delete") for changes in history
+        )
+
+
+def merge_files(
+    base: TableState, ours: TableState, theirs: TableState, fork_sequence: int
+) -> FileMerge:
+    """Merges the files of two sides.
+
+    `fork_sequence` is the last sequence number that both sides have in common. Costs the number of
+    given files.
+    """
+    return _Merge(base, ours, theirs, fork_sequence).result()
+
+
+class _Merge:
+    def __init__(
+        self, base: TableState, ours: TableState, theirs: TableState, fork_sequence: int
+    ) -> None:
+        self._base = base
+        self._fork = fork_sequence
+        self._ours, self._theirs = _Changes(base, ours), _Changes(base, theirs)
+        ahead = theirs.last_sequence - fork_sequence
+        self._shift = ours.last_sequence - fork_sequence
+        self._sequence = ours.last_sequence + max(1, ahead) if ours.version > 1 else 0
+
+    def result(self) -> FileMerge:
+        conflicts = list(self._conflicts())
+        if conflicts:
+            return FileMerge(self._sequence, conflicts=conflicts)
+        return FileMerge(self._sequence, list(self._added()), list(self._removed()))
+
+    # -- conflicts -----------------------------------------------------------------------------
+
+    def _conflicts(self) -> Iterator[FileConflict]:
+        yield from self._versions()
+        yield from self._damaged()
+        yield from self._isolation()
+        yield from self._double_removals()
+        yield from self._merged_before()
+        yield from self._removed_and_changed(self._theirs, self._ours)
+        yield from self._removed_and_changed(self._ours, self._theirs)
+        yield from self._double_deletes()
+        yield from self._equality_deletes()
+        yield from self._row_ids()
+
+    def _versions(self) -> Iterator[FileConflict]:
+        if self._ours.state.version != self._theirs.state.version:
+            yield FileConflict("one side changed the format version")
+
+    def _damaged(self) -> Iterator[FileConflict]:
+        """Two different files with one path are damage, and not a change."""
+        for id_, file in self._theirs.state.files.items():
+            other = self._ours.state.files.get(id_) or self._base.files.get(id_)
+            if other is not None and _form(other) != _form(file):
+                yield FileConflict("the two sides describe this file differently", [file])
+
+    def _isolation(self) -> Iterator[FileConflict]:
+        """Serializable: an overwrite may depend on rows that the other side added or deleted."""
+        states = (self._base, self._ours.state, self._theirs.state)
+        if not any(state.is_serializable for state in states):
+            return
+        for side, other in ((self._ours, self._theirs), (self._theirs, self._ours)):
+            changed = [f for f in other.added if f.path not in other.compacted]
+            if side.changed_rows and changed:
+                yield FileConflict(
+                    "the table is serializable, and one side changed rows while the other one"
+                    " added rows or deletes",
+                    changed,
+                )
+                return
+
+    def _double_removals(self) -> Iterator[FileConflict]:
+        ours, theirs = self._ours, self._theirs
+        for path, file in theirs.removed_data.items():
+            if path not in ours.removed_data:
+                continue
+            if not (ours.is_dropped(path) and theirs.is_dropped(path)):
+                yield FileConflict("both sides removed or rewrote this file", [file])
+
+    def _merged_before(self) -> Iterator[FileConflict]:
+        """A file that ours had and rewrote: its rows are in other files of ours."""
+        if self._ours.state.history is None and self._ours.added_data and self._theirs.added_data:
+            yield FileConflict(
+                "snapshots of ours since the base have expired, so its files may contain rows that"
+                " theirs added",
+                self._ours.added_data,
+            )
+        for file in self._theirs.added_data:
+            if file.identity not in self._ours.state.files and file.path in self._ours.ever_removed:
+                yield FileConflict("ours had this file and removed it", [file])
+
+    def _removed_and_changed(self, side: _Changes, other: _Changes) -> Iterator[FileConflict]:
+        """A deletion of rows in a file that the other side rewrote would be lost.
+
+        An updated row of a file that the other side dropped would come back.
+        """
+        for path, file in other.removed_data.items():
+            deletes = [*side.deletes_by_file.get(path, []), *side.wide_deletes]
+            if side.is_updated(path) or (deletes and not other.is_dropped(path)):
+                yield FileConflict(
+                    "one side changed rows of this file, and the other one removed or rewrote it",
+                    [file, *deletes],
+                )
+
+    def _double_deletes(self) -> Iterator[FileConflict]:
+        """Two deletions in one file can be two changes of one row, which would then exist twice."""
+        ours, theirs = self._ours, self._theirs
+        for path, deletes in theirs.deletes_by_file.items():
+            others = ours.deletes_by_file.get(path, [])
+            new = [file for file in deletes if file.identity not in ours.state.files]
+            if new and others:
+                yield FileConflict("both sides deleted rows of one file", [*new, *others])
+        for side, other in ((ours, theirs), (theirs, ours)):
+            if side.wide_deletes and other.added_deletes:
+                yield FileConflict(
+                    "both sides deleted rows, and the entries do not say of which files",
+                    [*side.wide_deletes, *other.added_deletes],
+                )
+                return
+
+    def _equality_deletes(self) -> Iterator[FileConflict]:
+        """Equality deletes reach all files with smaller sequence numbers, also new ones."""
+        ours, theirs = self._ours, self._theirs
+        for side, other in ((ours, theirs), (theirs, ours)):
+            if side.removed_equality_deletes and (other.added or other.removed):
+                yield FileConflict(
+                    "one side removed equality deletes, and the other one changed files",
+                    side.removed_equality_deletes,
+                )
+        if theirs.equality_deletes and (ours.added or ours.removed):
+            yield FileConflict(
+                "the equality deletes of theirs would reach rows that ours changed",
+                theirs.equality_deletes,
+            )
+        if (
+            ours.equality_deletes
+            and theirs.added_deletes
+            and (ours.has_updates or theirs.has_updates)
+        ):
+            yield FileConflict(
+                "both sides changed rows, one by equality deletes",
+                [*ours.equality_deletes, *theirs.added_deletes],
+            )
+        if ours.equality_deletes:
+            rewritten = [
+                file
+                for file in theirs.added_data
+                if theirs.is_restored(file) or self._carries_old_rows(file)
+            ]
+            if rewritten or any(not theirs.is_dropped(p) for p in theirs.removed_data):
+                yield FileConflict(
+                    "the equality deletes of ours would miss rows of files that theirs rewrote",
+                    [*ours.equality_deletes, *rewritten],
+                )
+
+    def _carries_old_rows(self, file: TableFile) -> bool:
+        history = self._theirs.state.history
+        return history is None or any(
+            changes.removed and file.path in changes.added for changes in history
+        )
+
+    def _row_ids(self) -> Iterator[FileConflict]:
+        """Format version 3: rewritten files keep the ids of rows that theirs gave out itself."""
+        ours, theirs = self._ours, self._theirs
+        base = self._base.next_row_id
+        if min(ours.state.next_row_id, theirs.state.next_row_id) <= base:
+            return
+        if theirs.state.history is None and theirs.added_data:
+            yield FileConflict(
+                "snapshots of theirs since the base have expired, so the ids of its rows are not"
+                " known",
+                theirs.added_data,
+            )
+        for changes in theirs.state.history or ():
+            own = [path for path in changes.removed if Identity(path) not in self._base.files]
+            if own and changes.added:
+                files = [file for file in theirs.added_data if file.path in changes.added]
+                if files:
+                    yield FileConflict(
+                        "theirs rewrote rows that it had added: their row ids can be those of"
+                        " rows of ours",
+                        files,
+                    )
+
+    # -- the new snapshot ------------------------------------------------------------------------
+
+    def _added(self) -> Iterator[AddedFile]:
+        ours, theirs = self._ours, self._theirs
+        for file in theirs.added:
+            if file.identity in ours.state.files or self._is_dangling(file):
+                continue
+            yield AddedFile(file, self._number(file))
+
+    def _is_dangling(self, file: TableFile) -> bool:
+        """Returns whether ours dropped the only file in which a file deletes rows."""
+        return file.referenced is not None and file.referenced in self._ours.removed_data
+
+    def _number(self, file: TableFile) -> int | None:
+        """Returns the data sequence number of a file of theirs in the new snapshot."""
+        if self._ours.state.version == 1 or file.content is FileContent.POSITION_DELETES:
+            return None
+        if file.sequence <= self._fork:
+            return file.sequence
+        # Equality deletes of theirs must reach the same files of theirs as before.
+        return file.sequence + self._shift if self._theirs.equality_deletes else None
+
+    def _removed(self) -> Iterator[TableFile]:
+        ours, theirs = self._ours, self._theirs
+        for file in theirs.removed:
+            if (present := ours.state.files.get(file.identity)) is not None:
+                yield present
+        # Without its data file, a deletion vector must go too.
+        for file in ours.added_deletes:
+            if file.is_vector and file.referenced in theirs.removed_data:
+                yield file
+
+
+def _form(file: TableFile) -> tuple[object, ...]:
+    return file.content, file.spec_id, file.partition, file.records
+
+
+def paths(files: Iterable[TableFile]) -> list[str]:
+    """Returns the distinct paths of files."""
+    return list(dict.fromkeys(file.path for file in files))

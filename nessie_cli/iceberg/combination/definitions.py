@@ -1,0 +1,161 @@
+"""Three-way merge of definitions: columns, partitions, sort order and properties of a table.
+
+The result are updates of ours, as Iceberg's REST catalog has them: the metadata builder applies
+them and checks them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from nessie_cli.iceberg.builder import partitions, schemas
+from nessie_cli.iceberg.builder.values import Document, by_id
+
+_LAST_ADDED = -1
+Form = Callable[[Document], Any]
+
+
+class DefinitionConflict(Struct, frozen=True):
+    """A definition that both sides changed differently: its kind and, for properties, its name."""
+
+    kind: str
+    name: str = ""
+
+    def __str__(self) -> str:
+        """Returns a text for people."""
+        return f"both sides changed the {self.kind}" + (f" {self.name!r}" if self.name else "")
+
+
+class DefinitionMerge(Struct, frozen=True):
+    """The updates that bring the definitions of theirs to ours, or the conflicts."""
+
+    updates: Sequence[Document] = ()
+    conflicts: Sequence[DefinitionConflict] = ()
+    notes: Sequence[str] = ()
+
+
+def merge_definitions(base: Document, ours: Document, theirs: Document) -> DefinitionMerge:
+    """Merges the definitions of three states of one table, which are normalized metadata."""
+    conflicts = [*_differing(base, ours, theirs)]
+    updates: list[Document] = []
+    for kind in (_schema, _spec, _order):
+        made = kind(base, ours, theirs)
+        if isinstance(made, DefinitionConflict):
+            conflicts.append(made)
+        else:
+            updates += made
+    for name, value in _properties(base, ours, theirs, conflicts):
+        updates.append(
+            {"action": "remove-properties", "removals": [name]}
+            if value is None
+            else {"action": "set-properties", "updates": {name: value}}
+        )
+    return DefinitionMerge(updates, conflicts, _unmerged_refs(base, theirs))
+
+
+def _differing(base: Document, ours: Document, theirs: Document) -> Iterator[DefinitionConflict]:
+    """Yields the members that identify a table, or that cannot be merged, if they differ."""
+    if ours.get("table-uuid") != theirs.get("table-uuid"):
+        yield DefinitionConflict("UUID of the table: it was dropped and created again")
+    for member, kind in (("location", "location"), ("encryption-keys", "encryption keys")):
+        if len({str(each.get(member)) for each in (base, ours, theirs)}) > 1:
+            yield DefinitionConflict(kind)
+
+
+def _schema(
+    base: Document, ours: Document, theirs: Document
+) -> list[Document] | DefinitionConflict:
+    sides = [
+        (schemas.form(schema), schemas.identifiers(schema), state["last-column-id"])
+        for state in (base, ours, theirs)
+        for schema in [_current(state, "schemas", "schema-id", "current-schema-id")]
+    ]
+    if sides[2] in (sides[0], sides[1]):
+        return []
+    # A column id that one side gave out and dropped again is in its files.
+    if sides[1] != sides[0]:
+        return DefinitionConflict("columns")
+    schema = _current(theirs, "schemas", "schema-id", "current-schema-id")
+    return [
+        {"action": "add-schema", "schema": _without(schema, "schema-id")},
+        {"action": "set-current-schema", "schema-id": _LAST_ADDED},
+    ]
+
+
+def _spec(base: Document, ours: Document, theirs: Document) -> list[Document] | DefinitionConflict:
+    forms = [
+        {spec["spec-id"]: partitions.spec_form(spec) for spec in state["partition-specs"]}
+        for state in (base, ours, theirs)
+    ]
+    new = [spec for spec in theirs["partition-specs"] if spec["spec-id"] not in forms[1]]
+    if any(forms[1].get(id_, form) != form for id_, form in forms[2].items()):
+        return DefinitionConflict("partitions")
+    if new and forms[1].keys() - forms[0].keys():
+        return DefinitionConflict("partitions")
+    updates: list[Document] = [{"action": "add-spec", "spec": spec} for spec in new]
+    default = _three_way(base, ours, theirs, "default-spec-id")
+    if default is None:
+        return DefinitionConflict("default partitions")
+    if default != ours["default-spec-id"]:
+        updates.append({"action": "set-default-spec", "spec-id": default})
+    return updates
+
+
+def _order(base: Document, ours: Document, theirs: Document) -> list[Document]:
+    """Returns updates for the sort order. Ours stays if both sides changed it."""
+    forms = [
+        partitions.order_form(_current(state, "sort-orders", "order-id", "default-sort-order-id"))
+        for state in (base, ours, theirs)
+    ]
+    if forms[2] in (forms[0], forms[1]) or forms[1] != forms[0]:
+        return []
+    order = _current(theirs, "sort-orders", "order-id", "default-sort-order-id")
+    return [
+        {"action": "add-sort-order", "sort-order": order},
+        {"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED},
+    ]
+
+
+def _properties(
+    base: Document, ours: Document, theirs: Document, conflicts: list[DefinitionConflict]
+) -> Iterator[tuple[str, str | None]]:
+    """Yields the properties that change on ours; None removes one. Collects the conflicts."""
+    before, here, there = (state["properties"] for state in (base, ours, theirs))
+    for name in sorted(before.keys() | there.keys()):
+        values = [properties.get(name) for properties in (before, here, there)]
+        if values[2] in (values[0], values[1]):
+            continue
+        if values[1] != values[0]:
+            conflicts.append(DefinitionConflict("property", name))
+        else:
+            yield name, values[2]
+
+
+def _unmerged_refs(base: Document, theirs: Document) -> list[str]:
+    """Returns notes about tags and branches inside the table, whose snapshots are not imported."""
+    before = base.get("refs") or {}
+    return [
+        f"{ref['type']} {name} of the table stays on theirs"
+        for name, ref in (theirs.get("refs") or {}).items()
+        if name != "main" and before.get(name) != ref
+    ]
+
+
+def _three_way(base: Document, ours: Document, theirs: Document, member: str) -> int | None:
+    """Returns the merged value of a number; None for a conflict."""
+    before, here, there = (int(state[member]) for state in (base, ours, theirs))
+    if there in (before, here):
+        return here
+    return there if here == before else None
+
+
+def _current(state: Document, items: str, id_member: str, member: str) -> Document:
+    current: Document = by_id(state[items], id_member)[state[member]]
+    return current
+
+
+def _without(document: Mapping[str, Any], member: str) -> Document:
+    return {name: value for name, value in document.items() if name != member}

@@ -1,0 +1,354 @@
+"""Manifests and manifest lists: reading their entries, and writing new ones.
+
+A new manifest is a copy of one that exists: with its schema, its metadata and the unknown fields of
+its entries, but with other entries. So nothing is lost that another writer has stored.
+
+https://iceberg.apache.org/spec/#manifests
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+import fastavro
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
+from nessie_cli.iceberg.files import first_line
+from nessie_cli.iceberg.locations import shown
+
+_PATH_FIELD = 2147483546
+"""The field id of the column `file_path` of position deletes."""
+_ROW_LINEAGE = 3
+
+
+class Status(IntEnum):
+    """What a manifest entry says about its file. The numbers are those of manifests."""
+
+    EXISTING = 0
+    ADDED = 1
+    DELETED = 2
+
+
+class Entry(Struct, frozen=True):
+    """An entry of a manifest. The numbers and ids that it inherits are set."""
+
+    status: Status
+    file: TableFile
+    first_row_id: int | None
+
+
+class Manifest(Struct, frozen=True):
+    """A manifest with its entries.
+
+    `listed` is its row in the manifest list, `schema` the Avro schema of its entries, and
+    `metadata` the text that its file contains about them.
+    """
+
+    listed: Row
+    schema: Row
+    metadata: Mapping[str, str]
+    entries: Sequence[Entry]
+
+    @property
+    def path(self) -> str:
+        """Its path, as written."""
+        return str(self.listed["manifest_path"])
+
+    @property
+    def is_data(self) -> bool:
+        """Whether its files are data files."""
+        return not self.listed.get("content")
+
+
+class ManifestList(Struct, frozen=True):
+    """The manifests of a snapshot: their rows by path, and the Avro schema of the rows."""
+
+    rows: Mapping[str, Row]
+    schema: Row
+
+
+def read_list(data: bytes, location: str) -> ManifestList:
+    """Returns the manifests in a manifest list. Raises `InvalidInput` if it is damaged."""
+    rows, schema, _ = _records(data, location, "manifest list")
+    try:
+        return ManifestList({str(row["manifest_path"]): _renamed(row) for row in rows}, schema)
+    except KeyError as error:
+        raise _damaged(location, "manifest list", error) from None
+
+
+def _renamed(row: Row) -> Row:
+    """Returns a row with today's names of the counts of files, which version 1 called otherwise."""
+    return {name.replace("_data_files_count", "_files_count"): v for name, v in row.items()}
+
+
+def read_manifest(data: bytes, listed: Row) -> Manifest:
+    """Returns a manifest. Raises `InvalidInput` if it is damaged. Decodes all entries."""
+    location = str(listed["manifest_path"])
+    rows, schema, metadata = _records(data, location, "manifest")
+    try:
+        return Manifest(listed, schema, metadata, list(_entries(rows, listed)))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(location, "manifest", error) from None
+
+
+def _records(data: bytes, location: str, kind: str) -> tuple[list[Row], Row, dict[str, str]]:
+    try:
+        reader: Any = fastavro.reader(io.BytesIO(data))
+        metadata = {
+            name: value for name, value in reader.metadata.items() if not name.startswith("avro.")
+        }
+        return list(reader), reader.writer_schema, metadata
+    except Exception as error:  # noqa: BLE001 - damaged bytes raise any error in the decoder
+        raise _damaged(location, kind, error) from None
+
+
+def _damaged(location: str, kind: str, error: Exception) -> InvalidInput:
+    return InvalidInput(f"{shown(location)} is not a valid {kind}: {first_line(error)}")
+
+
+def _entries(rows: Iterable[Row], listed: Row) -> Iterator[Entry]:
+    sequence = listed.get("sequence_number") or 0
+    next_row_id = listed.get("first_row_id")
+    for row in rows:
+        status = Status(row["status"])
+        file = row["data_file"]
+        data_sequence, file_sequence = row.get("sequence_number"), row.get("file_sequence_number")
+        is_added = status is Status.ADDED
+        first_row_id = file.get("first_row_id")
+        if first_row_id is None and next_row_id is not None and status is not Status.DELETED:
+            first_row_id = next_row_id
+            next_row_id += file["record_count"]
+        snapshot_id = row.get("snapshot_id")
+        yield Entry(
+            status,
+            TableFile(
+                identity=Identity(
+                    file["file_path"], file.get("content_offset"), file.get("content_size_in_bytes")
+                ),
+                content=FileContent(file.get("content") or 0),
+                spec_id=listed.get("partition_spec_id") or 0,
+                partition=_hashable(file["partition"]),
+                records=file["record_count"],
+                sequence=_inherited(data_sequence, sequence, is_added=is_added),
+                file_sequence=_inherited(file_sequence, sequence, is_added=is_added),
+                snapshot_id=listed["added_snapshot_id"] if snapshot_id is None else snapshot_id,
+                row=file,
+                referenced=_referenced(file),
+                manifest=str(listed["manifest_path"]),
+            ),
+            first_row_id,
+        )
+
+
+def _inherited(number: int | None, of_manifest: int, *, is_added: bool) -> int:
+    # Entries of format version 1 have no number: it counts as 0.
+    return number if number is not None else of_manifest if is_added else 0
+
+
+def _hashable(partition: Any) -> tuple[Hashable, ...]:
+    return tuple(sorted((name, _text(value)) for name, value in (partition or {}).items()))
+
+
+def _text(value: Any) -> str:
+    return f"{type(value).__name__} {value!r}"
+
+
+def _referenced(file: Row) -> str | None:
+    """Returns the only data file that a delete file is about: by its field, or by its bounds."""
+    if (file.get("content") or 0) != FileContent.POSITION_DELETES:
+        return None
+    if (path := file.get("referenced_data_file")) is not None:
+        return str(path)
+    lower, upper = (
+        _bound(file.get(name), _PATH_FIELD) for name in ("lower_bounds", "upper_bounds")
+    )
+    return lower.decode() if lower is not None and lower == upper else None
+
+
+def _bound(bounds: Any, field: int) -> bytes | None:
+    """Returns the bound of a column. Avro maps with integer keys are lists of pairs."""
+    pairs = (
+        bounds.items()
+        if isinstance(bounds, dict)
+        else ((pair["key"], pair["value"]) for pair in bounds or ())
+    )
+    return next((value for key, value in pairs if int(key) == field), None)
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+class NewEntry(Struct, frozen=True):
+    """An entry for a new manifest; numbers that are None are those of the new snapshot."""
+
+    status: Status
+    file: TableFile
+    snapshot_id: int
+    sequence: int | None = None
+    file_sequence: int | None = None
+    first_row_id: int | None = None
+
+
+class NewSnapshot(NamedTuple):
+    """The snapshot that new manifests are for, and the format version of the table."""
+
+    id: int
+    sequence: int
+    version: int
+
+
+def write_manifest(
+    source: Manifest, entries: Sequence[NewEntry], location: str, snapshot: NewSnapshot
+) -> tuple[bytes, Row]:
+    """Returns the bytes of a manifest like `source`, and its row for the manifest list."""
+    _, sequence, version = snapshot
+    schema = _complete_schema(source.schema, version)
+    metadata = {**source.metadata, "format-version": str(version)}
+    rows = [_row(entry, version) for entry in entries]
+    data = _avro(schema, rows, metadata)
+    live = [entry for entry in entries if entry.status is not Status.DELETED]
+    numbers = [sequence if e.sequence is None else e.sequence for e in live]
+    counts = {
+        f"{name}_{what}_count": sum(
+            1 if what == "files" else entry.file.records
+            for entry in entries
+            if entry.status is status
+        )
+        for name, status in (
+            ("added", Status.ADDED),
+            ("existing", Status.EXISTING),
+            ("deleted", Status.DELETED),
+        )
+        for what in ("files", "rows")
+    }
+    listed = {
+        **source.listed,
+        **counts,
+        "manifest_path": location,
+        "manifest_length": len(data),
+        "sequence_number": sequence,
+        "min_sequence_number": min(numbers, default=sequence),
+        "added_snapshot_id": snapshot.id,
+        "first_row_id": None,
+    }
+    return data, listed
+
+
+def _row(entry: NewEntry, version: int) -> Row:
+    file = {**entry.file.row}
+    if version >= _ROW_LINEAGE and entry.file.is_data:
+        file["first_row_id"] = entry.first_row_id
+    row: Row = {"status": int(entry.status), "snapshot_id": entry.snapshot_id, "data_file": file}
+    if version > 1:
+        row["sequence_number"] = entry.sequence
+        row["file_sequence_number"] = entry.file_sequence
+    return row
+
+
+def write_list(
+    rows: Sequence[Row], version: int, unknown: Row, metadata: Mapping[str, str]
+) -> bytes:
+    """Returns the bytes of a manifest list.
+
+    `unknown` is the schema of an earlier list; its further fields are kept.
+    """
+    fields = [field for since, field in _LIST_FIELDS if since <= version]
+    if version == 1:
+        fields = [_nullable(field) if field["field-id"] in _COUNTS else field for field in fields]
+    ids = {field["field-id"] for _, field in _LIST_FIELDS}
+    fields += [field for field in unknown.get("fields", ()) if field.get("field-id") not in ids]
+    schema = {"type": "record", "name": "manifest_file", "fields": fields}
+    defaults = (
+        {} if version == 1 else {"content": 0, "sequence_number": 0, "min_sequence_number": 0}
+    )
+    return _avro(schema, [{**defaults, **row} for row in rows], metadata)
+
+
+def _nullable(field: Row) -> Row:
+    return _optional(field["field-id"], field["name"], field["type"])
+
+
+def _avro(schema: Row, rows: Sequence[Row], metadata: Mapping[str, str]) -> bytes:
+    file = io.BytesIO()
+    fastavro.writer(file, schema, rows, codec="deflate", metadata=dict(metadata))
+    return file.getvalue()
+
+
+def _complete_schema(schema: Row, version: int) -> Row:
+    """Returns the schema of entries with the fields that a format version needs.
+
+    Files of older versions remain in a table after an upgrade.
+    """
+    fields = [dict(field) for field in schema["fields"]]
+    data_file = next(field for field in fields if field["name"] == "data_file")
+    if version > 1:
+        fields = _with(fields, _ENTRY_FIELDS)
+        for field in fields:
+            if field["name"] == "snapshot_id":
+                field["type"], field["default"] = ["null", "long"], None
+    needed = [field for since, field in _FILE_FIELDS if since <= version]
+    file_type = dict(data_file["type"])
+    file_type["fields"] = _with(file_type["fields"], needed)
+    next(field for field in fields if field["name"] == "data_file")["type"] = file_type
+    return {**schema, "fields": fields}
+
+
+def _with(fields: Sequence[Row], more: Iterable[Row]) -> list[Row]:
+    names = {field["name"] for field in fields}
+    return [*fields, *(field for field in more if field["name"] not in names)]
+
+
+def _required(id_: int, name: str, type_: Any) -> Row:
+    return {"name": name, "type": type_, "field-id": id_}
+
+
+def _optional(id_: int, name: str, type_: Any) -> Row:
+    return {"name": name, "type": ["null", type_], "default": None, "field-id": id_}
+
+
+_ENTRY_FIELDS = (
+    _optional(3, "sequence_number", "long"),
+    _optional(4, "file_sequence_number", "long"),
+)
+_FILE_FIELDS: Sequence[tuple[int, Row]] = (
+    (2, {"name": "content", "type": "int", "default": 0, "field-id": 134}),
+    (3, _optional(142, "first_row_id", "long")),
+    (3, _optional(143, "referenced_data_file", "string")),
+    (3, _optional(144, "content_offset", "long")),
+    (3, _optional(145, "content_size_in_bytes", "long")),
+)
+_SUMMARY = {
+    "type": "record",
+    "name": "r508",
+    "fields": [
+        _required(509, "contains_null", "boolean"),
+        _optional(518, "contains_nan", "boolean"),
+        _optional(510, "lower_bound", "bytes"),
+        _optional(511, "upper_bound", "bytes"),
+    ],
+}
+_LIST_FIELDS: Sequence[tuple[int, Row]] = (
+    (1, _required(500, "manifest_path", "string")),
+    (1, _required(501, "manifest_length", "long")),
+    (1, _required(502, "partition_spec_id", "int")),
+    (2, _required(517, "content", "int")),
+    (2, _required(515, "sequence_number", "long")),
+    (2, _required(516, "min_sequence_number", "long")),
+    (1, _required(503, "added_snapshot_id", "long")),
+    (1, _required(504, "added_files_count", "int")),
+    (1, _required(505, "existing_files_count", "int")),
+    (1, _required(506, "deleted_files_count", "int")),
+    (1, _required(512, "added_rows_count", "long")),
+    (1, _required(513, "existing_rows_count", "long")),
+    (1, _required(514, "deleted_rows_count", "long")),
+    (1, _optional(507, "partitions", {"type": "array", "items": _SUMMARY, "element-id": 508})),
+    (1, _optional(519, "key_metadata", "bytes")),
+    (3, _optional(520, "first_row_id", "long")),
+)
+_COUNTS = frozenset({504, 505, 506, 512, 513, 514})
+"""The fields that lists of format version 1 may lack."""

@@ -1,0 +1,105 @@
+"""The files of a table in one state, and what its snapshots changed since the base.
+
+https://iceberg.apache.org/spec/#manifests
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+Row = dict[str, Any]
+
+
+class FileContent(IntEnum):
+    """What a file contains. The numbers are those of manifests."""
+
+    DATA = 0
+    POSITION_DELETES = 1
+    EQUALITY_DELETES = 2
+
+
+class Identity(NamedTuple):
+    """What identifies a file in a snapshot.
+
+    Several deletion vectors are in one file, so they also have an offset and a size.
+    """
+
+    path: str
+    offset: int | None = None
+    size: int | None = None
+
+
+class TableFile(Struct, frozen=True, eq=False):
+    """A live file of a snapshot.
+
+    `sequence` is its data sequence number, and `file_sequence` the number of the commit that added
+    it; both are 0 in format version 1. `snapshot_id` is the snapshot that added it. `referenced` is
+    the only data file that a delete file is about, if its entry says so. `partition` is hashable.
+    `row` is the `data_file` of its manifest entry, whole.
+    """
+
+    identity: Identity
+    content: FileContent
+    spec_id: int
+    partition: tuple[Any, ...]
+    records: int
+    sequence: int
+    file_sequence: int
+    snapshot_id: int
+    row: Row
+    referenced: str | None = None
+    manifest: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path, as written."""
+        return self.identity.path
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it contains rows of the table."""
+        return self.content is FileContent.DATA
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a deletion vector."""
+        return self.identity.offset is not None
+
+
+class SnapshotChanges(Struct, frozen=True):
+    """What one snapshot changed.
+
+    `added` and `removed` are paths of data files. `deleted_in` are those in which it deleted rows
+    by their positions. `has_wide_deletes` is whether it also added delete files that can be about
+    any data file.
+    """
+
+    snapshot_id: int
+    operation: str
+    added: Collection[str] = ()
+    removed: Collection[str] = ()
+    deleted_in: Collection[str] = ()
+    has_wide_deletes: bool = False
+
+
+class TableState(Struct, frozen=True):
+    """One of the three states of a table.
+
+    `files` are the live files in those manifests that the three states do not share: all others are
+    the same in each. `last_sequence` is the last sequence number that the table has given out, and
+    `next_row_id` the next id of a row (0 before format version 3). `history` are the snapshots
+    since the base, oldest first; None if the current one does not descend from that of the base, or
+    if one of them has expired.
+    """
+
+    version: int
+    snapshot_id: int
+    last_sequence: int
+    files: Mapping[Identity, TableFile]
+    next_row_id: int = 0
+    history: Sequence[SnapshotChanges] | None = ()
+    is_serializable: bool = False

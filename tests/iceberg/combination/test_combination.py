@@ -1,0 +1,241 @@
+"""Two branches of one table, combined and then read and written by other Iceberg clients."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.table import StaticTable, Table
+from pyiceberg.types import StringType
+
+from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.combination.combination import Combination, combine
+from nessie_cli.iceberg.combination.writing import write_table
+
+NOW = 2_000_000_000_000
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
+Change = Callable[[Table], object]
+
+
+def rows(*ids: int, v: str = "x") -> pa.Table:
+    return pa.table({"id": list(ids), "v": [v] * len(ids)}, schema=SCHEMA)
+
+
+def append(*ids: int) -> Change:
+    return lambda table: table.append(rows(*ids))
+
+
+def delete(id_: int) -> Change:
+    return lambda table: table.delete(f"id == {id_}")
+
+
+def drop_all(table: Table) -> None:
+    table.delete("id >= 0")
+
+
+def set_property(value: str) -> Change:
+    def change(table: Table) -> None:
+        with table.transaction() as transaction:
+            transaction.set_properties(owner=value)
+
+    return change
+
+
+def add_column(table: Table) -> None:
+    with table.update_schema() as update:
+        update.add_column("w", StringType())
+
+
+class Lake:
+    """A folder with one table, and copies of it that change on their own."""
+
+    def __init__(self, folder: Path, version: int) -> None:
+        self.folder = folder
+        self.read_files: Counter[str] = Counter()
+        self.written: list[str] = []
+        table = self._catalog("base").create_table(
+            "d.t", SCHEMA, properties={"format-version": str(version)}
+        )
+        table.append(rows(1, 2, 3))
+        self.base = table.metadata_location
+
+    def _catalog(self, name: str) -> SqlCatalog:
+        folder = self.folder
+        catalog = SqlCatalog(name, uri=f"sqlite:///{folder}/{name}.db", warehouse=folder.as_uri())
+        catalog.create_namespace("d")
+        return catalog
+
+    def branch(self, name: str, *changes: Change, start: str | None = None) -> str:
+        table = self._catalog(name).register_table("d.t", start or self.base)
+        for change in changes:
+            change(table)
+            table.refresh()
+        return str(table.metadata_location)
+
+    def combine(self, ours: str, theirs: str, base: str | None = None) -> Combination:
+        documents = [self._document(location) for location in (base or self.base, ours, theirs)]
+        return combine(*documents, read=self.read)
+
+    def combined(self, ours: str, theirs: str, base: str | None = None) -> str:
+        """Combines two sides. Returns the location of the new metadata file."""
+        before = set(self.folder.rglob("*.parquet"))
+        combination = self.combine(ours, theirs, base)
+        assert combination.conflicts == []
+        made = write_table(
+            combination, self.write, location=ours, now=NOW, summary={"nessie.merge": "x"}
+        )
+        self.write(made.location, json.dumps(made.document).encode())
+        assert set(self.folder.rglob("*.parquet")) == before
+        return made.location
+
+    def _document(self, location: str) -> Document:
+        document: Document = json.loads(path_of(location).read_bytes())
+        return document
+
+    def read(self, location: str) -> bytes:
+        self.read_files[location] += 1
+        return path_of(location).read_bytes()
+
+    def write(self, location: str, data: bytes) -> None:
+        with path_of(location).open("xb") as file:
+            file.write(data)
+        self.written.append(location)
+
+
+def path_of(location: str) -> Path:
+    return Path(location.removeprefix("file://"))
+
+
+def ids(location: str) -> list[int]:
+    """Returns the ids in a table, as PyIceberg and DuckDB read it."""
+    read = StaticTable.from_metadata(location).scan().to_arrow().to_pylist()
+    by_pyiceberg = sorted(row["id"] for row in read)
+    assert by_pyiceberg == duckdb_ids(location)
+    return by_pyiceberg
+
+
+def duckdb_ids(location: str) -> list[int]:
+    import duckdb
+    import duckdb_extension_avro
+    import duckdb_extension_iceberg
+
+    connection = duckdb.connect(config={"allow_unsigned_extensions": "true"})
+    for package in (duckdb_extension_avro, duckdb_extension_iceberg):
+        name = package.__name__.removeprefix("duckdb_extension_")
+        (file,) = Path(package.__path__[0]).rglob(f"{name}.duckdb_extension")
+        connection.execute(f"LOAD '{file}'")
+    query = f"SELECT id FROM iceberg_scan('{location}') ORDER BY id"
+    return [id_ for (id_,) in connection.execute(query).fetchall()]
+
+
+@pytest.fixture(params=[1, 2])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return Lake(tmp_path, request.param)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        ([append(10)], [append(20), append(21)], [1, 2, 3, 10, 20, 21]),
+        ([append(10)], [delete(2)], [1, 3, 10]),
+        ([delete(2)], [append(20)], [1, 3, 20]),
+        ([append(10), append(11)], [append(20), drop_all], [10, 11]),
+        ([drop_all], [append(20)], [20]),
+        ([append(10)], [append(20), add_column], [1, 2, 3, 10, 20]),
+        ([add_column], [append(20)], [1, 2, 3, 20]),
+        ([set_property("a")], [append(20)], [1, 2, 3, 20]),
+        ([append(10)], [set_property("a")], [1, 2, 3, 10]),
+    ],
+)
+def test_both_sides_are_in_the_table(
+    lake: Lake, ours: list[Change], theirs: list[Change], expected: list[int]
+) -> None:
+    here, there = lake.branch("ours", *ours), lake.branch("theirs", *theirs)
+    combined = lake.combined(here, there)
+    assert ids(combined) == expected
+    assert ids(lake.combined(there, here)) == expected
+    table = StaticTable.from_metadata(combined)
+    assert table.metadata.metadata_log[-1].metadata_file == here
+    for change in (set_property("a"), add_column):
+        if change in [*ours, *theirs]:
+            assert "w" in table.schema().column_names
+    # Other clients go on from there.
+    later = lake.branch("later", append(99), delete(expected[0]), start=combined)
+    assert ids(later) == [*expected[1:], 99]
+
+
+def test_merging_again_changes_nothing(lake: Lake) -> None:
+    here, there = lake.branch("ours", append(10)), lake.branch("theirs", append(20))
+    combined = lake.combined(here, there)
+    again = lake.combine(combined, there, base=there)
+    assert again.files.is_empty
+    assert again.definitions.updates == []
+    more = lake.branch("more", append(21), start=there)
+    assert ids(lake.combined(combined, more, base=there)) == [1, 2, 3, 10, 20, 21]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "reason"),
+    [
+        (delete(1), delete(2), "both sides removed or rewrote this file"),
+        (drop_all, delete(2), "both sides removed or rewrote this file"),
+        (set_property("a"), set_property("b"), "both sides changed the property 'owner'"),
+    ],
+)
+def test_changes_that_collide_are_conflicts(
+    lake: Lake, ours: Change, theirs: Change, reason: str
+) -> None:
+    here, there = lake.branch("ours", ours), lake.branch("theirs", theirs)
+    (conflict,) = lake.combine(here, there).conflicts
+    assert getattr(conflict, "reason", str(conflict)) == reason
+    assert lake.written == []
+
+
+def test_the_summary_counts_what_the_merge_changed(lake: Lake) -> None:
+    here = lake.branch("ours", append(10))
+    there = lake.branch("theirs", append(20), append(21), delete(2))
+    summary: Any = StaticTable.from_metadata(lake.combined(here, there)).current_snapshot()
+    assert summary.parent_snapshot_id
+    counts = summary.summary.additional_properties
+    assert summary.summary.operation.value == "overwrite"
+    assert {name: counts[name] for name in ("added-data-files", "deleted-data-files")} == {
+        "added-data-files": "3",
+        "deleted-data-files": "1",
+    }
+    assert (counts["total-records"], counts["nessie.merge"]) == ("5", "x")
+
+
+def test_shared_manifests_are_not_opened(tmp_path: Path) -> None:
+    lake = Lake(tmp_path, 2)
+    lake.base = lake.branch("start", *(append(number) for number in range(100, 120)))
+    here, there = lake.branch("ours", append(10)), lake.branch("theirs", append(20))
+    lake.combined(here, there)
+    assert lake.read_files.total() == 5
+    assert set(lake.read_files.values()) == {1}
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated"])
+def test_a_manifest_that_cannot_be_read_is_an_error(lake: Lake, damage: str) -> None:
+    from nessie_cli.errors import InvalidInput
+    from nessie_cli.iceberg.files import MissingFile, read_file
+
+    here, there = lake.branch("ours", append(10)), lake.branch("theirs", append(20))
+    theirs = StaticTable.from_metadata(there)
+    (manifest,) = [
+        m.manifest_path
+        for m in theirs.current_snapshot().manifests(theirs.io)
+        if m.added_snapshot_id == theirs.current_snapshot().snapshot_id
+    ]
+    if damage == "missing":
+        path_of(manifest).unlink()
+    else:
+        path_of(manifest).write_bytes(path_of(manifest).read_bytes()[:-20])
+    lake.read = read_file
+    with pytest.raises(MissingFile if damage == "missing" else InvalidInput, match="avro"):
+        lake.combine(here, there)

@@ -1,0 +1,248 @@
+"""Random histories of two sides of a table: a merge is refused, or gives the rows of both.
+
+A row version is a token that never comes back, so that the model knows where each row is from.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+
+from nessie_cli.iceberg.combination.decision import FileMerge, merge_files
+from nessie_cli.iceberg.combination.states import (
+    FileContent,
+    Identity,
+    SnapshotChanges,
+    TableFile,
+    TableState,
+)
+
+COUNT = int(os.environ.get("NESSIE_TEST_COMBINATIONS", "4000"))
+"""The number of histories. A long run sets it to 1,000,000."""
+KEYS = 4
+
+Row = tuple[str, int]
+"""A token and the key that equality deletes name."""
+
+
+class Stored(NamedTuple):
+    """What a file contains: rows, positions in one file, or keys."""
+
+    rows: tuple[Row, ...] = ()
+    positions: frozenset[int] = frozenset()
+    keys: frozenset[int] = frozenset()
+
+
+class Table:
+    """One side of a table, on files in memory."""
+
+    def __init__(self, rng: random.Random, version: int) -> None:
+        self.rng, self.version = rng, version
+        self.files: dict[Identity, tuple[TableFile, Stored]] = {}
+        self.last = self.next_row_id = 0
+        self.history: list[SnapshotChanges] = []
+        self.updates: set[str] = set()
+        """Tokens that were replaced by others, and not only deleted."""
+        self._numbers = iter(range(10**9))
+
+    def fork(self, name: str) -> Table:
+        side = Table(self.rng, self.version)
+        side.files = dict(self.files)
+        side.last, side.next_row_id, side.name = self.last, self.next_row_id, name
+        return side
+
+    name = "b"
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def live(self, path: str) -> list[tuple[int, Row]]:
+        """Returns the live rows of a data file with their positions."""
+        file, stored = self.files[Identity(path)]
+        hidden: set[int] = set()
+        keys: set[int] = set()
+        for delete, content in self.files.values():
+            if delete.referenced == path and delete.sequence >= file.sequence:
+                hidden |= content.positions
+            if delete.content is FileContent.EQUALITY_DELETES and delete.sequence > file.sequence:
+                keys |= content.keys
+        return [
+            (position, row)
+            for position, row in enumerate(stored.rows)
+            if position not in hidden and row[1] not in keys
+        ]
+
+    @property
+    def paths(self) -> list[str]:
+        return [id_.path for id_, (file, _) in self.files.items() if file.is_data]
+
+    def tokens(self) -> Counter[str]:
+        return Counter(row[0] for path in self.paths for _, row in self.live(path))
+
+    def state(self) -> TableState:
+        files = {id_: file for id_, (file, _) in self.files.items()}
+        return TableState(
+            self.version, self.last, self.last, files, self.next_row_id, tuple(self.history)
+        )
+
+    # -- writing ---------------------------------------------------------------------------------
+
+    def rows(self, count: int) -> tuple[Row, ...]:
+        return tuple(
+            (f"{self.name}{next(self._numbers)}", self.rng.randrange(KEYS)) for _ in range(count)
+        )
+
+    def commit(
+        self,
+        operation: str,
+        data: tuple[tuple[Row, ...], ...] = (),
+        removed: tuple[str, ...] = (),
+        *,
+        positions: dict[str, frozenset[int]] | None = None,
+        keys: frozenset[int] = frozenset(),
+        sequence: int | None = None,
+    ) -> None:
+        self.last += 1
+        for path in removed:
+            del self.files[Identity(path)]
+            for id_ in [i for i, (f, _) in self.files.items() if f.referenced == path]:
+                del self.files[id_]
+        added = []
+        for rows in data:
+            file = self._file(FileContent.DATA, len(rows), sequence)
+            self.files[file.identity] = (file, Stored(rows))
+            self.next_row_id += len(rows)
+            added.append(file.path)
+        for path, deleted in (positions or {}).items():
+            hidden = deleted
+            if self.version == 3:
+                vectors = [i for i, (f, _) in self.files.items() if f.referenced == path]
+                hidden = hidden.union(*(self.files.pop(id_)[1].positions for id_ in vectors))
+            file = self._file(FileContent.POSITION_DELETES, len(hidden), None, path)
+            self.files[file.identity] = (file, Stored(positions=hidden))
+        if keys:
+            file = self._file(FileContent.EQUALITY_DELETES, len(keys), None)
+            self.files[file.identity] = (file, Stored(keys=keys))
+        self.history.append(
+            SnapshotChanges(self.last, operation, added, removed, list(positions or ()), bool(keys))
+        )
+
+    def _file(
+        self, content: FileContent, records: int, sequence: int | None, path: str | None = None
+    ) -> TableFile:
+        name = f"{self.name}-{next(self._numbers)}"
+        vector = self.version == 3 and content is FileContent.POSITION_DELETES
+        number = 0 if self.version == 1 else self.last
+        return TableFile(
+            Identity(name, 4, 10) if vector else Identity(name),
+            content,
+            0,
+            (),
+            records,
+            number if sequence is None or self.version == 1 else sequence,
+            number,
+            self.last,
+            {},
+            path,
+        )
+
+    def step(self, *, equality: bool) -> None:
+        rng, paths = self.rng, self.paths
+        operations = ["append", "append", "drop", "overwrite", "delete", "update", "compact"]
+        operation = rng.choice(operations + ["equality", "upsert"] * equality)
+        if operation == "append" or not paths:
+            self.commit("append", (self.rows(rng.randint(1, 3)),))
+            return
+        path = rng.choice(paths)
+        live = self.live(path)
+        match operation:
+            case "drop":
+                self.commit("delete", removed=(path,))
+            case "overwrite" if live:
+                kept = tuple(row for _, row in live[1:])
+                new = self.rows(rng.randint(0, 1))
+                self.updates |= {live[0][1][0]} if new else set()
+                self.commit("overwrite", (kept + new,), (path,))
+            case "delete" | "update" if live and self.version > 1:
+                position, row = rng.choice(live)
+                new = (self.rows(1),) if operation == "update" else ()
+                self.updates |= {row[0]} if new else set()
+                self.commit(
+                    "overwrite" if new else "delete", new, positions={path: frozenset({position})}
+                )
+            case "compact":
+                chosen = rng.sample(paths, rng.randint(1, len(paths)))
+                rows = tuple(row for each in chosen for _, row in self.live(each))
+                keeps = equality and rng.random() < 0.5
+                sequence = self.last if keeps else None
+                self.commit("replace", (rows,), tuple(chosen), sequence=sequence)
+            case "equality" if self.version > 1:
+                self.commit("delete", keys=frozenset({rng.randrange(KEYS)}))
+            case "upsert" if self.version > 1:
+                new = self.rows(1)
+                before = set(self.tokens())
+                self.commit("overwrite", (new,), keys=frozenset({new[0][1]}))
+                self.updates |= before - set(self.tokens())
+
+
+def merged(ours: Table, theirs: Table, merge: FileMerge) -> Table:
+    """Returns the table that the merge describes."""
+    result = ours.fork("m")
+    result.last = merge.sequence
+    for file in merge.removed:
+        del result.files[file.identity]
+    for added in merge.added:
+        file, stored = theirs.files[added.file.identity]
+        sequence = merge.sequence if added.sequence is None else added.sequence
+        moved = TableFile(
+            file.identity, file.content, 0, (), file.records, sequence, merge.sequence,
+            merge.sequence, {}, file.referenced,
+        )  # fmt: skip
+        assert moved.identity not in result.files
+        result.files[moved.identity] = (moved, stored)
+    return result
+
+
+def check(rng: random.Random, *, version: int, equality: bool) -> str:
+    """Runs one history. Returns its outcome."""
+    base = Table(rng, version)
+    for _ in range(rng.randint(1, 3)):
+        base.step(equality=equality)
+    base.history.clear()
+    ours, theirs = base.fork("o"), base.fork("t")
+    for side in (ours, theirs):
+        for _ in range(rng.randint(0, 3)):
+            side.step(equality=equality)
+    merge = merge_files(base.state(), ours.state(), theirs.state(), base.last)
+    if merge.conflicts:
+        # A merge whose one side is unchanged is that side's table.
+        assert ours.history
+        assert theirs.history
+        return "conflict"
+    result = merged(ours, theirs, merge)
+    b, o, t = base.tokens(), ours.tokens(), theirs.tokens()
+    assert result.tokens() == (o - (b - t)) + (t - b)
+    both = (b - o) & (b - t)
+    assert not both or not (set(both) & (ours.updates | theirs.updates))
+    for file, _ in result.files.values():
+        assert file.sequence <= merge.sequence
+        if file.is_vector:
+            assert Identity(file.referenced or "") in result.files
+    again = merge_files(theirs.state(), result.state(), theirs.state(), theirs.last)
+    assert again.is_empty
+    return "merged"
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("equality", [False, True], ids=["", "equality deletes"])
+def test_a_merge_is_refused_or_gives_the_rows_of_both(version: int, equality: bool) -> None:
+    outcomes: Counter[str] = Counter()
+    for seed in range(COUNT // 6):
+        outcomes[
+            check(random.Random(f"{version}{equality}{seed}"), version=version, equality=equality)
+        ] += 1
+    # A merge that always refuses would pass every other check.
+    assert outcomes["merged"] > 0.4 * outcomes.total()
