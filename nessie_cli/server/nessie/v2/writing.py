@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -138,6 +139,9 @@ def post_merge(call: Call) -> Answer:
 
 def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
     """Merges according to a body. A conflict is a result if the body says so."""
+    if not body.per_content and _may_drop(body):
+        # The answer may have all keys of both sides, however few the source changed.
+        call.submission.check_size(sys.maxsize)
     if body.source != DETACHED:
         named(call.repository, body.source)
     branch = branch_of(call, target, "merge")
@@ -181,6 +185,12 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         raise MergeConflict(conflict.message, conflict.conflicts, result) from None
 
 
+def _may_drop(body: MergeBody) -> bool:
+    """Returns whether a merge per key drops keys of the source."""
+    behaviors = [body.default_behavior, *(each.behavior for each in body.behaviors)]
+    return MergeBehavior.DROP in behaviors
+
+
 def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> list[str]:
     """Returns the keys to drop that neither the source nor the merge base has.
 
@@ -199,7 +209,7 @@ def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: s
     there = {
         key
         for at in (base, source_hash)
-        for key in call.repository.contents(Revision(None, at), asked)
+        for key, _ in call.repository.each_content(Revision(None, at), asked)
     }
     return [key.plain for key in asked if key not in there]
 
@@ -232,7 +242,7 @@ def _with_untouched(
             {
                 key
                 for at in (base, source_hash)
-                for key in call.repository.contents(Revision(None, at), asked)
+                for key, _ in call.repository.each_content(Revision(None, at), asked)
             }
             if asked
             else set()
