@@ -246,7 +246,12 @@ class MergeConflict(ReferenceConflict):
 
 
 class ReferenceMoved(ReferenceConflict):
-    """A reference is not at its expected hash (conflict type UNEXPECTED_HASH), or kept moving."""
+    """A reference is not at its expected hash (conflict type UNEXPECTED_HASH), or kept moving.
+
+    `keys` are those that the message names.
+    """
+
+    keys: Sequence[Any] = ()
 
 
 # -- get permission --------------------------------------------------------------------------------

@@ -268,7 +268,7 @@ class Base(NamedTuple):
     def of(cls, location: str) -> Base:
         """Returns the base of a location. Raises `LocationRefused`."""
         place = parse(location)
-        written = place._replace(path=_without_dots(place.path))
+        written = place._replace(path=without_dots(place.path))
         local = place.scheme == LOCAL
         return cls(written, place._replace(path=os.path.realpath(place.path)) if local else written)
 
@@ -281,7 +281,7 @@ class Base(NamedTuple):
         return None if paths[0] is None or None in paths else place._replace(path=paths[0])
 
     def _find_path(self, path: str) -> str | None:
-        resolved = _without_dots(path)
+        resolved = without_dots(path)
         if self.written.scheme != LOCAL:
             here = all(is_inside(text, self.written.path) for text in (path, resolved))
             return path if here else None
@@ -297,7 +297,8 @@ class Base(NamedTuple):
         return real_paths[0] if inside else None
 
 
-def _without_dots(path: str) -> str:
+def without_dots(path: str) -> str:
+    """Returns a path as programs read it that resolve its dots, but no links."""
     return _SLASHES.sub("/", normpath(path)) if path else path
 
 

@@ -18,19 +18,10 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.conflicts import (
     MOST_REPORTED,
-    commit_message,
     conflict_text,
-    listed,
     same_file_text,
     second_key_text,
 )
-
-OF_NAMESPACES = (
-    ConflictType.NAMESPACE_ABSENT,
-    ConflictType.NOT_A_NAMESPACE,
-    ConflictType.NAMESPACE_NOT_EMPTY,
-)
-"""The types of conflicts that no side of a merge resolves."""
 
 
 class KeyOption(Struct, frozen=True):
@@ -144,13 +135,3 @@ def _rename_text(conflict: KeyConflict) -> str:
     if conflict.same_file_key is not None:
         text += same_file_text(decode_key(conflict.same_file_key))
     return text
-
-
-def merge_message(conflicts: Sequence[Conflict]) -> str:
-    """Returns the message of the REST API for the conflicts of a merge or transplant."""
-    if all(conflict.type in OF_NAMESPACES for conflict in conflicts):
-        return commit_message(conflicts)
-    keys = sorted(c.key for c in conflicts if c.key)
-    return "The following keys have been changed in conflict: " + listed(
-        [f"'{key.plain}'" for key in keys]
-    )

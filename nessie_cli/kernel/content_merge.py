@@ -296,7 +296,7 @@ class ContentMerge:
         if (displaced := self._displaced.get(key)) is not None:
             yield displaced
         if key not in self._at[Side.OURS] and (record := self._others.on_ours(key)) is not None:
-            yield self._unchanged(Position(key, record))
+            yield self.unchanged(Position(key, record))
 
     @cached_property
     def _displaced(self) -> Mapping[bytes, ContentStates]:
@@ -383,12 +383,12 @@ class ContentMerge:
         holder = self._at[Side.OURS].get(key)
         if holder is None and (record := self._others.on_ours(key)) is not None:
             here = Position(key, record)
-            holder = Verdict(self._unchanged(here), here)
+            holder = Verdict(self.unchanged(here), here)
             self._at[Side.OURS][key] = holder
             self.verdicts.append(holder)
         return holder
 
-    def _unchanged(self, here: Position) -> ContentStates:
+    def unchanged(self, here: Position) -> ContentStates:
         """Returns the states of a content on ours that theirs did not change."""
         there = self._others.on_theirs(content_id_of(here.record))
         return ContentStates(there, here, there)

@@ -7,9 +7,10 @@ the files of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterator
 
-from nessie_cli.kernel.content_changes import ContentChanges, Position
+from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, Position
 from nessie_cli.kernel.content_merge import ContentMerge, Verdict
 from nessie_cli.kernel.forms import content_id_of, payload_of
 from nessie_cli.kernel.objects import Objects
@@ -56,6 +57,37 @@ def second_entries(
         for (verdict, _), content in zip(arriving, contents, strict=True)
         if (file := metadata_file(content)) in keys
     ]
+
+
+def sharing_files(
+    objects: Objects,
+    merge: ContentMerge,
+    changes: ContentChanges,
+    contested: Collection[ContentStates],
+) -> list[ContentStates]:
+    """Returns the contents to which a side gave a metadata file that another one has, too.
+
+    The other one got it from a side, or is contested. Reads the values of all contents that a side
+    changed.
+    """
+    contents = {verdict.states: None for verdict in merge.verdicts}
+    compared = {states.content_id for states in contents}
+    for position in changes.values_of_ours():
+        if content_id_of(position.record) not in compared:
+            contents[merge.unchanged(position)] = None
+    records = [
+        (states, position.record)
+        for states in contents
+        for position in {states.ours, states.theirs}
+        if position is not None
+        and (states in contested or states.base is None or position.record != states.base.record)
+        and payload_of(position.record) in _PAYLOADS
+    ]
+    values = objects.each_content([record for _, record in records])
+    by_file: defaultdict[str | None, dict[ContentStates, None]] = defaultdict(dict)
+    for (states, _), content in zip(records, values, strict=True):
+        by_file[metadata_file(content)][states] = None
+    return [states for sharing in by_file.values() if len(sharing) > 1 for states in sharing]
 
 
 def _not_on_theirs(merge: ContentMerge, changes: ContentChanges) -> Iterator[Position]:

@@ -3,8 +3,8 @@
 Each of two branches may have merged an older state of the other (a criss-cross history). As in git,
 their merge bases are then merged themselves, with the merge bases of these as base, and so on: the
 result is the virtual base. Contents that conflict in such a merge are *contested*, and so are those
-that share keys with them: the sides agreed on no state, so they have a conflict as soon as ours and
-theirs differ.
+that share keys with them, and contents with one metadata file: the sides agreed on no state, so
+they have a conflict as soon as ours and theirs differ.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
 from nessie_cli.kernel.history import merge_bases
+from nessie_cli.kernel.metadata_files import sharing_files
 from nessie_cli.kernel.objects import Objects
 
 _Contested = Mapping[bytes, Sequence[Position]]
@@ -85,6 +86,7 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
     contested = dict(ours.contested)
     conflicts = [each.states for v in merge.contested for each in (v, v.holder) if each]
     conflicts += [v.states for v in merge.verdicts if v.states.content_id in ours.contested]
+    conflicts += sharing_files(objects, merge, contents, set(conflicts))
     # Contents that share keys with one in conflict were decided together with it.
     for states in merge.related(conflicts):
         id_ = states.content_id

@@ -28,6 +28,13 @@ class ConflictType(StrEnum):
     UNKNOWN = "UNKNOWN"
 
 
+OF_NAMESPACES = (
+    ConflictType.NAMESPACE_ABSENT,
+    ConflictType.NOT_A_NAMESPACE,
+    ConflictType.NAMESPACE_NOT_EMPTY,
+)
+"""The types of conflicts that no side of a merge resolves."""
+
 MOST_REPORTED = 1_000
 """The most conflicts of a refused commit that are reported, and the most in any message."""
 
@@ -155,4 +162,14 @@ def commit_message(conflicts: Sequence[Conflict], more: int = 0) -> str:
         "There are multiple conflicts that prevent committing the provided operations: "
         + listed([c.message for c in conflicts], more)
         + "."
+    )
+
+
+def merge_message(conflicts: Sequence[Conflict]) -> str:
+    """Returns the message of the REST API for the conflicts of a merge or transplant."""
+    if all(conflict.type in OF_NAMESPACES for conflict in conflicts):
+        return commit_message(conflicts)
+    keys = sorted(c.key for c in conflicts if c.key)
+    return "The following keys have been changed in conflict: " + listed(
+        [f"'{key.plain}'" for key in keys]
     )

@@ -6,7 +6,7 @@ of branches decide on a draft.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
@@ -182,6 +182,11 @@ class KeyChange:
         )
 
     @property
+    def content_ids(self) -> list[bytes]:
+        """The ids of the contents before and after."""
+        return [content_id_of(side) for side in (self._before, self._after) if side is not None]
+
+    @property
     def before(self) -> Content | None:
         """The content before, or None. Costs a read."""
         return self._content(self._before)
@@ -345,16 +350,19 @@ class Draft(Generic[A]):
         for id_, _ in history.reachable(objects, self.effect.sources, excluded):
             yield id_.hex()
 
-    def changes_of(self, commit: str) -> list[tuple[ContentKey, str | None]]:
+    def changes_of(
+        self, commit: str, brought: Collection[ContentKey | bytes] | None = None
+    ) -> list[tuple[ContentKey, str | None]]:
         """Returns the changes of an existing commit: keys and content types, None for a deletion.
 
-        Costs a read, none for contents.
+        With `brought`, only those of these keys and content ids. Costs a read, none for contents.
         """
         assert self.effect is not None
         objects = self.effect.objects
         changes = [
             KeyChange(objects, key, None, record)
             for key, record in operations_of(objects, objects.commit(bytes.fromhex(commit)))
+            if brought is None or decode_key(key) in brought or content_id_of(record) in brought
         ]
         return [(change.key, change.type_after) for change in changes]
 

@@ -15,11 +15,13 @@ def changed_since(
     branch: str, expected_hash: str, head: str, keys: Iterable[ContentKey], *, hint: str = ""
 ) -> ReferenceMoved:
     """Returns the error for keys that a branch has changed between two of its commits."""
+    keys = tuple(keys)
     names = sorted(key.plain for key in keys)
     others = f" and {len(names) - _MOST_NAMES} others" if len(names) > _MOST_NAMES else ""
     listed = ", ".join(names[:_MOST_NAMES]) + others
-    message = f"'{branch}' has changed {listed} since {expected_hash[:12]}"
-    return ReferenceMoved(
+    changed = f"changed {listed}" if listed else "changed"
+    message = f"'{branch}' has {changed} since {expected_hash[:12]}"
+    error = ReferenceMoved(
         message,
         [Conflict(ConflictType.UNEXPECTED_HASH, None, message)],
         reference=branch,
@@ -27,3 +29,5 @@ def changed_since(
         expected_hash=expected_hash,
         hint=hint,
     )
+    error.keys = keys
+    return error

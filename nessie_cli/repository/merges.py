@@ -12,7 +12,7 @@ from msgspec import structs
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import Stamp, check_client_meta, draft_commit, root_of
-from nessie_cli.kernel.conflicts import describe, merge_message
+from nessie_cli.kernel.conflicts import describe
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
@@ -29,6 +29,7 @@ from nessie_cli.model import (
     MergeResult,
     Reference,
 )
+from nessie_cli.model.conflicts import merge_message
 from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.repository.commits import conflict_error

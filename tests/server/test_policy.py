@@ -189,3 +189,18 @@ def test_a_merge_hides_the_places_of_its_results() -> None:
         policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
         (detail,) = policy.shown(change, answer).details
         assert (detail.key, detail.source_at, detail.result_at) == (key("new"), None, None)
+
+
+@pytest.mark.parametrize("name", ["dev", "nosuch"])
+@pytest.mark.parametrize("hash_", ["ab" * 32, "ab" * 5, "full", "short"])
+def test_the_name_of_a_revision_is_judged_before_its_hash(
+    repository: Repository, name: str, hash_: str
+) -> None:
+    """The page tokens of Iceberg REST lead to such revisions."""
+    head = repository.reference("dev").hash
+    given = {"full": head, "short": head[:10]}.get(hash_, hash_)
+    reading = AuthorizedRepository(
+        repository, Rights(Caller("ada"), read_rules(b"r = \"ref == 'main'\""), 2)
+    )
+    with pytest.raises(NotAllowed, match=f"'VIEW_REFERENCE' is not allowed .* '{name}'"):
+        reading.resolve(f"{name}@{given}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from pathlib import Path
 
@@ -450,7 +451,16 @@ def test_the_result_of_a_request_is_shown_only_to_writers_of_its_branch(server):
     )
     server.rule(*READ_PUBLIC, "role == 'writer' && ref == 'main'")
     writer = server.as_("bob", "writer")
-    assert writer.get("/api/v2/requests/nightly", **OURS).status == 403
+    # As for an unknown id: the name of its branch is hidden.
+    nightly, unknown = (
+        writer.get(f"/api/v2/requests/{id_}", **OURS) for id_ in ("nightly", "nosuch")
+    )
+    assert (nightly.status, nightly.raw) == (unknown.status, unknown.raw)
+    assert nightly.body == {"result": None}
+    server.rule(*READ_PUBLIC, "role == 'writer' && ref == 'hidden' && op == 'VIEW_REFERENCE'")
+    refused = writer.get("/api/v2/requests/nightly", **OURS)
+    refused.expect(403, "'COMMIT_CHANGE_AGAINST_REFERENCE' is not allowed")
+    server.rule(*READ_PUBLIC, "role == 'writer' && ref == 'main'")
     repeated = writer.send(
         "POST", f"/api/v2/trees/main@{server.main}/history/commit", body, headers=mine
     )
@@ -469,6 +479,22 @@ def test_a_used_request_id_does_not_name_a_hidden_reference(server):
     made = writer.send("POST", "/api/v2/trees?name=new&type=BRANCH", source, headers=mine)
     assert (made.status, "hidden" in made.body["message"]) == (400, False)
     assert "was used" in made.body["message"]
+
+
+@pytest.mark.parametrize("id_", ["nightly", None])
+def test_the_request_of_a_rename_does_not_name_its_new_reference(server, id_):
+    """Callers see the id in the reflog of the old name."""
+    mine = {**OURS, **({"nessie-request-id": id_} if id_ else {})}
+    path = f"/api/v2/trees/hidden@{server.hidden}/rename?name=more-hidden"
+    assert server.admin.send("POST", path, headers=mine).status == 200
+    server.rule("role == 'writer' && ref == 'hidden'")
+    writer = server.as_("bob", "writer")
+    moves = writer.get("/api/v2/reflog", **OURS).body["reflog"]
+    (given,) = {move["requestId"] for move in moves if move["operation"] == "rename"}
+    assert given == id_ or id_ is None
+    answer = writer.get(f"/api/v2/requests/{given}", **OURS)
+    assert (answer.status, answer.body) == (200, {"result": None})
+    assert server.admin.get(f"/api/v2/requests/{given}", **OURS).body["result"]
 
 
 def test_the_result_of_a_request_names_only_keys_that_its_reader_may_know(server):
@@ -853,3 +879,22 @@ def test_divisions_use_only_visible_keys(server):
     assert cuts(reader) == [key for key in cuts(admin) if key != "secret"]
     assert admin.get(f"/api/v2/divisions?at={head}", **OURS).status == 400
     assert admin.get(f"/api/v2/divisions?at={head}&most=1").status == 404
+
+
+def test_a_new_value_of_a_setting_does_not_show_the_hidden_previous_one(server):
+    path = "/api/v2/config/repository"
+
+    def replace(client, value):
+        gc = {"type": "GARBAGE_COLLECTOR", "defaultCutoffPolicy": value}
+        settings = {"type": "NESSIE_CLI_SETTINGS", "settings": {"own": value}}
+        bodies = ({"config": gc}, {"config": settings})
+        answers = [client.send("POST", path, body, headers=OURS) for body in bodies]
+        assert [answer.status for answer in answers] == [200, 200]
+        return json.dumps([answer.body["previous"] for answer in answers])
+
+    server.rule("role == 'keeper' && op == 'UPDATE_REPOSITORY_CONFIG'")
+    replace(server.admin, "P5D")
+    keeper = server.as_("kim", "keeper")
+    assert "P5D" not in replace(keeper, "P6D")
+    server.rule("role == 'keeper' && op in ['UPDATE_REPOSITORY_CONFIG', 'READ_REPOSITORY_CONFIG']")
+    assert "P6D" in replace(keeper, "P7D")

@@ -205,7 +205,7 @@ def _conflict(
     repository: Repository, branch: Reference, to_revert: Reverted, inverse: Inverse
 ) -> ReferenceConflict:
     """Returns the error with the conflicts of contents, and with those of namespaces."""
-    from nessie_cli.kernel.conflicts import merge_message
+    from nessie_cli.model.conflicts import merge_message
 
     conflicts = list(inverse.conflicts)
     staged = operations_for(inverse.if_theirs, inverse.state, inverse.origins)

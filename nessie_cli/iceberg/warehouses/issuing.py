@@ -15,7 +15,7 @@ from collections.abc import Collection, Iterable
 
 from msgspec import msgpack
 
-from nessie_cli.iceberg.locations import LocationRefused, parse, readings
+from nessie_cli.iceberg.locations import LocationRefused, parse, readings, without_dots
 from nessie_cli.model import ContentKey, Secret
 
 _PURPOSE = "nessie table uuid 1"
@@ -75,10 +75,12 @@ def issued_folder(location: str) -> str:
 def refuse_issued(location: str, own: Collection[str | None]) -> None:
     """Refuse a folder that the server issued, unless its UUID is one of the table's own.
 
-    Some programs decode a location before they use it, so all of its readings count.
+    Some programs decode a location or resolve its dots before they use it, so all of its readings
+    count.
     """
     place = parse(location)
-    for path in readings(place.path):
-        issued = issued_uuid(place._replace(path=path).normal)
-        if issued is not None and issued not in own:
-            raise LocationRefused(f"location {location} lies in the folder of another table")
+    for reading in readings(place.path):
+        for path in (reading, without_dots(reading)):
+            issued = issued_uuid(place._replace(path=path).normal)
+            if issued is not None and issued not in own:
+                raise LocationRefused(f"location {location} lies in the folder of another table")

@@ -7,7 +7,7 @@ from typing import Any
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import non_empty_text
-from nessie_cli.iceberg.locations import Allowed, LocationRefused, is_inside, parse
+from nessie_cli.iceberg.locations import Allowed, LocationRefused, parse
 from nessie_cli.iceberg.warehouses.issuing import folder_for, issued_uuid, refuse_issued
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
@@ -82,7 +82,7 @@ def check_table_locations(
         if not isinstance(path, str) or not path:
             raise InvalidInput(f"{name} must be a non-empty string")
         files.check(path)
-        if is_inside(parse(path).normal, own):
+        if Allowed((location,)).holds(path):
             continue
         if not may_choose:
             raise LocationRefused(f"{name} {path} is outside of the table's location {location}")

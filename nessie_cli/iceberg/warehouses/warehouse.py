@@ -14,7 +14,14 @@ import msgspec
 from msgspec import Struct, field
 
 from nessie_cli.errors import InvalidInput, NotFound
-from nessie_cli.iceberg.locations import Allowed, LocationRefused, scheme_of
+from nessie_cli.iceberg.locations import (
+    Allowed,
+    Base,
+    LocationRefused,
+    parse,
+    readings,
+    scheme_of,
+)
 from nessie_cli.iceberg.warehouses.issuing import issued_folder, issued_uuid, refuse_issued
 from nessie_cli.model import IcebergTable, IcebergView, Secret
 
@@ -130,9 +137,14 @@ class RecordedLocations:
     """
 
     def __init__(self, warehouses: Iterable[Warehouse]) -> None:
-        self._guarded = [
-            Allowed(warehouse.allowed) for warehouse in warehouses if not warehouse.choose_locations
-        ]
+        guarded = [warehouse for warehouse in warehouses if not warehouse.choose_locations]
+        self._guarded = [Allowed(warehouse.allowed) for warehouse in guarded]
+        self._bases = {
+            place.normal
+            for warehouse in guarded
+            for location in warehouse.allowed
+            for place in Base.of(location)
+        }
 
     def __bool__(self) -> bool:
         """Returns whether there is such a warehouse."""
@@ -147,23 +159,35 @@ class RecordedLocations:
         looking at symbolic links.
         """
         location = content.metadata_location
-        if not any(allowed.holds(location) for allowed in self._guarded):
+        if not self._guards(location):
             # The server refuses to read it in these warehouses.
             return True
-        if recorded is not None and recorded.metadata_location == location:
+        before = recorded.metadata_location if recorded is not None else None
+        if before == location:
             return True
         own = {content.id}
-        folders = [issued_folder(location)] if issued_uuid(location) == content.id else []
-        if recorded is not None:
-            own.add(issued_uuid(recorded.metadata_location))
-            folders.append(dirname(recorded.metadata_location))
+        is_own = issued_uuid(location) == content.id and _holds(issued_folder(location), location)
+        if before is not None and self._guards(before):
+            # A file elsewhere was recorded without a check, so its name and folder mean nothing.
+            own.add(issued_uuid(before))
+            is_own = is_own or self._is_beside(location, before)
         try:
             refuse_issued(location, own)
         except LocationRefused:
             return False
-        return location.endswith(_METADATA_ENDINGS) and any(
-            _holds(folder, location) for folder in folders
-        )
+        return is_own and location.endswith(_METADATA_ENDINGS)
+
+    def _guards(self, location: str) -> bool:
+        """Returns whether a location lies in one of the warehouses."""
+        return any(allowed.holds(location) for allowed in self._guarded)
+
+    def _is_beside(self, location: str, recorded: str) -> bool:
+        """Returns whether a file is in the folder of a recorded one, and no warehouse is there.
+
+        Folders below do not count: they can be those of other tables.
+        """
+        folder = dirname(recorded)
+        return _is_in(folder, location) and not any(_holds(folder, base) for base in self._bases)
 
 
 def _holds(folder: str, location: str) -> bool:
@@ -172,6 +196,17 @@ def _holds(folder: str, location: str) -> bool:
         return Allowed((folder,)).holds(location)
     except LocationRefused:
         return False
+
+
+def _is_in(folder: str, location: str) -> bool:
+    """Returns whether all readings of a file's location are directly in a folder."""
+    place = parse(location)
+    try:
+        allowed = Allowed((folder,))
+        ways = [allowed.find(place._replace(path=path).normal) for path in readings(place.path)]
+    except LocationRefused:
+        return False
+    return all(dirname(file.path) == base.resolved.path for file, base in ways)
 
 
 # -- options of the command ------------------------------------------------------------------------

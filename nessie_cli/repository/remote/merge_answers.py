@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import structs
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
-from nessie_cli.kernel.conflicts import merge_message
 from nessie_cli.model import (
     NO_ANCESTOR,
     Conflict,
@@ -20,6 +19,7 @@ from nessie_cli.model import (
     MergeResult,
     Put,
 )
+from nessie_cli.model.conflicts import merge_message
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.ancestry import Ancestry

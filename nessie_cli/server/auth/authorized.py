@@ -129,6 +129,10 @@ class AuthorizedRepository(ReadableRepository):
             # An ancestor of a hidden commit may be visible, but not the existence of the hidden
             # one.
             self.resolve(base)
+        name, at, _ = base.partition("@")
+        if at and name not in ("", "-"):
+            # Otherwise the answer would show whether a hidden reference or its commit exists.
+            self._see(name)
         try:
             reference = self._inner.resolve(revision)
         except AmbiguousHash as error:
@@ -411,13 +415,13 @@ class AuthorizedRepository(ReadableRepository):
     def find_request(self, request_id: str, *, branch: str | None = None) -> CommitResult | None:
         """Returns the result of a write, with the added keys that the caller may know.
 
-        Raises `NotAllowed` if the caller may not commit to the branch.
+        Returns None if the caller may not view the reference: only the request named it. Raises
+        `NotAllowed` if the caller may not commit to the branch.
         """
         result = self._inner.find_request(request_id, branch=branch)
-        if result is None:
+        if result is None or not self.rights.may(rules.VIEW_REFERENCE, result.reference.name):
             return None
         name = result.reference.name
-        self._see(name)
         self.rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
         may_know = partial(self.rights.may_somehow, rules.READ_CONTENT_KEY, name)
         added = {key: id_ for key, id_ in result.added.items() if may_know(key)}

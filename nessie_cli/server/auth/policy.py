@@ -10,27 +10,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from msgspec import structs
-
-from nessie_cli.errors import MergeConflict, NotAllowed, ReferenceConflict
+from nessie_cli.errors import MergeConflict, NotAllowed, ReferenceConflict, ReferenceMoved
 from nessie_cli.model import (
-    Conflict,
     ContentKey,
-    ContentPlace,
     Delete,
     IcebergTable,
     IcebergView,
-    MergeDetail,
-    MergeOption,
+    KeyRange,
     MergeResult,
     Operation,
     Put,
-    Rename,
 )
-from nessie_cli.model.conflicts import commit_message, conflict_text
+from nessie_cli.model.conflicts import commit_message, merge_message
 from nessie_cli.repository.changes import (
     AssignReference,
     Change,
@@ -43,10 +38,12 @@ from nessie_cli.repository.changes import (
     Transplant,
 )
 from nessie_cli.repository.draft import Draft, KeyChange
+from nessie_cli.repository.expected import changed_since
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
 from nessie_cli.server.auth.rights import Checks, Rights
+from nessie_cli.server.auth.shown_keys import ShownKeys
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
@@ -106,95 +103,73 @@ class Policy:
         if isinstance(change, Commit | Merge | Transplant):
             branch = self._name(change.branch)
             checks = self._rights.checks()
+            # A merge per content brings the contents that commits changed, under whatever key.
+            per_key = not isinstance(change, Commit) and change.options.per_key
             for key in draft.key_changes():
-                if through:
+                if through and per_key:
                     self._require_source(through, key)
                 for operation, type_ in _needed(key):
-                    checks.note(
-                        operation,
-                        branch,
-                        key.key,
-                        allowed=self._rights.may(operation, branch, key.key, type_),
-                    )
+                    if not self._rights.may(operation, branch, key.key, type_):
+                        name = key.key if self._may_name(change, key.key) else None
+                        checks.note(operation, branch, name, allowed=False)
             checks.done()
 
+    def _may_name(self, change: Commit | Merge | Transplant, key: ContentKey) -> bool:
+        """Returns whether a refusal may name a changed key.
+
+        A request names each key of a commit, and theirs changed each key of a merge per key. In a
+        merge per content, a key can also be one of ours that theirs does not have.
+        """
+        if isinstance(change, Commit) or change.options.per_key:
+            return True
+        keys = self._shown_keys(change)
+        if keys.is_named(key) or keys.of_ours(key):
+            return True
+        source = change.source if isinstance(change, Merge) else f"@{change.commits[-1]}"
+        with suppress(NotAllowed):
+            return any(self._reading.entries(source, KeyRange(keys=(key,))))
+        return False
+
     def shown(self, change: Change[Any], answer: Any) -> Any:
-        """Returns an answer with those keys of a merge that the caller may know on a side."""
+        """Returns an answer with what the caller may know: keys of a merge, values of settings."""
+        if isinstance(change, PutSettings):
+            may = self._rights.may
+            return {
+                name: previous
+                if may(rules.READ_REPOSITORY_CONFIG, config=config_type(name))
+                else None
+                for name, previous in answer.items()
+            }
         if not isinstance(change, Merge | Transplant) or not isinstance(answer, MergeResult):
             return answer
-        details = [
-            self._shown_detail(change, detail)
-            for detail in answer.details
-            if self._may_know(change, detail.key)
-        ]
-        return structs.replace(answer, details=tuple(details))
+        return self._shown_keys(change).result(answer)
 
-    def _may_know(self, change: Commit | Merge | Transplant, key: ContentKey) -> bool:
-        """Returns whether the caller may know a key on the branch, or on the source of a merge."""
-        sides = [] if isinstance(change, Commit) else [self._source_of(change)]
-        return any(
-            self._rights.may_somehow(rules.READ_CONTENT_KEY, side, key)
-            for side in (*sides, self._name(change.branch))
-        )
-
-    def _shown_detail(self, change: Merge | Transplant, detail: MergeDetail) -> MergeDetail:
-        """Returns a detail without those other keys that the caller may not know."""
-
-        def place(at: ContentPlace | None) -> ContentPlace | None:
-            return at if at is not None and self._may_know(change, at.key) else None
-
-        conflict = detail.conflict
-        return structs.replace(
-            detail,
-            conflict=conflict and self._shown_conflict(change, conflict),
-            source_at=place(detail.source_at),
-            result_at=place(detail.result_at),
-        )
-
-    def _shown_conflict(self, change: Commit | Merge | Transplant, conflict: Conflict) -> Conflict:
-        """Returns a conflict without those keys that the caller may not know."""
-
-        def shown(key: ContentKey | None) -> ContentKey | None:
-            return key if key is not None and self._may_know(change, key) else None
-
-        def rename(side: Rename | None) -> Rename | None:
-            return side if side is not None and shown(side.old) and shown(side.new) else None
-
-        def option(given: MergeOption) -> MergeOption:
-            return MergeOption(
-                given.behavior,
-                tuple(filter(shown, given.deletes)),
-                tuple((old, new) for old, new in given.renames if shown(old) and shown(new)),
-                tuple(filter(shown, given.leaves_out)),
-            )
-
-        renames = {"source_rename": conflict.source_rename, "target_rename": conflict.target_rename}
-        hidden = any(side is not None and rename(side) is None for side in renames.values())
-        others = (conflict.other_key, conflict.same_file_key)
-        hidden = hidden or any(key is not None and shown(key) is None for key in others)
-        return structs.replace(
-            conflict,
-            # The message names the other keys.
-            message=conflict_text(conflict.type, conflict.key)
-            if hidden and conflict.key
-            else conflict.message,
-            base_key=shown(conflict.base_key),
-            theirs_key=shown(conflict.theirs_key),
-            value_key=shown(conflict.value_key),
-            other_key=shown(conflict.other_key),
-            same_file_key=shown(conflict.same_file_key),
-            source_rename=rename(conflict.source_rename),
-            target_rename=rename(conflict.target_rename),
-            options=tuple(map(option, conflict.options)),
-        )
+    def _shown_keys(self, change: Commit | Merge | Transplant) -> ShownKeys:
+        branch = self._name(change.branch)
+        if isinstance(change, Commit):
+            named = {operation.key for operation in change.operations}
+            return ShownKeys(self._rights, branch, branch, named)
+        options = change.options
+        named = {behavior.key for behavior in options.behaviors}
+        source = self._source_of(change)
+        return ShownKeys(self._rights, branch, source, named, per_key=options.per_key)
 
     def shown_conflict(self, change: Change[Any], error: ReferenceConflict) -> ReferenceConflict:
         """Returns a conflict with those keys that the caller may know."""
         if not isinstance(change, Commit | Merge | Transplant):
             return error
-        conflicts = [self._shown_conflict(change, each) for each in error.conflicts]
+        keys = self._shown_keys(change)
+        if isinstance(error, ReferenceMoved):
+            named = list(filter(keys.in_conflict, error.keys))
+            if len(named) == len(error.keys):
+                return error
+            branch, expected = str(error.reference), str(error.expected_hash)
+            return changed_since(branch, expected, str(error.head), named)
+        conflicts = [keys.conflict(each) for each in error.conflicts]
         if isinstance(error, MergeConflict):
-            return MergeConflict(error.message, conflicts, self.shown(change, error.result))
+            same = [each.key for each in conflicts] == [each.key for each in error.conflicts]
+            message = error.message if same else merge_message(conflicts)
+            return MergeConflict(message, conflicts, keys.result(error.result))
         if conflicts == list(error.conflicts):
             return error
         return ReferenceConflict(
@@ -333,13 +308,13 @@ class Policy:
 
     def _check_copied(self, change: Transplant, draft: Draft[Any]) -> None:
         """Checks that the caller may read what each commit brings, where it sees this commit."""
-        brought = {key.key for key in draft.key_changes()}
+        brought: set[ContentKey | bytes] = set()
+        for key in draft.key_changes():
+            brought |= {key.key, *key.content_ids}
         for commit in change.commits:
-            changes = draft.changes_of(self._reading.resolve(Revision(None, commit)).hash)
-            self._require_all(
-                self._reading.listed(Revision(None, commit)),
-                [(key, type_) for key, type_ in changes if key in brought],
-            )
+            read_at = Revision(None, commit)
+            changes = draft.changes_of(self._reading.resolve(read_at).hash, brought)
+            self._require_all(self._reading.listed(read_at), changes)
 
     def _require_all(self, through: str, changes: Iterable[tuple[ContentKey, str | None]]) -> None:
         """Raises `NotAllowed` unless the caller may read all contents; None is a deletion."""

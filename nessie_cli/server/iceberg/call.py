@@ -48,7 +48,7 @@ from nessie_cli.model import (
     Unchanged,
 )
 from nessie_cli.repository.changes import Commit
-from nessie_cli.repository.draft import ChangeSubmission
+from nessie_cli.repository.draft import MERGE_ONLY, ChangeSubmission, protecting
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.gate import CallerAccess, Catalog, Gate
 from nessie_cli.server.http.messages import LARGE, Reply
@@ -386,6 +386,8 @@ class IcebergCall(Call):
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""
         if not self.may_write_to(self.state().reference):
+            return False
+        if protecting(self._catalog.repository.config().settings, self._branch, MERGE_ONLY):
             return False
         policy = self._open().policy
         return policy is None or policy.may_put(self._branch, key, IcebergTable.type, exists=exists)

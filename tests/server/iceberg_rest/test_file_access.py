@@ -106,6 +106,17 @@ def test_tags_and_commits_are_read_only(served: Lake) -> None:
     assert served.main.set_properties("db", "t").status == 200
 
 
+def test_tables_of_a_branch_that_changes_only_by_merges_are_read_only(served: Lake) -> None:
+    served.repository.put_setting("protect.main", "merge-only")
+    assert vended(served.main).status == 200
+    assert "s3:PutObject" not in str(last_policy())
+    served.repository.create_reference(
+        ReferenceType.BRANCH, "dev", served.repository.reference("main").hash
+    )
+    assert vended(served.main.on("dev")).status == 200
+    assert "s3:PutObject" in str(last_policy())
+
+
 def test_a_location_committed_through_rest_v2_gets_no_credentials(served: Lake) -> None:
     """Another table's metadata file in a content that was committed through the other API."""
     sibling = served.main.load("db", "t").body

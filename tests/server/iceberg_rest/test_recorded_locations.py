@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.iceberg.warehouses.locations import PATH_PROPERTIES
+from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, from_options
 from nessie_cli.model import CommitMeta, IcebergTable, Put, ReferenceType
-from tests.repository.vocabulary import key
+from tests.repository.vocabulary import key, table
 from tests.server.client import Answer, Client, namespace
 from tests.server.client import delete as deletion
 from tests.server.iceberg_rest.lake import error_of, lake
@@ -141,6 +142,71 @@ def test_creating_a_table_through_nessies_api_needs_the_right(server: Ruled) -> 
     assert commit(writer, putting("n", namespace("db", "n"))).status == 200
 
 
+@pytest.mark.parametrize("name", ["x.metadata.json", "y_{issued}", "y_{issued}/x.metadata.json"])
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_folder_outside_of_the_warehouse_opens_no_other(
+    server: Ruled, tmp_path: Path, name: str, version: int
+) -> None:
+    """A Put of any file outside is accepted, so what it records there means nothing."""
+    writer = server.as_("carla", "writer")
+    chosen = f"file://{tmp_path}/warehouse/finance/payroll"
+    server.admin.create("db", "chosen", location=chosen)
+    mine, issued = content(writer, "mine"), content(writer, "victim")["id"]
+    new = {name: value for name, value in mine.items() if name != "id"}
+    for number, folder in enumerate(("", tmp_path, f"{tmp_path}/warehouse/..")):
+        outside = f"file://{folder}/{name.format(issued=issued)}"
+        for own, value in (("mine", mine), (f"new{number}", new)):
+            step = putting(own, {**value, "metadataLocation": outside})
+            assert commit(writer, step, version=version).status == 200
+            stepping = content(writer, own)
+            for victim in ("victim", "chosen"):
+                location = content(writer, victim)["metadataLocation"]
+                stolen = putting(own, {**stepping, "metadataLocation": location})
+                answer = commit(writer, stolen, version=version)
+                assert is_refused(answer), (outside, own, victim, answer)
+
+
+@pytest.mark.parametrize("folder", ["", "/finance", "/finance/payroll"])
+def test_a_recorded_folder_opens_no_folder_below_it(
+    server: Ruled, tmp_path: Path, folder: str
+) -> None:
+    writer, owner = server.as_("carla", "writer"), server.as_("olga", "writer", "owner")
+    warehouse = f"file://{tmp_path}/warehouse"
+    server.admin.create("db", "chosen", location=f"{warehouse}/finance/payroll")
+    above = {
+        **content(writer, "mine"),
+        "metadataLocation": f"{warehouse}{folder}/x.metadata.json",
+    }
+    assert commit(owner, putting("mine", above)).status == 200
+    for victim in ("chosen", "victim"):
+        location = content(writer, victim)["metadataLocation"]
+        for text in (location, location.replace("/metadata/", "/./metadata/")):
+            stolen = putting("mine", {**above, "metadataLocation": text})
+            assert is_refused(commit(writer, stolen)), (victim, text)
+    beside = putting("mine", {**above, "metadataLocation": f"{warehouse}{folder}/y.metadata.json"})
+    # What lies directly in a warehouse is of no table alone.
+    answer = commit(writer, beside)
+    assert answer.status == 200 if folder else is_refused(answer), answer
+
+
+def test_a_warehouse_is_no_folder_of_a_table_under_its_other_names(tmp_path: Path) -> None:
+    real = tmp_path / "real"
+    (real / "allowed").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(real)
+    [configured] = from_options([f"{tmp_path}/link"], [f"{tmp_path}/link/allowed"]).all
+    locations = RecordedLocations([structs.replace(configured, choose_locations=False)])
+    link = tmp_path / "link"
+    for folder in (link, real, real / "allowed", f"{link}/allowed/.", f"{link}/t/.."):
+        assert not locations.accept(at(f"{folder}/b"), at(f"{folder}/a")), folder
+    for folder in (link, real):
+        assert locations.accept(at(f"{folder}/t/metadata/b"), at(f"{link}/t/metadata/a")), folder
+
+
+def at(name: str) -> IcebergTable:
+    """Returns a table with this metadata file."""
+    return structs.replace(table(1), id="1", metadata_location=f"{name}.metadata.json")
+
+
 def test_views_are_checked_like_tables(server: Ruled) -> None:
     writer = server.as_("carla", "writer")
     for name in ("v", "w"):
@@ -227,6 +293,51 @@ def test_metadata_outside_of_its_location_gets_no_commit(server: Ruled) -> None:
     assert server.served.files() == files
     owner = server.on(server.as_("olga", "writer", "owner"))
     assert owner.set_properties("db", "mine").status == 200
+
+
+@pytest.mark.parametrize("property_", PATH_PROPERTIES)
+def test_no_path_property_leaves_the_folder_of_a_table(
+    server: Ruled, tmp_path: Path, property_: str
+) -> None:
+    """Not even through `..`, which engines resolve. The right does not open a table's folder."""
+    writer = server.on(server.as_("carla", "writer"))
+    owner = server.on(server.as_("olga", "writer", "owner"))
+    finance = f"file://{tmp_path}/warehouse/finance"
+    server.admin.create("db", "chosen", location=finance)
+    assert writer.view("db", "v").status == 200
+    files = server.served.files()
+    victim = server.admin.load("db", "victim").body["metadata"]["location"].rpartition("/")[2]
+    for kind, name in (("tables", "mine"), ("views", "v")):
+        path = f"/namespaces/db/{kind}/{name}"
+        own = writer.get(path).body["metadata"]["location"]
+        for spelling, issued in {
+            f"{own}/../{victim}/metadata": True,
+            f"{own}/%2e%2e/{victim}/metadata": True,
+            f"{own}/..%2f{victim}": True,
+            f"{own}//x/../../{victim}": True,
+            own.removeprefix("file://") + f"/../{victim}": True,
+            f"{own}/x/../../../finance/metadata": False,
+            f"{own}/..": False,
+        }.items():
+            updates = [{"action": "set-properties", "updates": {property_: spelling}}]
+            body = {"requirements": [], "updates": updates}
+            for client in (writer, owner) if issued else (writer,):
+                assert error_of(client.post(path, body)) == FORBIDDEN, spelling
+    assert server.served.files() == files
+    location = writer.load("db", "mine").body["metadata"]["location"]
+    inside = writer.set_properties("db", "mine", properties={property_: f"{location}/x/../y"})
+    assert inside.status == 200
+
+
+def test_a_location_does_not_reach_another_table_through_dots(server: Ruled) -> None:
+    owner = server.on(server.as_("olga", "writer", "owner"))
+    mine, victim = (
+        server.admin.load("db", name).body["metadata"]["location"] for name in ("mine", "victim")
+    )
+    for name in (f"../{victim.rpartition('/')[2]}", f"%2e%2e/{victim.rpartition('/')[2]}/x"):
+        move = [{"action": "set-location", "location": f"{mine}/{name}"}]
+        assert error_of(owner.commit("db", "mine", [], move)) == FORBIDDEN
+        assert error_of(owner.create("db", "new", location=f"{mine}/{name}")) == FORBIDDEN
 
 
 def test_a_namespace_in_the_folder_of_a_table_gets_no_tables(server: Ruled) -> None:

@@ -9,7 +9,6 @@ from typing import Any
 from msgspec import structs
 
 from nessie_cli.errors import CommitNotFound, MergeConflict, ReferenceConflict
-from nessie_cli.kernel.conflicts import OF_NAMESPACES
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -19,6 +18,7 @@ from nessie_cli.model import (
     MergeResult,
     Reference,
 )
+from nessie_cli.model.conflicts import OF_NAMESPACES
 from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
 from nessie_cli.repository.expected import changed_since
 from nessie_cli.repository.remote.ancestry import Ancestry

@@ -20,7 +20,7 @@ from msgspec import structs
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
 from nessie_cli.kernel.committing import parse_content_id
-from nessie_cli.kernel.conflicts import describe, merge_message
+from nessie_cli.kernel.conflicts import describe
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import build
@@ -40,6 +40,7 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
+from nessie_cli.model.conflicts import merge_message
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.repository.remote.ancestry import Ancestry
 from nessie_cli.repository.remote.contents import diff
