@@ -79,9 +79,7 @@ class ChangeSubmission:
 
     def repetition(self) -> ChangeSubmission:
         """Returns the submission of the same change for drafting its recorded answer."""
-        return ChangeSubmission(
-            most_changes=self.most_changes, shows_contents=self.shows_contents
-        )
+        return ChangeSubmission(most_changes=self.most_changes, shows_contents=self.shows_contents)
 
     def check_size(self, changes: int) -> None:
         """Raises `LargeMerge` if a merge has too many changes."""

@@ -1,4 +1,4 @@
-"""Merges and transplants of large contents: a server needs no memory for contents it never sends."""
+"""Merges of large contents: a server does not read contents that it does not send."""
 
 import random
 
