@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from msgspec import structs, to_builtins
@@ -15,6 +17,7 @@ from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
     CommitResult,
+    ContentKey,
     MergeBehavior,
     MergeDetail,
     MergeResult,
@@ -221,33 +224,26 @@ def _with_untouched(
     base = result.common_ancestor
     if base is None or base == source_hash or body.per_content:
         return result
+    reported = {detail.key for detail in result.details}
+    sides = [Revision(None, at) for at in (base, source_hash)]
+    dropped: list[Iterable[ContentKey]] = []
     if body.default_behavior is MergeBehavior.DROP:
-        other_keys = {
+        reported |= {
             key_behavior.key
             for key_behavior in body.behaviors
             if key_behavior.behavior is not MergeBehavior.DROP
         }
-        dropped = {
-            entry.key
-            for at in (base, source_hash)
-            for entry in call.repository.entries(Revision(None, at))
-        } - other_keys
+        dropped = [(entry.key for entry in call.repository.entries(at)) for at in sides]
     else:
         asked = [
             key_behavior.key
             for key_behavior in body.behaviors
             if key_behavior.behavior is MergeBehavior.DROP
         ]
-        dropped = (
-            {
-                key
-                for at in (base, source_hash)
-                for key, _ in call.repository.each_content(Revision(None, at), asked)
-            }
-            if asked
-            else set()
-        )
-    missing = sorted(dropped - {detail.key for detail in result.details})
+        if asked:
+            dropped = [(key for key, _ in call.repository.each_content(at, asked)) for at in sides]
+    # Each side is ascending. Sorting both together would not let other threads run.
+    missing = [key for key, _ in groupby(heapq.merge(*dropped)) if key not in reported]
     return structs.replace(
         result,
         details=(*result.details, *(MergeDetail(key, MergeBehavior.DROP) for key in missing)),
