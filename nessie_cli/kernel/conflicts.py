@@ -66,14 +66,16 @@ def describe(
     conflicts: Sequence[KeyConflict],
     source_change: ChangedBy,
     target_change: ChangedBy,
+    *,
+    shows_contents: bool = True,
 ) -> tuple[Conflict, ...]:
-    """Returns the conflicts with their contents and the commits that caused them.
+    """Returns the conflicts with the commits that caused them, and contents if `shows_contents`.
 
     `target_change` and `source_change` return the commit that last changed a key on that side. Each
     takes longer than an operation, so only the first `MOST_REPORTED` conflicts have them.
     """
     records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
-    contents = objects.contents_by_record(records)
+    contents = objects.contents_by_record(records) if shows_contents else {}
 
     def rename(pair: tuple[bytes, bytes] | None, changed_by: ChangedBy) -> Rename | None:
         return (
@@ -90,9 +92,9 @@ def describe(
                 type=c.type,
                 key=key,
                 message=conflict_text(c.type, key) + _rename_text(c),
-                expected=contents[c.expected] if c.expected else None,
-                actual=contents[c.actual] if c.actual else None,
-                proposed=contents[c.proposed] if c.proposed else None,
+                expected=contents.get(c.expected),
+                actual=contents.get(c.actual),
+                proposed=contents.get(c.proposed),
                 changed_by=target_change(c.key),
                 source_rename=rename(c.source_rename, source_change),
                 target_rename=rename(c.target_rename, target_change),

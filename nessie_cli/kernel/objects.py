@@ -207,13 +207,17 @@ class Objects:
     def contents_by_record(
         self, records: Sequence[bytes], progress: Progress | None = None
     ) -> dict[bytes | None, Content]:
-        """Returns the contents of records, which are read in batches, so that other threads run."""
+        """Returns the contents of records, which are read in batches, so that other threads run.
+
+        A batch ends after `READ_TOGETHER` bytes, too.
+        """
+        records = list(dict.fromkeys(records))
         contents: dict[bytes | None, Content] = {}
         for start in range(0, len(records), _AT_ONCE):
             if progress is not None and len(records) >= FEW:
                 progress(start, len(records))
             batch = records[start : start + _AT_ONCE]
-            contents.update(zip(batch, self.contents(batch), strict=True))
+            contents.update(zip(batch, self.each_content(batch), strict=True))
         return contents
 
     def each_content(self, records: Sequence[bytes]) -> Iterator[Content]:
@@ -250,7 +254,7 @@ class Objects:
         return values
 
     def _cached_values(self, ids: Iterable[Id]) -> tuple[dict[Id, bytes], list[Id]]:
-        """Returns the cached values, and the ids of the others.
+        """Returns the values in memory: of the draft and cached ones; and the ids of the others.
 
         Contents may be mutable, so only their bytes are cached.
         """
@@ -260,6 +264,10 @@ class Objects:
             cached = self._cache.get(id_)
             if type(cached) is StoredValue:
                 values[id_] = cached.data
+            elif id_ in self.pending:
+                values[id_] = self.pending[id_][1]
+            elif id_ in self._compared:
+                values[id_] = self._compared[id_]
             else:
                 missing.append(id_)
         return values, missing

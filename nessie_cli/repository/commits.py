@@ -89,7 +89,15 @@ def commit(at: StoreSnapshot, change: Commit, submission: ChangeSubmission) -> D
     submission.remember_content_ids(applied.added)
     if applied.conflicts:
         return drafts.refused(
-            partial(conflict_error, at, objects, branch, expected, applied.conflicts),
+            partial(
+                conflict_error,
+                at,
+                objects,
+                branch,
+                expected,
+                applied.conflicts,
+                shows_contents=submission.shows_contents,
+            ),
             DraftEffect(objects, root, applied.operations),
         )
     stamp = Stamp(context.who, context.clock())
@@ -141,17 +149,25 @@ def conflict_error(
     branch: StoredReference,
     expected: Id,
     conflicts: list[KeyConflict],
+    *,
+    shows_contents: bool,
 ) -> ReferenceConflict:
     """Returns the error for the conflicts of a commit, with the commits that caused them.
 
     It has the first `MOST_REPORTED` conflicts, so that a refused commit takes no longer than
-    another one.
+    another one. Their contents are read if `shows_contents`.
     """
 
     def changed_by(key: bytes) -> CommitMeta | None:
         return at.last_change(objects, branch.target, key)
 
-    described = describe(objects, conflicts[:MOST_REPORTED], changed_by, changed_by)
+    described = describe(
+        objects,
+        conflicts[:MOST_REPORTED],
+        changed_by,
+        changed_by,
+        shows_contents=shows_contents,
+    )
     more = len(conflicts) - len(described)
     return ReferenceConflict(
         commit_message(described, more),

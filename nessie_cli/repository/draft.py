@@ -50,7 +50,8 @@ class ChangeSubmission:
     `request_id` is the client's id, or None. New content ids stay the same over all drafts, and
     operations are read once. `digest` represents the request if a repetition may create other
     operations. `most_changes` is the most changes of a merge or transplant; without it, there is
-    no limit.
+    no limit. `shows_contents` is whether answers and conflicts have their contents. A server does
+    not send them, so it does not read them.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class ChangeSubmission:
         digest: bytes | None = None,
         *,
         most_changes: int | None = None,
+        shows_contents: bool = True,
     ) -> None:
         self.most_changes = most_changes
+        self.shows_contents = shows_contents
         self.given = request_id is not None
         self.digest = digest
         self._id = request_id
@@ -76,7 +79,7 @@ class ChangeSubmission:
 
     def repetition(self) -> ChangeSubmission:
         """Returns the submission of the same change for drafting its recorded answer."""
-        return ChangeSubmission(most_changes=self.most_changes)
+        return ChangeSubmission(most_changes=self.most_changes, shows_contents=self.shows_contents)
 
     def check_size(self, changes: int) -> None:
         """Raises `LargeMerge` if a merge has too many changes."""

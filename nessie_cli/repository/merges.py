@@ -23,6 +23,7 @@ from nessie_cli.kernel.virtual_base import base_root
 from nessie_cli.model import (
     CommitMeta,
     Conflict,
+    Content,
     ContentPlace,
     MergeDetail,
     MergeResult,
@@ -51,7 +52,7 @@ class MergeTarget(NamedTuple):
     """The branch and source of a merge or transplant.
 
     `expected` is the commit of the expected hash, without one HEAD. `bases` are the merge bases,
-    none for a transplant.
+    none for a transplant. `shows_contents` is that of the submission.
     """
 
     branch: StoredReference
@@ -59,6 +60,7 @@ class MergeTarget(NamedTuple):
     expected: Id
     bases: Sequence[Id]
     source: Id
+    shows_contents: bool
     progress: Progress | None = None
 
     @property
@@ -109,7 +111,15 @@ def _merge(
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
     bases = _bases(objects, branch, from_, options)
-    target = MergeTarget(branch, options.expected_hash, expected, bases, from_, context.progress)
+    target = MergeTarget(
+        branch,
+        options.expected_hash,
+        expected,
+        bases,
+        from_,
+        submission.shows_contents,
+        context.progress,
+    )
     if target.base == from_:
         return drafts.unchanged(answer(objects, target, {}, branch.target))
     rules = rules_of(objects, options)
@@ -242,6 +252,7 @@ def refusal(
             branch,
             target.base or NO_COMMIT,
             outcome.namespace_conflicts,
+            shows_contents=target.shows_contents,
         )
     try:
         if rules is not None:
@@ -261,6 +272,7 @@ def _merge_conflict(
         outcome.conflicts,
         lambda key: at.last_change(objects, target.source, key),
         lambda key: at.last_change(objects, target.branch.target, key),
+        shows_contents=target.shows_contents,
     )
     result = answer(objects, target, outcome.details, None, conflicts=conflicts)
     return MergeConflict(merge_message(conflicts), conflicts, result)
@@ -280,13 +292,15 @@ def answer(
     conflicts: Sequence[Conflict] = (),
     skipped: Sequence[Id] = (),
 ) -> MergeResult:
-    """Returns the answer for these decisions, with the contents of both sides.
+    """Returns the answer for these decisions, with the contents of both sides if they are shown.
 
     `head` is the new HEAD or None.
     """
     by_key = {conflict.key: conflict for conflict in conflicts}
-    records = [r for d in details.values() for r in (d.source, d.target, d.result) if r]
-    contents = objects.contents_by_record(records, target.progress)
+    contents: Mapping[bytes | None, Content] = {}
+    if target.shows_contents:
+        records = [r for d in details.values() for r in (d.source, d.target, d.result) if r]
+        contents = objects.contents_by_record(records, target.progress)
     return MergeResult(
         target_branch=target.branch.name,
         effective_target_hash=target.branch.target.hex(),

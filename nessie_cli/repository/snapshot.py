@@ -100,7 +100,12 @@ class StoreSnapshot:
 
         With `spill`, a large draft is stored early.
         """
-        return Objects(self.view.get, self.cache, self._spill if spill else None)
+        return Objects(
+            self.view.get,
+            self.cache,
+            self._spill if spill else None,
+            fetch_some=self.view.get_some,
+        )
 
     def read_near(self, head: Id) -> None:
         """Caches the head of a branch that another process moved, and its neighbours.

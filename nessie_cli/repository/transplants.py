@@ -82,7 +82,15 @@ def _transplant(
     at, branch = drafts.at, drafts.branch
     options, context, objects = change.options, at.context, at.drafting_objects()
     expected = expected_commit(objects, branch, options.expected_hash)
-    target = MergeTarget(branch, options.expected_hash, expected, (), commits[-1], context.progress)
+    target = MergeTarget(
+        branch,
+        options.expected_hash,
+        expected,
+        (),
+        commits[-1],
+        submission.shows_contents,
+        context.progress,
+    )
     replay = CommitReplay(
         objects,
         branch,

@@ -85,6 +85,23 @@ def asked(url, path, number=0):
 
 
 @contextmanager
+def posted(url, number):
+    """Requests the large content in the body of a POST, and yields the connection."""
+    parts = urlsplit(url)
+    body = b'{"requestedKeys": [{"elements": ["large"]}]}'
+    head = (
+        f"POST /api/v2/trees/main/contents?number={number} HTTP/1.1\r\nhost: localhost\r\n"
+        f"content-type: application/json\r\ncontent-length: {len(body)}\r\n\r\n"
+    )
+    with socket.socket() as connection:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 14)
+        connection.settimeout(PATIENCE)
+        connection.connect((parts.hostname, parts.port))
+        connection.sendall(head.encode() + body)
+        yield connection
+
+
+@contextmanager
 def all_asked(url, path, count):
     """Sends requests, and yields their connections."""
     with ExitStack() as closing:
@@ -132,6 +149,16 @@ def test_answers_that_nobody_reads_share_a_limit(repository, path):
         assert (answer.status, len(answer.raw) > SIZE) == (200, True)
         until(lambda: not app.answers.held)
         client.close()
+
+
+def test_contents_count_with_their_values(repository):
+    """Each takes three times its size: its text, the content, and the stored value."""
+    with served(repository) as (app, url), ExitStack() as closing:
+        connections = [closing.enter_context(posted(url, number)) for number in range(CLIENTS)]
+        statuses = [status(connection) for connection in connections]
+        assert app.answers.held >= 3 * SIZE * statuses.count(200)
+        assert 0 < statuses.count(200) <= 2 * MOST // (3 * SIZE)
+        assert statuses.count(200) + statuses.count(503) == CLIENTS
 
 
 def test_a_refused_answer_names_the_time_of_another_try(repository):

@@ -23,6 +23,8 @@ CHUNK = 1 << 20
 """Bytes of JSON text from which a chunk ends."""
 _OPERATION = 1000
 """The bytes that an operation of a log entry needs in memory, besides its content."""
+_COPIES = 2
+"""The item that was read last and its stored value, each about as large as its text."""
 _OPERATIONS = b'"operations":[]'
 _encode = json.Encoder().encode
 
@@ -85,15 +87,18 @@ class _Parts:
 
     def next(self) -> list[bytes]:
         """Returns the next texts, up to a chunk."""
-        texts, size = [], 0
+        texts: list[bytes] = []
+        size = last = 0
         self.is_full = False
         for text in self._texts:
             texts.append(text)
-            size += len(text)
+            last = len(text)
+            size += last
             if len(texts) == AT_ONCE or size >= CHUNK:
                 self.is_full = True
                 break
-        self.held = size + self._size_of() + _OPERATION * self._item.operations
+        items = max(self._size_of(), _COPIES * last)
+        self.held = size + items + _OPERATION * self._item.operations
         return texts
 
 

@@ -161,7 +161,7 @@ class IcebergCall(Call):
     @cached_property
     def submission(self) -> ChangeSubmission:
         """The submission of the write, known by its request: names of metadata files are random."""
-        return ChangeSubmission(self.request_id, self.digest)
+        return ChangeSubmission(self.request_id, self.digest, shows_contents=False)
 
     @cached_property
     def digest(self) -> bytes | None:

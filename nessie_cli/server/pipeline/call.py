@@ -267,7 +267,7 @@ class Call:
     @cached_property
     def submission(self) -> ChangeSubmission:
         """The submission of the write of this request, over all its drafts."""
-        return ChangeSubmission(self.request_id)
+        return ChangeSubmission(self.request_id, shows_contents=False)
 
     @cached_property
     def request_id(self) -> str | None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import heapq
+import sys
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from msgspec import structs, to_builtins
@@ -14,6 +17,7 @@ from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
     CommitResult,
+    ContentKey,
     MergeBehavior,
     MergeDetail,
     MergeResult,
@@ -138,6 +142,9 @@ def post_merge(call: Call) -> Answer:
 
 def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
     """Merges according to a body. A conflict is a result if the body says so."""
+    if not body.per_content and _may_drop(body):
+        # The answer may have all keys of both sides, however few the source changed.
+        call.submission.check_size(sys.maxsize)
     if body.source != DETACHED:
         named(call.repository, body.source)
     branch = branch_of(call, target, "merge")
@@ -181,6 +188,12 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
         raise MergeConflict(conflict.message, conflict.conflicts, result) from None
 
 
+def _may_drop(body: MergeBody) -> bool:
+    """Returns whether a merge per key drops keys of the source."""
+    behaviors = [body.default_behavior, *(each.behavior for each in body.behaviors)]
+    return MergeBehavior.DROP in behaviors
+
+
 def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: str) -> list[str]:
     """Returns the keys to drop that neither the source nor the merge base has.
 
@@ -199,7 +212,7 @@ def _unused_drops(call: Call, body: MergeBody, branch: Reference, source_hash: s
     there = {
         key
         for at in (base, source_hash)
-        for key in call.repository.contents(Revision(None, at), asked)
+        for key, _ in call.repository.each_content(Revision(None, at), asked)
     }
     return [key.plain for key in asked if key not in there]
 
@@ -211,33 +224,26 @@ def _with_untouched(
     base = result.common_ancestor
     if base is None or base == source_hash or body.per_content:
         return result
+    reported = {detail.key for detail in result.details}
+    sides = [Revision(None, at) for at in (base, source_hash)]
+    dropped: list[Iterable[ContentKey]] = []
     if body.default_behavior is MergeBehavior.DROP:
-        other_keys = {
+        reported |= {
             key_behavior.key
             for key_behavior in body.behaviors
             if key_behavior.behavior is not MergeBehavior.DROP
         }
-        dropped = {
-            entry.key
-            for at in (base, source_hash)
-            for entry in call.repository.entries(Revision(None, at))
-        } - other_keys
+        dropped = [(entry.key for entry in call.repository.entries(at)) for at in sides]
     else:
         asked = [
             key_behavior.key
             for key_behavior in body.behaviors
             if key_behavior.behavior is MergeBehavior.DROP
         ]
-        dropped = (
-            {
-                key
-                for at in (base, source_hash)
-                for key in call.repository.contents(Revision(None, at), asked)
-            }
-            if asked
-            else set()
-        )
-    missing = sorted(dropped - {detail.key for detail in result.details})
+        if asked:
+            dropped = [(key for key, _ in call.repository.each_content(at, asked)) for at in sides]
+    # Each side is ascending. Sorting both together would not let other threads run.
+    missing = [key for key, _ in groupby(heapq.merge(*dropped)) if key not in reported]
     return structs.replace(
         result,
         details=(*result.details, *(MergeDetail(key, MergeBehavior.DROP) for key in missing)),
