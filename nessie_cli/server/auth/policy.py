@@ -14,7 +14,13 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from nessie_cli.errors import MergeConflict, NotAllowed, ReferenceConflict, ReferenceMoved
+from nessie_cli.errors import (
+    CommitNotFound,
+    MergeConflict,
+    NotAllowed,
+    ReferenceConflict,
+    ReferenceMoved,
+)
 from nessie_cli.model import (
     ContentKey,
     Delete,
@@ -286,7 +292,12 @@ class Policy:
                     break
                 refusals.append(refusal)
             else:
-                raise refusals[0]
+                # Without a way, the source has been moved or deleted since the draft read it.
+                raise (
+                    refusals[0]
+                    if refusals
+                    else CommitNotFound(f"No reference contains commit {source} any longer", source)
+                )
 
     def _unreadable(self, through: str, draft: Draft[Any]) -> NotAllowed | None:
         """Returns an error unless the caller may list and read the newly reachable commits.
