@@ -405,3 +405,14 @@ def test_a_namespace_with_the_name_of_a_tables_folder_gets_no_tables(server: Rul
             body = {"name": "inner", "schema": SCHEMA, "stage-create": staged}
             answer = writer.post(f"/namespaces/{'%1F'.join(names)}/tables", body)
             assert error_of(answer) == FORBIDDEN, answer
+
+
+def test_a_namespace_that_is_called_like_the_folder_of_a_table_gives_it_nothing(
+    server: Ruled,
+) -> None:
+    """Tables in such a namespace would lie in the folder that the server issued for `mine`."""
+    writer = server.as_("carla", "writer")
+    name = f"sales_{content(writer, 'mine')['id']}"
+    assert server.on(writer).post("/namespaces", {"namespace": [name]}).status == 200
+    answer = server.admin.post(f"/namespaces/{name}/tables", {"name": "orders", "schema": SCHEMA})
+    assert error_of(answer) == FORBIDDEN, answer
