@@ -20,22 +20,24 @@ from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, Pos
 from nessie_cli.kernel.content_merge import ContentMerge, merge_contents, merge_states
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, with_content_id
 from nessie_cli.kernel.history import merge_bases
 from nessie_cli.kernel.metadata_files import sharing_files
 from nessie_cli.kernel.objects import Objects
 
 
 class _Contested(NamedTuple):
-    """A contested content: its positions in the states that were merged, older ones first.
+    """A contested content, which has a conflict itself or was decided together with one that has.
 
-    A content that is contested only because it shares keys with others was decided together with
-    them: `with_` are their ids, and `merged` is its position without their conflict.
+    `positions` are those in the states that were merged, older ones first. `with_` are the ids of
+    the contents that it was decided together with. `merged` is its position in the merged state, if
+    it has no conflict itself.
     """
 
     positions: Sequence[Position]
-    with_: frozenset[bytes] = frozenset()
-    merged: Position | None = None
+    has_conflict: bool
+    with_: frozenset[bytes]
+    merged: Position | None
 
 
 class _State(NamedTuple):
@@ -93,43 +95,59 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
     merge = merge_contents(contents.states, contents.others)
     edits = merge.edits()
     edits |= dict.fromkeys(contents.doubled_keys(edits))
-    contested = dict(ours.contested)
     conflicts = [each.states for v in merge.contested for each in (v, v.holder) if each]
     conflicts += [v.states for v in merge.verdicts if v.states.content_id in ours.contested]
     conflicts += sharing_files(objects, merge, contents, set(conflicts))
-    for states, with_ in _decided_together(merge, conflicts).items():
+    contested = dict(ours.contested)
+    for states, with_ in _decided_together(merge, conflicts, ours.contested).items():
         id_ = states.content_id
         earlier = [each[id_].positions for each in (base.contested, contested) if id_ in each]
         positions = dict.fromkeys(chain(*earlier, filter(None, states)))
         verdict = merge.verdict_of.get(states)
-        merged = verdict.result if verdict else states.ours
-        contested[id_] = _Contested(list(positions), with_, merged)
+        contested[id_] = _Contested(
+            positions=list(positions),
+            has_conflict=states in conflicts,
+            with_=with_ - {id_},
+            merged=verdict.result if verdict else states.ours,
+        )
         edits |= dict.fromkeys(states.keys)
     return _State(edit(objects, ours.root, edits), contested)
 
 
 def _decided_together(
-    merge: ContentMerge, conflicts: Sequence[ContentStates]
+    merge: ContentMerge,
+    conflicts: Iterable[ContentStates],
+    earlier: Mapping[bytes, _Contested],
 ) -> dict[ContentStates, frozenset[bytes]]:
-    """Returns contents in conflict, and those that share keys with them, with the ids of those.
+    """Returns contents in conflict and those that share keys with them, with the ids of these.
 
-    A content in conflict has no such ids.
+    `earlier` are the contents that ours does not have because they are contested there. A content
+    that gets one of their keys is decided together with them, too.
     """
     together: defaultdict[ContentStates, set[bytes]] = defaultdict(set)
-    for states in conflicts:
-        for each in merge.related([states]):
-            together[each].add(states.content_id)
-    direct = set(conflicts)
-    return {each: frozenset(() if each in direct else ids) for each, ids in together.items()}
+    for start in conflicts:
+        related = merge.related([start])
+        for states in related:
+            together[states].update(each.content_id for each in related)
+    holders: defaultdict[bytes, set[bytes]] = defaultdict(set)
+    for id_, content in earlier.items():
+        for key, _ in content.positions:
+            holders[key].add(id_)
+    for verdict in merge.verdicts:
+        for key in verdict.states.keys if holders else ():
+            if key in holders:
+                for states in merge.related([verdict.states]):
+                    together[states] |= holders[key]
+    return {states: frozenset(ids) for states, ids in together.items()}
 
 
 def _with_contested(objects: Objects, state: _State, sides: Sequence[Id]) -> Id:
     """Returns the root of a state with those contested contents in which the sides differ.
 
-    A content gets the first of its earlier positions with which all different sides conflict. If
-    there is none, it stays absent: then sides that both have it conflict, and one that has deleted
-    it gets it from the other. If the sides agree about those that it was decided together with, it
-    is not contested.
+    A content gets a position with which all different sides conflict: one of its own, or of a
+    content that it was decided together with. If there is none, it stays absent: then sides that
+    have it conflict. A content without a conflict of its own is not contested if all sides have it,
+    and agree about those that it was decided together with.
     """
     if not state.contested:
         return state.root
@@ -139,9 +157,19 @@ def _with_contested(objects: Objects, state: _State, sides: Sequence[Id]) -> Id:
     edits: dict[bytes, bytes | None] = {}
     for id_, at_side in different.items():
         content = state.contested[id_]
-        possible = [position for position in content.positions if _conflicts(position, at_side)]
-        if content.with_ and content.with_.isdisjoint(different):
-            possible = [content.merged] if content.merged else []
+        others = [state.contested[other] for other in sorted(content.with_)]
+        is_open = content.has_conflict or any(
+            state.contested[other].has_conflict for other in content.with_ & different.keys()
+        )
+        if is_open or None in at_side or content.merged is None:
+            borrowed = (
+                Position(key, with_content_id(record, id_))
+                for other in others
+                for key, record in other.positions
+            )
+            possible = [p for p in (*content.positions, *borrowed) if _conflicts(p, at_side)]
+        else:
+            possible = [content.merged]
         for key, record in possible:
             if key not in edits and not tree.get(objects, state.root, [key]):
                 edits[key] = record

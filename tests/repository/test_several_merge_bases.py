@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import MergeConflict
-from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Put, RestoredFrom
+from nessie_cli.model import (
+    ConflictType,
+    KeyBehavior,
+    MergeBehavior,
+    MergeResult,
+    Put,
+    RestoredFrom,
+)
 from nessie_cli.repository.opening import create
 from tests.repository.vocabulary import Catalog, delete, key, put, table
 
@@ -29,6 +36,23 @@ def cross(catalog: Catalog, **options: Any) -> None:
     heads = [catalog.head("main"), catalog.head("dev")]
     catalog.merge_contents(f"@{heads[1]}", "main", **options)
     catalog.merge_contents(f"@{heads[0]}", "dev", **options)
+
+
+def decide_all(
+    catalog: Catalog, source: str, into: str, behavior: MergeBehavior, **options: Any
+) -> MergeResult:
+    """Merges with one decision about all conflicts."""
+    behaviors: list[KeyBehavior] = []
+    while True:
+        try:
+            return catalog.merge_contents(source, into, behaviors=behaviors, **options)
+        except MergeConflict as refused:
+            assert len(behaviors) < 10
+            behaviors += [
+                KeyBehavior(c.key, behavior, content_id=c.content_id)
+                for c in refused.conflicts
+                if c.key
+            ]
 
 
 def conflicts(catalog: Catalog, source: str, into: str) -> dict[str, ConflictType]:
@@ -64,18 +88,19 @@ def deleted(catalog: Catalog, branch: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("on_main", "on_dev", "name"),
+    ("on_main", "on_dev", "count"),
     [
-        (value(2), value(3), "t"),
-        (value(2), deleted, "t"),
-        (deleted, value(3), "t"),
-        (renamed("x"), renamed("y"), None),
-        (renamed("x"), deleted, "x"),
-        (created(2), created(3), "new"),
-        (recreated(2), value(3), "t"),
-        (value(3), recreated(2), "t"),
-        (recreated(2), renamed("x"), None),
-        (replaced, value(3), None),
+        (value(2), value(3), 1),
+        (value(2), deleted, 1),
+        (deleted, value(3), 1),
+        (renamed("x"), renamed("y"), 1),
+        (renamed("x"), deleted, 1),
+        (created(2), created(3), 1),
+        (recreated(2), value(3), 1),
+        (value(3), recreated(2), 1),
+        # The new table and the old one have different keys.
+        (recreated(2), renamed("x"), 2),
+        (replaced, value(3), 1),
     ],
     ids=[
         "value",
@@ -91,7 +116,7 @@ def deleted(catalog: Catalog, branch: str) -> None:
     ],
 )
 def test_opposite_decisions_are_a_conflict_in_both_directions(
-    catalog: Catalog, on_main: Write, on_dev: Write, name: str | None
+    catalog: Catalog, on_main: Write, on_dev: Write, count: int
 ) -> None:
     on_main(catalog, "main")
     on_dev(catalog, "dev")
@@ -99,12 +124,8 @@ def test_opposite_decisions_are_a_conflict_in_both_directions(
     cross(catalog, default_behavior=MergeBehavior.DROP)
     assert [catalog.numbers("main"), catalog.numbers("dev")] == states
     for source, into in (("main", "dev"), ("dev", "main")):
-        names = conflicts(catalog, source, into)
-        assert len(names) == 1
-        assert name is None or list(names) == [name]
-    (conflict,) = conflicts(catalog, "main", "dev")
-    behaviors = [KeyBehavior(key(conflict), MergeBehavior.FORCE)]
-    catalog.merge_contents("main", "dev", behaviors=behaviors)
+        assert len(conflicts(catalog, source, into)) == count
+    decide_all(catalog, "main", "dev", MergeBehavior.FORCE)
     assert catalog.numbers("dev") == states[0]
     assert not catalog.merge_contents("main", "dev").applied
     catalog.merge_contents("dev", "main")
@@ -174,8 +195,8 @@ def test_three_merge_bases(catalog: Catalog) -> None:
     assert catalog.numbers("right") == {"t": 12, "other": 1, "left": 30, "right": 31} | names
 
 
-def test_a_table_on_which_both_sides_agreed_can_be_dropped(catalog: Catalog) -> None:
-    """It has the key of another one, about which the merge bases conflict."""
+def agreed(catalog: Catalog) -> None:
+    """Both sides keep a new table at t, about whose key their merge bases conflict."""
     catalog.rename("main", "t", "u")
     catalog.recreate("dev", "t", table(3))
     heads = [catalog.head("main"), catalog.head("dev")]
@@ -185,10 +206,53 @@ def test_a_table_on_which_both_sides_agreed_can_be_dropped(catalog: Catalog) -> 
     catalog.merge_contents(f"@{heads[1]}", "main", behaviors=theirs)
     catalog.merge_contents(f"@{heads[0]}", "dev", behaviors=ours)
     assert catalog.numbers("main") == catalog.numbers("dev") == {"t": 3, "other": 1}
-    deleted(catalog, "dev")
+
+
+@pytest.mark.parametrize("change", [value(9), renamed("x")], ids=["value", "key"])
+def test_a_table_on_which_both_sides_agreed_can_be_changed(catalog: Catalog, change: Write) -> None:
+    agreed(catalog)
+    change(catalog, "dev")
     assert not catalog.merge_contents("main", "dev", dry_run=True).details
     catalog.merge_contents("dev", "main")
+    assert catalog.numbers("main") == catalog.numbers("dev")
+
+
+def test_the_deletion_of_a_table_on_which_both_sides_agreed_is_asked(catalog: Catalog) -> None:
+    """The merge bases do not tell it from a decision against the table."""
+    agreed(catalog)
+    deleted(catalog, "dev")
+    assert list(conflicts(catalog, "main", "dev")) == ["t"]
+    assert list(conflicts(catalog, "dev", "main")) == ["t"]
+    behaviors = [KeyBehavior(key("t"), MergeBehavior.FORCE)]
+    catalog.merge_contents("dev", "main", behaviors=behaviors)
     assert catalog.numbers("main") == {"other": 1}
+
+
+@pytest.mark.parametrize("order", ["abc", "acb", "bac", "bca", "cab", "cba"])
+def test_a_key_of_a_contested_table_in_a_third_merge_base(catalog: Catalog, order: str) -> None:
+    """Two merge bases renamed t; the third one has another table at one of the names."""
+    changes: dict[str, Write] = {
+        "a": renamed("u"),
+        "b": renamed("w"),
+        "c": lambda at, branch: at.commit(branch, put("u", table(9))),
+    }
+    for number, name in enumerate(order):
+        catalog.branch(name)
+        changes[name](catalog, name)
+        for more in range(number):
+            catalog.write(name, {"other": 30 + more})
+            catalog.write(name, {"other": 1})
+    # m has the table at u, n has it at w and the other one at u.
+    for branch, names in (("m", "abc"), ("n", "bac")):
+        catalog.branch(branch, names[0])
+        for name in names[1:]:
+            behavior = MergeBehavior.FORCE if branch == "n" and name == "c" else MergeBehavior.DROP
+            decide_all(catalog, name, branch, behavior)
+    assert catalog.numbers("m") == {"u": 1, "other": 1}
+    assert catalog.numbers("n") == {"u": 9, "w": 1, "other": 1}
+    for source, into in (("m", "n"), ("n", "m")):
+        dry = decide_all(catalog, source, into, MergeBehavior.DROP, dry_run=True)
+        assert all(detail.result == detail.target for detail in dry.details)
 
 
 def octopus(catalog: Catalog) -> None:
