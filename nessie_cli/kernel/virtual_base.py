@@ -27,7 +27,7 @@ from nessie_cli.kernel.objects import Objects
 
 
 class _Contested(NamedTuple):
-    """A contested content, which has a conflict itself or was decided together with one that has.
+    """A contested content: it has a conflict, or was decided together with one that has one.
 
     `positions` are those in the states that were merged, older ones first. `with_` are the ids of
     the contents that it was decided together with. `merged` is its position in the merged state, if
