@@ -15,8 +15,9 @@ from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.model import ContentKey, Namespace
 
 LOCATION = "location"
+METADATA_PATH = "write.metadata.path"
 PATH_PROPERTIES = (
-    "write.metadata.path",
+    METADATA_PATH,
     "write.data.path",
     "write.object-storage.path",
     "write.folder-storage.path",

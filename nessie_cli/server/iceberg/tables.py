@@ -19,11 +19,13 @@ from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.builder.document import RequirementFailed, check_requirements, creates_table
 from nessie_cli.iceberg.builder.table import builder_for
 from nessie_cli.iceberg.builder.values import Document
+from nessie_cli.iceberg.locations import Allowed
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, content_of, in_state
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import (
     LOCATION,
+    METADATA_PATH,
     PATH_PROPERTIES,
     check_table_locations,
     new_location,
@@ -376,8 +378,7 @@ def _updated_by(
     if document is base:
         return None
     call.check_own_metadata(key, there, values.non_empty_text(base, LOCATION))
-    if paths_of(document) != paths_of(base):
-        check_locations(call, key, IcebergTable.type, document, base[LOCATION])
+    check_changed_locations(call, key, there, base, document)
     return _made(key, there, document, messages.changed(key, updates))
 
 
@@ -467,7 +468,25 @@ def check_locations(
     check_table_locations(call.files, document, issued, may_choose=may_choose)
 
 
-def paths_of(document: Mapping[str, Any]) -> list[Any]:
+def check_changed_locations(
+    call: IcebergCall,
+    key: ContentKey,
+    there: IcebergTable | IcebergView,
+    base: Document,
+    document: Document,
+) -> None:
+    """Raises an error if a change names locations, or writes its file to one, that are not allowed.
+
+    A client of Nessie's API writes metadata files itself, so a property in one can name any folder.
+    A file that lies in this folder shows that somebody could choose it.
+    """
+    path = (document.get("properties") or {}).get(METADATA_PATH)
+    moves = isinstance(path, str) and not Allowed((path,)).holds(there.metadata_location)
+    if moves or _paths_of(document) != _paths_of(base):
+        check_locations(call, key, there.type, document, base[LOCATION])
+
+
+def _paths_of(document: Mapping[str, Any]) -> list[Any]:
     """Returns the locations in metadata that a client can choose."""
     properties = document.get("properties") or {}
     return [document.get(LOCATION), *map(properties.get, PATH_PROPERTIES)]

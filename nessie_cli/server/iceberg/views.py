@@ -25,10 +25,10 @@ from nessie_cli.server.iceberg.names import (
 from nessie_cli.server.iceberg.new_tables import registered
 from nessie_cli.server.iceberg.tables import (
     changes_of,
+    check_changed_locations,
     check_locations,
     loaded,
     now,
-    paths_of,
 )
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Proposal
 from nessie_cli.wire.large_json import encode
@@ -115,8 +115,7 @@ def replace_view(call: IcebergCall) -> Answer | Reply:
         if document is base:
             return None
         call.check_own_metadata(key, there, values.non_empty_text(base, LOCATION))
-        if paths_of(document) != paths_of(base):
-            check_locations(call, key, IcebergView.type, document, base[LOCATION])
+        check_changed_locations(call, key, there, base, document)
         properties = document["properties"]
         file = next_metadata_file(document[LOCATION], properties, there.metadata_location)
         put = Put(key, content_of(document, file).with_id(there.id), there)

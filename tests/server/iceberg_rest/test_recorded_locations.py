@@ -416,3 +416,31 @@ def test_a_namespace_that_is_called_like_the_folder_of_a_table_gives_it_nothing(
     assert server.on(writer).post("/namespaces", {"namespace": [name]}).status == 200
     answer = server.admin.post(f"/namespaces/{name}/tables", {"name": "orders", "schema": SCHEMA})
     assert error_of(answer) == FORBIDDEN, answer
+
+
+@pytest.mark.parametrize("kind", ["table", "view"])
+@pytest.mark.parametrize("chosen", [False, True])
+def test_a_path_in_metadata_that_a_client_wrote_leads_nowhere(
+    server: Ruled, tmp_path: Path, kind: str, chosen: bool
+) -> None:
+    """A client of Nessie's API names another folder in a file in the own one."""
+    writer = server.as_("carla", "writer")
+    served = server.on(writer)
+    if kind == "view":
+        served.view("db", "own")
+    else:
+        served.create("db", "own")
+    mine, folder = content(writer, "own"), path_of(content(writer, "victim")).parent
+    if chosen:
+        folder = tmp_path / "warehouse" / "db" / "finance"
+    document = json.loads(path_of(mine).read_text())
+    document["properties"] = {"write.metadata.path": f"file://{folder}"}
+    forged = path_of(mine).with_name("00001-x.metadata.json")
+    forged.write_text(json.dumps(document))
+    put = putting("own", {**mine, "metadataLocation": f"file://{forged}"})
+    assert commit(writer, put).status == 200
+    before = server.served.files()
+    update = {"action": "set-properties", "updates": {"a": "b"}}
+    body = {"requirements": [], "updates": [update]}
+    assert error_of(served.post(f"/namespaces/db/{kind}s/own", body)) == FORBIDDEN
+    assert server.served.files() == before
