@@ -475,10 +475,10 @@ def check_changed_locations(
     base: Document,
     document: Document,
 ) -> None:
-    """Raises an error if a change names locations, or writes its file to one, that are not allowed.
+    """Raises an error if a change names a location that is not allowed, or writes its file there.
 
     A client of Nessie's API writes metadata files itself, so a property in one can name any folder.
-    A file that lies in this folder shows that somebody could choose it.
+    A file that lies in this folder shows that a caller could choose it.
     """
     path = (document.get("properties") or {}).get(METADATA_PATH)
     moves = isinstance(path, str) and not Allowed((path,)).holds(there.metadata_location)
