@@ -475,7 +475,7 @@ def check_changed_locations(
     base: Document,
     document: Document,
 ) -> None:
-    """Raises an error if a change names a location that is not allowed, or writes its file there.
+    """Raises an error if a change names or uses a location that is not allowed.
 
     A client of Nessie's API writes metadata files itself, so a property in one can name any folder.
     A file that lies in this folder shows that a caller could choose it.
