@@ -133,7 +133,7 @@ def without_keys(
     """Returns a batch without the edits that touch some keys, and the edits that were removed.
 
     A content whose edit is removed stays at its key. So an edit that gives this key to another
-    content is removed as well.
+    content is removed as well, and so is a deletion that made room for it.
     """
     staged = tuple(
         item for item in staged if item.key not in keys or not isinstance(item.operation, Unchanged)
@@ -145,8 +145,12 @@ def without_keys(
     while size != len(removed):
         size = len(removed)
         occupied = {edit.old for edit in removed if edit.old is not None}
-        removed += [edit for edit in left if edit.new in occupied]
-        left = [edit for edit in left if edit.new not in occupied]
+        free = {edit.new for edit in removed if edit.new is not None}
+        impossible = [
+            edit for edit in left if edit.new in occupied or (edit.new is None and edit.old in free)
+        ]
+        removed += impossible
+        left = [edit for edit in left if edit not in impossible]
     affected = connected(edits, {key for edit in removed for key in edit.keys})
     left = [edit for edit in left if edit.keys & affected]
     before = {edit.old: edit.before for edit in edits if edit.old is not None}

@@ -65,3 +65,19 @@ def test_keys_without_their_edits_keep_their_contents(sequence, names) -> None:
         assert edit.old is None or after[edit.old] == edit.before
     remaining = [edit for edit in content_edits(staged) if edit not in removed]
     assert sorted(map(str, content_edits(left))) == sorted(map(str, remaining))
+
+
+def test_a_deletion_that_made_room_is_removed_with_the_rename() -> None:
+    first, second = KEYS[:2]
+    with connect("memory:") as repository:
+        before = a_catalog(repository)
+        staged = staged_by([("delete", second), ("rename", first, second)], before.get)
+        left, removed = without_keys(staged, [first])
+        assert left == ()
+        assert {edit.old for edit in removed} == {first, second}
+        # A rename that made room is a change of its own.
+        third = KEYS[2]
+        staged = staged_by([("rename", second, third), ("rename", first, second)], before.get)
+        left, removed = without_keys(staged, [first])
+        assert {edit.old for edit in content_edits(left)} == {second}
+        assert {edit.old for edit in removed} == {first}
