@@ -109,9 +109,8 @@ class ContentRules:
             edits=edits,
             details=dict(sorted(dict(_details(merge, edits, changes, conflicts, sides)).items())),
             if_source_wins=merge.edits_if_theirs_win(),
-            decided=frozenset(
-                position.key for states in merge.decided for position in states if position
-            ),
+            decided=frozenset(key for states in merge.decided for key in states.keys),
+            decided_ids=frozenset(states.content_id for states in merge.decided),
             used=frozenset(used),
         )
 

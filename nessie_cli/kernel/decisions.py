@@ -64,7 +64,8 @@ class Outcome(Struct):
 
     `removed` contains the records of the merge base for keys that the source deleted.
     `if_source_wins` are the edits if the source wins every conflict; None if they follow from the
-    details. `decided` are the keys, in all three states, of contents that the caller decided.
+    details. `decided` are the keys, in all three states, of contents that the caller decided, and
+    `decided_ids` their ids.
     `used` are the positions of those decisions of the caller that had a change to decide, and
     `resolved` of those whose content is written.
     """
@@ -75,6 +76,7 @@ class Outcome(Struct):
     removed: dict[bytes, bytes] = {}
     if_source_wins: Mapping[bytes, bytes | None] | None = None
     decided: frozenset[bytes] = frozenset()
+    decided_ids: frozenset[bytes] = frozenset()
     used: frozenset[int] = frozenset()
     resolved: frozenset[int] = frozenset()
 

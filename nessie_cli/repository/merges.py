@@ -133,7 +133,7 @@ def _merge(
         objects, root, outcome.edits_if_source_wins(), [branch.target, from_], [from_]
     )
     keys = () if options.per_key else outcome.edits.keys() | outcome.judged_keys
-    refuse = refusal(at, objects, target, outcome, rules, changed=keys)
+    refuse = refusal(at, objects, target, outcome, rules, changed=keys, decided=outcome.decided_ids)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     # A merge per content is recorded even if it changes nothing, so its decisions are remembered.
@@ -235,14 +235,15 @@ def refusal(
     rules: KeyRules | ContentRules | None,
     *,
     changed: Collection[bytes] = (),
+    decided: Collection[bytes] = (),
 ) -> Callable[[], NessieError] | None:
     """Returns the error that prevents an outcome, or None.
 
-    With `rules`, also verifies that each decision was used. `changed` are keys that must be the
-    same at the expected hash.
+    With `rules`, also verifies that each decision was used. `changed` are keys, and `decided` the
+    ids of contents, that must be the same at the expected hash.
     """
     branch = target.branch
-    if moved := refuse_changed(objects, branch, target.expected, changed):
+    if moved := refuse_changed(objects, branch, target.expected, changed, decided):
         return moved
     if outcome.namespace_conflicts:
         return partial(

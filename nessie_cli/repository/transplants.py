@@ -113,7 +113,8 @@ def _transplant(
         operations = {id_: dict(operations_of(objects, objects.commit(id_))) for id_ in commits}
         replay.total.used |= rules.possible(on_target, operations)
     keys = () if options.per_key else replay.edits.keys() | replay.total.judged_keys
-    refuse = refusal(at, objects, target, replay.total, rules, changed=keys)
+    total = replay.total
+    refuse = refusal(at, objects, target, total, rules, changed=keys, decided=total.decided_ids)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     skipped = () if options.per_key else replay.skipped
@@ -232,6 +233,7 @@ class CommitReplay:
                 self.total.details[key] = detail if alone else _named_by_id(detail)
         self.total.namespace_conflicts = outcome.namespace_conflicts
         self.total.decided |= outcome.decided
+        self.total.decided_ids |= outcome.decided_ids
         self.total.used |= outcome.used
         self.total.resolved |= outcome.resolved
 

@@ -5,7 +5,7 @@ Drafts of a branch begin with its commit and the one that the caller expects.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Generic, TypeVar
 
@@ -14,7 +14,7 @@ from msgspec import json
 from nessie_cli.errors import CommitNotFound, InvalidInput, NessieError, ReferenceMoved
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
-from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, decode_key
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import SETTING_PREFIX, Reference, ReferenceType, ReflogType
 from nessie_cli.repository.changes import Change
@@ -236,22 +236,35 @@ def expected_commit(objects: Objects, branch: StoredReference, hash_: str | None
 
 
 def refuse_changed(
-    objects: Objects, branch: StoredReference, expected: Id, keys: Collection[bytes]
+    objects: Objects,
+    branch: StoredReference,
+    expected: Id,
+    keys: Collection[bytes],
+    ids: Collection[bytes] = (),
 ) -> Callable[[], ReferenceMoved] | None:
-    """Returns the error if any of these keys has changed on a branch since a commit, or None.
+    """Returns the error if any of these keys or contents has changed since a commit, or None.
 
-    A decision is about the state that its caller has seen: it must not delete what came later.
-    O(keys log N).
+    A decision is about the state that its caller has seen: it must not delete what came later. The
+    key of a content at that time is not among the keys if it was renamed or deleted since. O(keys
+    log N); with ids also the difference of the two states.
     """
     if expected == branch.target:
         return None
-    before, after = (
-        tree.get(objects, root_of(objects, commit), keys) for commit in (expected, branch.target)
-    )
+    roots = [root_of(objects, commit) for commit in (expected, branch.target)]
+    if ids:
+        keys = {*keys, *_keys_of(objects, roots, ids)}
+    before, after = (tree.get(objects, root, keys) for root in roots)
     changed = [decode_key(key) for key in keys if before.get(key) != after.get(key)]
     if not changed:
         return None
     return partial(changed_since, branch.name, expected.hex(), branch.target.hex(), changed)
+
+
+def _keys_of(objects: Objects, roots: Sequence[Id], ids: Collection[bytes]) -> Iterator[bytes]:
+    """Yields the keys at which contents differ in two states."""
+    for key, before, after in tree.diff(objects, roots[0], roots[1]):
+        if any(record is not None and content_id_of(record) in ids for record in (before, after)):
+            yield key
 
 
 def _parse_hash(text: str) -> Id:

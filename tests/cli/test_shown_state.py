@@ -54,6 +54,24 @@ def test_both_sides_of_a_decision_are_about_the_shown_state(nessie, catalog, wor
     assert catalog.head("main") == head
 
 
+@pytest.mark.parametrize("words", [["merge", "x"], ["transplant", "main..x"]])
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_renamed_table_that_was_deleted_since_is_not_decided(
+    nessie, catalog, words, number
+) -> None:
+    """Its key at that time is none of its keys at the base, on the source and now."""
+    catalog.branch("x")
+    catalog.rename("x", "db.orders", "db.sales")
+    catalog.rename("main", "db.orders", "db.old")
+    line = printed(nessie(*words, "--json"), number)
+    catalog.drop("main", "db.old")
+    head = catalog.head("main")
+    content_id = catalog.repository.content("x", key("db.sales")).id
+    ran = nessie(*(content_id if word == "db.old" else word for word in line))
+    assert (ran.code, catalog.head("main")) == (5, head)
+    assert "'main' has changed db.old since" in ran.err
+
+
 def test_a_decision_for_ours_does_not_leave_out_another_table(nessie, catalog) -> None:
     """The key that the decision names is that of another table when it is given."""
     catalog.branch("x")
