@@ -78,7 +78,7 @@ def sharing_files(
     records = [
         (states, position.record)
         for states in contents
-        for position in {states.ours, states.theirs}
+        for position in dict.fromkeys((states.ours, states.theirs))
         if position is not None
         and (states in contested or states.base is None or position.record != states.base.record)
         and payload_of(position.record) in _PAYLOADS

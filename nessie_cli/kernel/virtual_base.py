@@ -29,14 +29,14 @@ from nessie_cli.kernel.objects import Objects
 class _Contested(NamedTuple):
     """A contested content: it has a conflict, or was decided together with one that has one.
 
-    `positions` are those in the states that were merged, older ones first. `with_` are the ids of
-    the contents that it was decided together with. `merged` is its position in the merged state, if
-    it has no conflict itself.
+    `positions` are those in the states that were merged, older ones first. `decided_with`
+    are the ids of the contents that it was decided together with. `merged` is its position in the
+    merged state, if it has no conflict itself.
     """
 
     positions: Sequence[Position]
     has_conflict: bool
-    with_: frozenset[bytes]
+    decided_with: frozenset[bytes]
     merged: Position | None
 
 
@@ -86,8 +86,8 @@ def _virtual_base(objects: Objects, bases: _Bases) -> _State:
 def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
     """Merges a further state, without the contents in conflict.
 
-    Contents that were contested at the base no longer are if both sides agree about them. Those of
-    ours still are.
+    A content that was contested at the base no longer is if both sides agree about it. One that is
+    contested in ours remains so.
     """
     root = _with_contested(objects, base, [ours.root, theirs])
     changes = [ThreeWay(*states) for states in tree.three_way(objects, root, ours.root, theirs)]
@@ -95,11 +95,16 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
     merge = merge_contents(contents.states, contents.others)
     edits = merge.edits()
     edits |= dict.fromkeys(contents.doubled_keys(edits))
-    conflicts = [each.states for v in merge.contested for each in (v, v.holder) if each]
-    conflicts += [v.states for v in merge.verdicts if v.states.content_id in ours.contested]
-    conflicts += sharing_files(objects, merge, contents, set(conflicts))
+    # A dictionary, because the base must not depend on the order of a set.
+    conflicts = dict.fromkeys(
+        each.states for v in merge.contested for each in (v, v.holder) if each
+    )
+    conflicts |= dict.fromkeys(
+        v.states for v in merge.verdicts if v.states.content_id in ours.contested
+    )
+    conflicts |= dict.fromkeys(sharing_files(objects, merge, contents, conflicts))
     contested = dict(ours.contested)
-    for states, with_ in _decided_together(merge, conflicts, ours.contested).items():
+    for states, together in _decided_together(merge, conflicts, ours.contested).items():
         id_ = states.content_id
         earlier = [each[id_].positions for each in (base.contested, contested) if id_ in each]
         positions = dict.fromkeys(chain(*earlier, filter(None, states)))
@@ -107,7 +112,7 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
         contested[id_] = _Contested(
             positions=list(positions),
             has_conflict=states in conflicts,
-            with_=with_ - {id_},
+            decided_with=together - {id_},
             merged=verdict.result if verdict else states.ours,
         )
         edits |= dict.fromkeys(states.keys)
@@ -154,27 +159,34 @@ def _with_contested(objects: Objects, state: _State, sides: Sequence[Id]) -> Id:
     at_sides = [_positions(objects, state, side) for side in sides]
     different = {id_: {at.get(id_) for at in at_sides} for id_ in state.contested}
     different = {id_: positions for id_, positions in different.items() if len(positions) > 1}
+    possible = {id_: _possible(state, id_, different) for id_ in different}
+    keys = {position.key for positions in possible.values() for position in positions}
+    taken = tree.get(objects, state.root, keys).keys()
     edits: dict[bytes, bytes | None] = {}
-    for id_, at_side in different.items():
-        content = state.contested[id_]
-        others = [state.contested[other] for other in sorted(content.with_)]
-        is_open = content.has_conflict or any(
-            state.contested[other].has_conflict for other in content.with_ & different.keys()
-        )
-        if is_open or None in at_side or content.merged is None:
-            borrowed = (
-                Position(key, with_content_id(record, id_))
-                for other in others
-                for key, record in other.positions
-            )
-            possible = [p for p in (*content.positions, *borrowed) if _conflicts(p, at_side)]
-        else:
-            possible = [content.merged]
-        for key, record in possible:
-            if key not in edits and not tree.get(objects, state.root, [key]):
+    for positions in possible.values():
+        for key, record in positions:
+            if key not in edits and key not in taken:
                 edits[key] = record
                 break
     return edit(objects, state.root, edits)
+
+
+def _possible(
+    state: _State, id_: bytes, different: Mapping[bytes, set[Position | None]]
+) -> list[Position]:
+    """Returns the positions that a contested content can have at the base, the best one first."""
+    content, at_sides = state.contested[id_], different[id_]
+    is_open = content.has_conflict or any(
+        state.contested[other].has_conflict for other in content.decided_with & different.keys()
+    )
+    if content.merged is not None and not is_open and None not in at_sides:
+        return [content.merged]
+    borrowed = (
+        Position(key, with_content_id(record, id_))
+        for other in sorted(content.decided_with)
+        for key, record in state.contested[other].positions
+    )
+    return [p for p in (*content.positions, *borrowed) if _conflicts(p, at_sides)]
 
 
 def _conflicts(base: Position, sides: Iterable[Position | None]) -> bool:
