@@ -136,7 +136,6 @@ def _state(
     properties = document["properties"]
     return TableState(
         document["format-version"],
-        document["current-snapshot-id"],
         document["last-sequence-number"],
         files,
         document.get("next-row-id") or 0,
@@ -178,13 +177,14 @@ def _history(reader: _Reader, document: Document, base: _Base) -> Iterator[Snaps
     """Yields the changes of a side that the base does not have, by snapshots, oldest first.
 
     These are the snapshots since the last one that both have. If the sides were combined before,
-    the base is a state of theirs, and some files of ours are in it. Raises `LookupError` if a
-    snapshot has expired.
+    the base is a state of theirs, and some files of ours are in it. Raises `LookupError` if there
+    is none: a snapshot has expired, or the table was replaced.
     """
     line = _line(document)
     own = list(takewhile(lambda id_: id_ not in base.line, line))
     snapshots = by_id(document["snapshots"], "snapshot-id")
-    if own == line and own and snapshots[own[-1]].get("parent-snapshot-id") is not None:
+    begins = bool(own) and snapshots[own[-1]].get("parent-snapshot-id") is None
+    if own and own == line and (base.line or not begins):
         raise LookupError(own[-1])
     for id_ in reversed(own):
         changes = _changes(reader, snapshots[id_])
@@ -213,7 +213,7 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
                 else:
                     has_wide_deletes = True
     operation = (snapshot.get("summary") or {}).get("operation", "overwrite")
-    return SnapshotChanges(id_, operation, added, removed, deleted_in, has_wide_deletes)
+    return SnapshotChanges(operation, added, removed, deleted_in, has_wide_deletes)
 
 
 def _snapshot(document: Document) -> Document | None:

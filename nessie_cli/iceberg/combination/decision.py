@@ -9,7 +9,7 @@ https://iceberg.apache.org/spec/#scan-planning
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 
 from msgspec import Struct
@@ -50,7 +50,6 @@ class FileMerge(Struct, frozen=True):
     added: Sequence[AddedFile] = ()
     removed: Sequence[TableFile] = ()
     conflicts: Sequence[FileConflict] = ()
-    warnings: Sequence[str] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -242,8 +241,8 @@ class _Merge:
         """A file that ours had and rewrote: its rows are in other files of ours."""
         if self._ours.state.history is None and self._ours.added_data and self._theirs.added_data:
             yield FileConflict(
-                "snapshots of ours since the base have expired, so its files may contain rows that"
-                " theirs added",
+                "the snapshots of ours do not lead back to the base, so its files may contain rows"
+                " that theirs added",
                 self._ours.added_data,
             )
         for file in self._theirs.added_data:
@@ -328,8 +327,8 @@ class _Merge:
             return
         if theirs.state.history is None and theirs.added_data:
             yield FileConflict(
-                "snapshots of theirs since the base have expired, so the ids of its rows are not"
-                " known",
+                "the snapshots of theirs do not lead back to the base, so the ids of its rows are"
+                " not known",
                 theirs.added_data,
             )
         for changes in theirs.state.history or ():
@@ -378,8 +377,3 @@ class _Merge:
 
 def _form(file: TableFile) -> tuple[object, ...]:
     return file.content, file.spec_id, file.partition, file.records
-
-
-def paths(files: Iterable[TableFile]) -> list[str]:
-    """Returns the distinct paths of files."""
-    return list(dict.fromkeys(file.path for file in files))

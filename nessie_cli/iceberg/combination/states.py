@@ -78,7 +78,6 @@ class SnapshotChanges(Struct, frozen=True):
     any data file.
     """
 
-    snapshot_id: int
     operation: str
     added: Collection[str] = ()
     removed: Collection[str] = ()
@@ -92,12 +91,11 @@ class TableState(Struct, frozen=True):
     `files` are the live files in those manifests that the three states do not share: all others are
     the same in each. `last_sequence` is the last sequence number that the table has given out, and
     `next_row_id` the next id of a row (0 before format version 3). `history` are the snapshots
-    since the base, oldest first; None if the current one does not descend from that of the base, or
-    if one of them has expired.
+    that the base does not have, oldest first; None if they do not lead back to the base, because
+    one has expired or the table was replaced.
     """
 
     version: int
-    snapshot_id: int
     last_sequence: int
     files: Mapping[Identity, TableFile]
     next_row_id: int = 0

@@ -211,6 +211,28 @@ def test_the_summary_counts_what_the_merge_changed(lake: Lake) -> None:
     assert (counts["total-records"], counts["nessie.merge"]) == ("5", "x")
 
 
+def test_a_table_that_was_replaced_is_not_combined(lake: Lake) -> None:
+    there = lake.branch("theirs", append(20))
+    document = json.loads(path_of(lake.branch("ours", append(10))).read_bytes())
+    # As after CREATE OR REPLACE TABLE: the snapshot has no parent.
+    for snapshot in document["snapshots"]:
+        snapshot.pop("parent-snapshot-id", None)
+    here = f"{lake.base}.replaced.json"
+    lake.write(here, json.dumps(document).encode())
+    (conflict,) = lake.combine(here, there).conflicts
+    assert "do not lead back to the base" in str(conflict)
+
+
+def test_a_tag_inside_the_table_is_not_brought_along(lake: Lake) -> None:
+    def tag(table: Table) -> None:
+        snapshot = table.current_snapshot()
+        assert snapshot is not None
+        table.manage_snapshots().create_tag(snapshot.snapshot_id, "v1").commit()
+
+    combination = lake.combine(lake.branch("ours"), lake.branch("theirs", append(20), tag))
+    assert combination.definitions.notes == ["tag v1 of the table stays on theirs"]
+
+
 def test_shared_manifests_are_not_opened(tmp_path: Path) -> None:
     lake = Lake(tmp_path, 2)
     lake.base = lake.branch("start", *(append(number) for number in range(100, 120)))

@@ -11,6 +11,7 @@ from collections import Counter
 from typing import NamedTuple
 
 import pytest
+from msgspec import structs
 
 from nessie_cli.iceberg.combination.decision import FileMerge, merge_files
 from nessie_cli.iceberg.combination.states import (
@@ -84,9 +85,7 @@ class Table:
 
     def state(self) -> TableState:
         files = {id_: file for id_, (file, _) in self.files.items()}
-        return TableState(
-            self.version, self.last, self.last, files, self.next_row_id, tuple(self.history)
-        )
+        return TableState(self.version, self.last, files, self.next_row_id, tuple(self.history))
 
     # -- writing ---------------------------------------------------------------------------------
 
@@ -127,7 +126,7 @@ class Table:
             file = self._file(FileContent.EQUALITY_DELETES, len(keys), None)
             self.files[file.identity] = (file, Stored(keys=keys))
         self.history.append(
-            SnapshotChanges(self.last, operation, added, removed, list(positions or ()), bool(keys))
+            SnapshotChanges(operation, added, removed, list(positions or ()), bool(keys))
         )
 
     def _file(
@@ -246,3 +245,14 @@ def test_a_merge_is_refused_or_gives_the_rows_of_both(version: int, equality: bo
         ] += 1
     # A merge that always refuses would pass every other check.
     assert outcomes["merged"] > 0.4 * outcomes.total()
+
+
+def test_files_of_unknown_origin_are_not_combined() -> None:
+    """Ours was replaced, or its snapshots have expired."""
+    base = Table(random.Random(1), 2)
+    ours, theirs = base.fork("o"), base.fork("t")
+    for side in (ours, theirs):
+        side.commit("append", (side.rows(1),))
+    unknown = structs.replace(ours.state(), history=None)
+    (conflict,) = merge_files(base.state(), unknown, theirs.state(), base.last).conflicts
+    assert conflict.reason.startswith("the snapshots of ours do not lead back to the base")
