@@ -329,6 +329,23 @@ def test_globs_of_different_sides_never_decide_one_content(nessie, catalog, word
     assert catalog.head("main") == head
 
 
+@pytest.mark.parametrize("words", [["merge", "x"], ["transplant", "main..x"]])
+@pytest.mark.parametrize("glob", ["aside*", "*"])
+def test_a_decision_about_a_key_removes_nothing_that_a_glob_keeps(
+    nessie, catalog, words, glob
+) -> None:
+    catalog.branch("x")
+    catalog.rename("x", "db.orders", "aside")
+    catalog.create("main", "aside", 9)
+    head = catalog.head("main")
+    for more in ([], ["--dry-run"]):
+        nessie(*words, "--theirs", "db.orders", "--ours", glob, *more).expect(2, "removes aside")
+    assert catalog.head("main") == head
+    # The key of the conflict names both.
+    assert nessie(*words, "--theirs", "aside", "--ours", glob).code == 0
+    assert catalog.snapshot("main", "aside") == 1
+
+
 def test_a_glob_decides_a_revert(nessie, conflict) -> None:
     before = conflict.snapshot("main", "db.items")
     changed = conflict.update("main", "db.items", 5)

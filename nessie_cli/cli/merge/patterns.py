@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -67,9 +68,12 @@ def deciding(
 ) -> T:
     """Performs a merge, transplant or revert, with decisions about the conflicts that match.
 
-    Raises `ReferenceConflict` with the conflicts that are left. A decision can cause conflicts, and
-    they are decided, too. All are about the state of the branch in the first attempt.
+    Raises `ReferenceConflict` with the conflicts that are left, and `InvalidInput` if a decision
+    about a key removes what a glob keeps. A decision can cause conflicts, and they are decided,
+    too. All are about the state of the branch in the first attempt.
     """
+    if patterns and merging.behaviors:
+        _refuse_contradiction(do, merging, patterns)
     decided: dict[ConflictId, KeyBehavior] = {}
     options = merging
     for _ in range(MOST_ROUNDS):
@@ -91,6 +95,40 @@ def deciding(
                 expected_hash=options.expected_hash or error.head,
             )
     return do(options)
+
+
+def _refuse_contradiction(
+    do: Callable[[MergeOptions], T], merging: MergeOptions, patterns: Sequence[SidePattern]
+) -> None:
+    """Raises `InvalidInput` if a decision removes a content that a glob of the other side names.
+
+    The conflict that the glob is about does not appear, because the decision settles it.
+    """
+    try:
+        do(replace(merging, behaviors=[], dry_run=True))
+    except ReferenceConflict as error:
+        conflicts = error.conflicts
+    else:
+        return
+    # A key counts more than a glob.
+    named = {decision.key for decision in merging.behaviors}
+    for decision, conflict in product(merging.behaviors, conflicts):
+        options = options_of(conflict) if _is_about(decision, conflict) else ()
+        for option in options:
+            if option.behavior is not decision.behavior:
+                continue
+            for key in {*option.deletes, *option.leaves_out} - named:
+                if _sides(key, patterns) - {option.behavior}:
+                    raise InvalidInput(
+                        f"the decision about {decision.key} removes {key}, which a glob keeps",
+                        hint="if this is meant, name keys instead of the glob",
+                    )
+
+
+def _is_about(decision: KeyBehavior, conflict: Conflict) -> bool:
+    if decision.content_id is not None:
+        return decision.content_id == conflict.content_id
+    return decision.key == conflict.key or decision.key in _other_keys(conflict)
 
 
 def _decision(conflict: Conflict, patterns: Sequence[SidePattern]) -> KeyBehavior | None:
