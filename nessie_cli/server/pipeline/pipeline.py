@@ -523,6 +523,7 @@ class Pipeline:
         except TimeoutError:
             exchange.abort()
         except ClientGone:
+            # Nobody reads the rest.
             pass
         except Exception as error:
             exchange.error = (

@@ -122,11 +122,16 @@ class AnswerByContent(DetailedAnswer):
             if conflict.content_id is None:
                 (with_current,) = with_namespaces([conflict], reader.state(head), changed_by)
                 return with_current
+            actual, proposed = (
+                _on_ours(conflict, reader.content(head, conflict.key)),
+                theirs(conflict),
+            )
+            at_base = reader.content(self._base_of(conflict), conflict.base_key)
             return structs.replace(
                 conflict,
-                expected=reader.content(self._base_of(conflict), conflict.base_key),
-                actual=_on_ours(conflict, reader.content(head, conflict.key)),
-                proposed=theirs(conflict),
+                expected=None if _is_no_base(conflict, at_base, actual, proposed) else at_base,
+                actual=actual,
+                proposed=proposed,
                 changed_by=changed_by.get(conflict.key) if conflict.key else None,
             )
 
@@ -174,6 +179,19 @@ class AnswerByContent(DetailedAnswer):
         if conflict.commit is not None:
             return commit_at(self.server.session, conflict.commit).parent
         return self.answer.common_ancestor or NO_ANCESTOR
+
+
+def _is_no_base(
+    conflict: Conflict, at_base: Content | None, actual: Content | None, proposed: Content | None
+) -> bool:
+    """Returns whether the content at the merge base cannot be that of the conflict.
+
+    With several merge bases, the server compares both sides with a state of its own, and the answer
+    names the first base only.
+    """
+    is_other = at_base is not None and at_base.id != conflict.content_id
+    is_side = conflict.type is ConflictType.VALUE_DIFFERS and at_base in (actual, proposed)
+    return is_other or is_side
 
 
 def _on_ours(conflict: Conflict, present: Content | None) -> Content | None:
