@@ -67,10 +67,19 @@ class Combination(Struct, frozen=True):
         return [*self.definitions.conflicts, *self.files.conflicts]
 
 
-def combine(base: Document, ours: Document, theirs: Document, read: Read) -> Combination:
+def combine(
+    base: Document,
+    ours: Document,
+    theirs: Document,
+    read: Read,
+    *,
+    is_serializable: bool = False,
+) -> Combination:
     """Combines three states of a table: metadata in the state that each content names.
 
-    Raises `InvalidInput` or `StoreUnavailable` if a file is missing, damaged or cannot be read.
+    The base can be a state of any branch: that before a picked commit, for example. With
+    `is_serializable`, a table that sets no isolation is serializable. Raises `InvalidInput` or
+    `StoreUnavailable` if a file is missing, damaged or cannot be read.
     """
     documents = [normalized(document) for document in (base, ours, theirs)]
     reader = _Reader(read)
@@ -82,7 +91,11 @@ def combine(base: Document, ours: Document, theirs: Document, read: Read) -> Com
         _state(reader, document, live, origin)
         for document, live in zip(documents, files, strict=True)
     ]
-    merged = merge_files(states[0], states[1], states[2], states[0].last_sequence)
+    if is_serializable and not any(name in documents[0]["properties"] for name in _ISOLATION):
+        states[0] = structs.replace(states[0], is_serializable=True)
+    merged = merge_files(
+        states[0], states[1], states[2], _fork_sequence(documents[1], documents[2])
+    )
     history = states[2].history
     return Combination(
         documents[1],
@@ -153,6 +166,20 @@ def _files(reader: _Reader, listed: ManifestList, shared: set[str]) -> dict[Iden
         for entry in reader.manifest(row).entries
         if entry.status is not Status.DELETED
     }
+
+
+def _fork_sequence(ours: Document, theirs: Document) -> int:
+    """Returns the last sequence number that means the same on both sides.
+
+    That is the one of the newest snapshot that both list, as far as none has expired.
+    """
+    shared = set.intersection(
+        *(
+            {(each["snapshot-id"], each.get("sequence-number") or 0) for each in side["snapshots"]}
+            for side in (ours, theirs)
+        )
+    )
+    return max((number for _, number in shared), default=0)
 
 
 class _Base(NamedTuple):

@@ -166,8 +166,8 @@ def merge_files(
 ) -> FileMerge:
     """Merges the files of two sides.
 
-    `fork_sequence` is the last sequence number that both sides have in common. Costs the number of
-    given files.
+    `fork_sequence` is the last sequence number that means the same on both sides. The base can be a
+    later state of theirs: that before a picked commit. Costs the number of given files.
     """
     return _Merge(base, ours, theirs, fork_sequence).result()
 
@@ -201,6 +201,7 @@ class _Merge:
         yield from self._removed_and_changed(self._ours, self._theirs)
         yield from self._double_deletes()
         yield from self._equality_deletes()
+        yield from self._kept_numbers()
         yield from self._row_ids()
 
     def _versions(self) -> Iterator[FileConflict]:
@@ -318,6 +319,13 @@ class _Merge:
         return history is None or any(
             changes.removed and file.path in changes.added for changes in history
         )
+
+    def _kept_numbers(self) -> Iterator[FileConflict]:
+        """A file keeps the number of rows that it had before, which ours must have given, too."""
+        before = self._base.last_sequence
+        kept = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
+        if kept:
+            yield FileConflict("theirs restored or rewrote rows that ours never had", kept)
 
     def _row_ids(self) -> Iterator[FileConflict]:
         """Format version 3: rewritten files keep the ids of rows that theirs gave out itself."""
