@@ -5,7 +5,7 @@ Reads manifest lists and those manifests that the three states do not share; no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -120,14 +120,18 @@ class _Reader:
             return ManifestList({}, {})
         id_ = snapshot["snapshot-id"]
         if id_ not in self._lists:
-            location = snapshot.get("manifest-list")
-            if not location:
-                raise InvalidInput(
-                    f"snapshot {id_} of format version 1 has no manifest list",
-                    hint="rewrite its manifests, or upgrade the table",
-                )
+            location = _list_location(snapshot)
             self._lists[id_] = read_list(self._read(location), location)
         return self._lists[id_]
+
+    def added_by(self, snapshot: Document) -> Collection[Row]:
+        """Returns the manifests that a snapshot added, without the others in its manifest list."""
+        id_ = snapshot["snapshot-id"]
+        if id_ in self._lists:
+            rows = self._lists[id_].rows.values()
+            return [row for row in rows if row["added_snapshot_id"] == id_]
+        location = _list_location(snapshot)
+        return read_list(self._read(location), location, added_by=id_).rows.values()
 
     def manifest(self, listed: Row) -> Manifest:
         """Returns a manifest of a manifest list."""
@@ -229,9 +233,7 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
     removed: list[str] = []
     deleted_in: list[str] = []
     has_wide_deletes = False
-    for row in reader.list_of(snapshot).rows.values():
-        if row["added_snapshot_id"] != id_:
-            continue
+    for row in reader.added_by(snapshot):
         for entry in reader.manifest(row).entries:
             file = entry.file
             if entry.status is Status.EXISTING or file.snapshot_id != id_:
@@ -245,6 +247,16 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
                     has_wide_deletes = True
     operation = (snapshot.get("summary") or {}).get("operation", "overwrite")
     return SnapshotChanges(operation, added, removed, deleted_in, has_wide_deletes)
+
+
+def _list_location(snapshot: Document) -> str:
+    location: str | None = snapshot.get("manifest-list")
+    if not location:
+        raise InvalidInput(
+            f"snapshot {snapshot['snapshot-id']} of format version 1 has no manifest list",
+            hint="rewrite its manifests, or upgrade the table",
+        )
+    return location
 
 
 def _snapshot(document: Document) -> Document | None:

@@ -71,10 +71,15 @@ class ManifestList(Struct, frozen=True):
     schema: Row
 
 
-def read_list(data: bytes, location: str) -> ManifestList:
-    """Returns the manifests in a manifest list. Raises `InvalidInput` if it is damaged."""
+def read_list(data: bytes, location: str, *, added_by: int | None = None) -> ManifestList:
+    """Returns the manifests in a manifest list, or those that the snapshot `added_by` added.
+
+    Raises `InvalidInput` if it is damaged.
+    """
     rows, schema, _ = _records(data, location, "manifest list")
     try:
+        if added_by is not None:
+            rows = [row for row in rows if row["added_snapshot_id"] == added_by]
         return ManifestList({str(row["manifest_path"]): _renamed(row) for row in rows}, schema)
     except KeyError as error:
         raise _damaged(location, "manifest list", error) from None

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from nessie_cli.errors import (
     InvalidInput,
     NessieError,
+    NotAllowed,
     OutcomeUnknown,
     ReferenceConflict,
     StoreUnavailable,
@@ -112,11 +113,13 @@ class TableMerger:
     def merge(self, do: Callable[[MergeOptions], T], options: MergeOptions) -> T:
         """Performs a merge, transplant or revert, with combined tables.
 
-        Raises the errors of `do`. Conflicts about tables that do not combine have their collisions.
+        Raises the errors of `do`. Conflicts about tables that do not combine have their collisions;
+        so have those about combined tables that the store refuses.
         The files of an attempt that failed are removed, unless its outcome is unknown.
         """
         used: dict[tuple[str | None, ContentKey], _Decided] = {}
         seen: set[_Case] = set()
+        conflict: ReferenceConflict | None = None
         try:
             while True:
                 behaviors = [*options.behaviors, *(each.behavior for each in used.values())]
@@ -135,6 +138,14 @@ class TableMerger:
                         error.conflicts = tuple(self._explained(error.conflicts, options))
                         raise
                     used |= more
+                    conflict = error
+                except NotAllowed as error:
+                    # A protected branch may take no contents that a client has combined.
+                    if conflict is None:
+                        raise
+                    self._collisions |= dict.fromkeys(seen, (Collision(error.message),))
+                    conflict.conflicts = tuple(self._explained(conflict.conflicts, options))
+                    raise conflict from None
                 else:
                     break
         except OutcomeUnknown:
