@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -16,6 +20,8 @@ from nessie_cli.iceberg.files import Files
 from nessie_cli.model import ReferenceType
 from nessie_cli.repository.opening import connect
 from tests.command.in_process import InProcess
+
+ROOT = Path(__file__).parents[2]
 
 
 class Lake:
@@ -301,3 +307,68 @@ def test_another_writer_between_combination_and_commit_loses_nothing(
         metadata.add(Path(table.metadata_location).name)
     on_dev = {path.name for path in lake.folder.rglob("*.metadata.json")} - metadata
     assert len(on_dev) == 1
+
+
+_KILLED = """
+import os, signal, sys
+from nessie_cli.cli.main import run
+from nessie_cli.iceberg.files import Files
+from nessie_cli.repository.base import Repository
+
+last = int(sys.argv[1])
+write, number = Files.write, 0
+
+
+def write_some(files, uri, data):
+    global number
+    if number == last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    number += 1
+    write(files, uri, data)
+
+
+Files.write = write_some
+merge = Repository.merge
+
+
+def merge_once(repository, *args, **more):
+    result = merge(repository, *args, **more)
+    os.kill(os.getpid(), signal.SIGKILL)
+    return result
+
+
+Repository.merge = merge_once
+sys.exit(run(["merge", "dev"]))
+"""
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_killed_merge_leaves_the_old_state_or_the_new_one(
+    nessie: InProcess, lake: Lake, written: int
+) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    before = lake.files()
+    killed = subprocess.run(
+        [sys.executable, "-c", _KILLED, str(written)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL
+    is_merged = written == 3
+    assert lake.ids("main") == ([1, 2, 3, 10, 20] if is_merged else [1, 2, 3, 10])
+    written_first = lake.files() - before
+    assert len(written_first) == written
+    assert nessie("merge", "dev").code == 0
+    assert lake.ids("main") == [1, 2, 3, 10, 20]
+    # Garbage collection removes the files that the killed merge left.
+    for command in (
+        ["mark", "--default-cutoff", "PT0S"],
+        ["plan", "--warehouse", str(lake.folder), "--grace", "PT0S"],
+        ["approve"],
+        ["apply"],
+    ):
+        ran = nessie("gc", *command)
+        assert ran.code == 0, ran.err
+    assert is_merged or not (lake.files() & written_first)
+    assert lake.ids("main") == [1, 2, 3, 10, 20]
