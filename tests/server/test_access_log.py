@@ -1,4 +1,4 @@
-"""The access log: bounded in bytes, whoever reads it."""
+"""The access log: its waiting lines are bounded in bytes."""
 
 import json
 import threading

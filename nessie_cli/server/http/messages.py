@@ -140,8 +140,8 @@ def check_headers(target: int, headers: Iterable[tuple[bytes, bytes]], most: int
     """Refuses what the web server accepts and the pipeline must not.
 
     A path and query of `target` bytes with headers of more than `most` bytes in all. Two headers
-    `Authorization` or `Host`: a proxy may have checked the other one. A body of a request to upgrade
-    the protocol: the web server does not read it, but takes its bytes for the next request.
+    `Authorization` or `Host`: a proxy may have checked the other one. A body of a request to
+    upgrade the protocol: the web server does not read it, but takes its bytes for the next request.
     """
     size, credentials, hosts, upgrades = target, 0, 0, False
     for name, value in headers:

@@ -127,7 +127,7 @@ def request_id(headers: Headers) -> str:
 
 _encode = json.Encoder().encode
 _MOST_WAITING = 16 << 20
-"""The bytes of lines that may wait for the writer. More are dropped, and their number is logged."""
+"""The most bytes of waiting lines. More lines are dropped, and their number is logged."""
 _AT_ONCE = 1 << 20
 """The bytes of lines that are written at once."""
 _LONGEST = 4_000
