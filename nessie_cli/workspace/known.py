@@ -66,6 +66,14 @@ KNOWN = (
         ),
     ),
     Known(
+        "merge.identifiers",
+        _BOTH,
+        (
+            "Rows that both sides added to a table with identifier fields, if their identifiers may"
+            " be equal: warn combines them with a warning, conflict does not. Default: warn."
+        ),
+    ),
+    Known(
         "safe-directories",
         (Scope.USER,),
         (
@@ -152,6 +160,7 @@ _TRUTHS = ("true", "false")
 _CHOICES = {
     "merge.tables": ("combine", "conflict"),
     "merge.isolation": ("snapshot", "serializable"),
+    "merge.identifiers": ("warn", "conflict"),
 }
 """The values of settings that have only a few."""
 _STORES = ("sqlite", "postgresql", "postgres", "http", "https")

@@ -69,8 +69,11 @@ class Lake:
         return set(self.folder.rglob("*.parquet"))
 
 
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+
+
 def rows(*ids: int) -> pa.Table:
-    return pa.table({"id": list(ids), "v": ["x"] * len(ids)})
+    return pa.table({"id": list(ids), "v": ["x"] * len(ids)}, schema=SCHEMA)
 
 
 @pytest.fixture
@@ -240,6 +243,26 @@ def test_serializable_isolation_is_a_setting(nessie: InProcess, lake: Lake) -> N
     assert ran.code == 3
     assert "the table is serializable" in ran.err
     assert nessie("config", "set", "merge.isolation", "none").code == 2
+
+
+@pytest.mark.parametrize(("id_", "warns"), [(10, True), (20, False)])
+def test_rows_that_may_have_equal_identifiers_are_a_warning_or_a_conflict(
+    nessie: InProcess, lake: Lake, id_: int, warns: bool
+) -> None:
+    with (
+        lake.table("main") as table,
+        table.update_schema(allow_incompatible_changes=True) as update,
+    ):
+        update.set_identifier_fields("id")
+    assert nessie("merge", "main", "--into", "dev").code == 0
+    lake.append("main", 10, 12)
+    lake.append("dev", id_)
+    said = "both sides added rows whose identifiers may be equal"
+    dry = nessie("merge", "dev", "--dry-run")
+    assert (dry.code, said in dry.err) == (0, warns)
+    assert nessie("config", "set", "merge.identifiers", "conflict").code == 0
+    ran = nessie("merge", "dev")
+    assert (ran.code, said in ran.err) == ((3, True) if warns else (0, False))
 
 
 @pytest.mark.parametrize("missing", ["base", "manifest"])

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 TABLES = "merge.tables"
 ISOLATION = "merge.isolation"
+IDENTIFIERS = "merge.identifiers"
 
 
 def combining(
@@ -64,6 +65,7 @@ def combining(
             description,
             commits=commits,
             is_serializable=app.setting(ISOLATION) == "serializable",
+            refuses_same_keys=app.setting(IDENTIFIERS) == "conflict",
             decided=decided,
         )
         return merger.merge(do, merging)

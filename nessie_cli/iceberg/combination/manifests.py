@@ -168,13 +168,11 @@ def _referenced(file: Row) -> str | None:
         return None
     if (path := file.get("referenced_data_file")) is not None:
         return str(path)
-    lower, upper = (
-        _bound(file.get(name), _PATH_FIELD) for name in ("lower_bounds", "upper_bounds")
-    )
+    lower, upper = (bound(file.get(name), _PATH_FIELD) for name in ("lower_bounds", "upper_bounds"))
     return lower.decode() if lower is not None and lower == upper else None
 
 
-def _bound(bounds: Any, field: int) -> bytes | None:
+def bound(bounds: Any, field: int) -> bytes | None:
     """Returns the bound of a column. Avro maps with integer keys are lists of pairs."""
     pairs = (
         bounds.items()

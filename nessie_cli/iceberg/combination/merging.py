@@ -86,7 +86,8 @@ class TableMerger:
 
     `description` names the merge in the summaries of new snapshots. Each state of a table is
     combined once. `commits` is the number of transplanted commits. With `is_serializable`,
-    tables that set no isolation are serializable. Tables at the keys `decided` stay in
+    tables that set no isolation are serializable, and with `refuses_same_keys`, added rows that may
+    have equal identifiers are a conflict. Tables at the keys `decided` stay in
     conflict.
     """
 
@@ -97,6 +98,7 @@ class TableMerger:
         *,
         commits: int = 1,
         is_serializable: bool = False,
+        refuses_same_keys: bool = False,
         decided: Collection[ContentKey] = (),
         now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
@@ -104,6 +106,7 @@ class TableMerger:
         self._description = description
         self._commits = commits
         self._is_serializable = is_serializable
+        self._refuses_same_keys = refuses_same_keys
         self._keys = decided
         self._now = now
         self._unwritten: dict[str, bytes] = {}
@@ -188,6 +191,7 @@ class TableMerger:
             self._document(case.theirs),
             self._read,
             is_serializable=self._is_serializable,
+            refuses_same_keys=self._refuses_same_keys,
         )
         if combination.conflicts:
             self._collisions[case] = tuple(map(_collision, combination.conflicts))
@@ -333,7 +337,7 @@ def _counts(combination: Combination) -> TableCombination:
         len(removed),
         sum(file.records for file in added if file.is_data),
         sum(file.records for file in removed if file.is_data) + max(deleted, 0),
-        tuple(combination.definitions.notes),
+        tuple(combination.notes),
     )
 
 

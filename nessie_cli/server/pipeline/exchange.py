@@ -174,7 +174,8 @@ class AccessLog:
     def _run(self) -> None:
         ended = False
         while not ended:
-            lines, size = [], 0
+            lines: list[bytes] = []
+            size = 0
             while not ended and (not lines or (size < _AT_ONCE and not self._queue.empty())):
                 line = self._queue.get()
                 ended = line is None
