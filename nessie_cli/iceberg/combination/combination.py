@@ -91,8 +91,8 @@ def combine(
     """Combines three states of a table: metadata in the state that each content names.
 
     The base can be a state of any branch: that before a picked commit, for example. With
-    `is_serializable`, a table that sets no isolation is serializable. With
-    `refuses_same_keys`, rows that both sides added with equal identifiers are a conflict. Raises `InvalidInput` or
+    `is_serializable`, a table that sets no isolation is serializable. With `refuses_same_keys`,
+    rows that both sides added with equal identifiers are a conflict. Raises `InvalidInput` or
     `StoreUnavailable` if a file is missing, damaged or cannot be read.
     """
     documents = [normalized(document) for document in (base, ours, theirs)]

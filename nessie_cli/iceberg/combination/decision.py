@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -110,10 +111,17 @@ class _Changes:
     def is_dropped(self, path: str) -> bool:
         """Returns whether a data file was removed with all its rows.
 
-        Otherwise files that the side added can contain its rows, or new versions of them.
+        Otherwise files that the side added can contain its rows, or new versions of them. They can
+        be in a later snapshot: some writers overwrite rows by a deletion and an append.
         """
-        remover = self._remover.get(path)
-        return remover is not None and not remover.added and not self.is_updated(path)
+        return path in self._dropped and not self.is_updated(path)
+
+    @cached_property
+    def _dropped(self) -> frozenset[str]:
+        """The data files that were removed after the side had added its last data file."""
+        newest_first = reversed(self.state.history or ())
+        without_rows = takewhile(lambda changes: not changes.added, newest_first)
+        return frozenset(path for changes in without_rows for path in changes.removed)
 
     def is_updated(self, path: str) -> bool:
         """Returns whether rows of a data file can have been deleted and replaced by others.

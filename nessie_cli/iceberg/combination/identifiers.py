@@ -1,4 +1,4 @@
-"""Rows that both sides added with the same identifier: Iceberg does not enforce that it is unique.
+"""Rows that both sides added with the same identifier, which Iceberg does not forbid.
 
 https://iceberg.apache.org/spec/#identifier-field-ids
 """
