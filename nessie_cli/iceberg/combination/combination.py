@@ -29,6 +29,7 @@ from nessie_cli.iceberg.combination.manifests import (
     read_manifest,
 )
 from nessie_cli.iceberg.combination.states import (
+    GONE,
     FileContent,
     Identity,
     Row,
@@ -107,7 +108,14 @@ def combine(
     ]
     if is_serializable and not any(name in documents[0]["properties"] for name in _ISOLATION):
         states[0] = structs.replace(states[0], is_serializable=True)
-    merged = merge_files(states[0], states[1], states[2], *_fork(documents[1], documents[2]))
+    fork = _fork(documents[1], documents[2])
+    merged = merge_files(
+        states[0],
+        states[1],
+        states[2],
+        *fork,
+        has_equality_deletes=_has_equality_deletes(states, lists, shared, fork[0]),
+    )
     same_keys = _files_with_same_keys(documents[1], states, merged)
     if same_keys and refuses_same_keys:
         reason = "both sides added rows whose identifiers may be equal"
@@ -210,6 +218,24 @@ def _files(reader: _Reader, listed: ManifestList, shared: set[str]) -> dict[Iden
     }
 
 
+def _has_equality_deletes(
+    states: Sequence[TableState],
+    lists: Sequence[ManifestList],
+    shared: Collection[str],
+    fork_sequence: int,
+) -> bool:
+    """Returns whether a state may have equality deletes that are not older than the fork."""
+    return any(
+        file.content is FileContent.EQUALITY_DELETES
+        for state in states
+        for file in state.files.values()
+    ) or any(
+        row.get("content") and (row.get("sequence_number") or 0) > fork_sequence
+        for path, row in lists[0].rows.items()
+        if path in shared
+    )
+
+
 def _fork(ours: Document, theirs: Document) -> tuple[int, int]:
     """Returns the last sequence number that means the same on both sides, and the next row id then.
 
@@ -285,8 +311,15 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
                     deleted_in.append(file.referenced)
                 else:
                     has_wide_deletes = True
-    operation = (snapshot.get("summary") or {}).get("operation", "overwrite")
-    return SnapshotChanges(operation, added, removed, deleted_in, has_wide_deletes)
+    summary = snapshot.get("summary") or {}
+    return SnapshotChanges(
+        summary.get("operation", "overwrite"),
+        added,
+        removed,
+        deleted_in,
+        has_wide_deletes,
+        str(summary.get(GONE, "")).split(),
+    )
 
 
 def _list_location(snapshot: Document) -> str:
