@@ -10,8 +10,11 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from posixpath import dirname
 from typing import Any, NamedTuple
 from urllib.parse import quote
+
+from msgspec import structs
 
 from nessie_cli.errors import (
     InvalidInput,
@@ -376,12 +379,24 @@ class IcebergCall(Call):
     def check_own_metadata(
         self, key: ContentKey, content: IcebergTable | IcebergView | None, location: str
     ) -> None:
-        """Raises `LocationRefused` if metadata names a location that does not contain its file.
+        """Raises `LocationRefused` if a location in metadata is not the folder of the table.
 
         Callers who may choose locations are not checked, nor what the server has just made.
         """
         if content is not None and not self.may_choose_location(key, content.type):
             check_own_metadata(location, content.metadata_location)
+
+    def check_recorded(self, there: IcebergTable | IcebergView, location: str) -> None:
+        """Raises `LocationRefused` for a new metadata file outside of the recorded folder."""
+        locations = self._catalog.locations
+        content = structs.replace(there, metadata_location=location)
+        if locations and not locations.accept(content, there):
+            folder = dirname(there.metadata_location)
+            raise LocationRefused(
+                f"metadata file {location}: the last one is in {folder}, and the caller may not"
+                " choose locations",
+                hint=f"set write.metadata.path to {folder}",
+            )
 
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""
