@@ -322,26 +322,37 @@ class IcebergCall(Call):
         return mode_of(self.header(DELEGATION), self.warehouse)
 
     def access_to(
-        self,
-        key: ContentKey,
-        content: IcebergTable | None,
-        location: str,
-        mode: str | None = None,
+        self, key: ContentKey, content: IcebergTable, location: str, mode: str | None = None
     ) -> FileAccess:
         """Returns how the client accesses the files of a table.
 
         There is none if the metadata file lies outside of the table's location, unless the caller
-        may choose locations. `location` is that of the table. `content` is None if the server has
-        just issued it.
+        may choose locations. `location` is that of the table.
         """
+        trusted = self.may_choose_location(key, content.type)
+        if not trusted:
+            try:
+                check_own_metadata(location, content.metadata_location)
+            except LocationRefused:
+                return FileAccess()
+        return self._delegated(key, content.id or "", location, mode, None)
+
+    def access_to_staged(self, key: ContentKey, new_id: str, location: str) -> FileAccess:
+        """Returns how the client accesses the files of a table that a later commit will create."""
+        last_change = self.last_change(key) if self.delegation_mode else ""
+        return self._delegated(key, new_id, location, None, last_change)
+
+    def _delegated(
+        self,
+        key: ContentKey,
+        content_id: str,
+        location: str,
+        mode: str | None,
+        last_change: str | None,
+    ) -> FileAccess:
         mode = self.delegation_mode if mode is None else mode
-        try:
-            self.check_own_metadata(key, content, location)
-        except LocationRefused:
-            return FileAccess()
         if not mode:
             return FileAccess()
-        content_id = None if content is None else content.id
         table = DelegatedTable(
             ref=self.reference_text,
             key=key,
@@ -350,10 +361,17 @@ class IcebergCall(Call):
             resource=self._resource(key),
             catalog=client_uri(self.scheme, self.header),
             caller=self.who,
-            writable=self.may_commit_to(key, exists=content_id is not None),
+            writable=self.may_commit_to(key, exists=last_change is None),
             trusted=self.may_choose_location(key, IcebergTable.type),
+            last_change=last_change,
         )
         return self.services.delegation.access(mode, self.warehouse, table)
+
+    def last_change(self, key: ContentKey) -> str:
+        """Returns the commit that changed a key last, whatever the caller may know, or ""."""
+        at = Revision(None, self.state().reference.hash)
+        commit = self._catalog.repository.last_change(at, key)
+        return commit.hash or "" if commit is not None else ""
 
     def _resource(self, key: ContentKey) -> str:
         """Returns the path of a table below the client's catalog."""
@@ -375,16 +393,6 @@ class IcebergCall(Call):
             return True
         policy = self._open().policy
         return policy is not None and policy.may_choose_location(self._branch, key, type_)
-
-    def check_own_metadata(
-        self, key: ContentKey, content: IcebergTable | IcebergView | None, location: str
-    ) -> None:
-        """Raises `LocationRefused` if a location in metadata is not the folder of the table.
-
-        Callers who may choose locations are not checked, nor what the server has just made.
-        """
-        if content is not None and not self.may_choose_location(key, content.type):
-            check_own_metadata(location, content.metadata_location)
 
     def check_recorded(self, there: IcebergTable | IcebergView, location: str) -> None:
         """Raises `LocationRefused` for a new metadata file outside of the recorded folder."""
