@@ -327,32 +327,43 @@ class IcebergCall(Call):
         """Returns how the client accesses the files of a table.
 
         There is none if the metadata file lies outside of the table's location, unless the caller
-        may choose locations. `location` is that of the table.
+        may choose locations, nor if the key has another content now: the answer to a repeated
+        request is about an older commit. `location` is that of the table.
         """
-        trusted = self.may_choose_location(key, content.type)
-        if not trusted:
+        mode = self.delegation_mode if mode is None else mode
+        if not mode or not self._has_content(key, content.id):
+            return FileAccess()
+        if not self.may_choose_location(key, content.type):
             try:
                 check_own_metadata(location, content.metadata_location)
             except LocationRefused:
                 return FileAccess()
-        return self._delegated(key, content.id or "", location, mode, None)
+        return self._delegated(key, content.id or "", location, mode)
+
+    def _has_content(self, key: ContentKey, content_id: str | None) -> bool:
+        """Whether a key has a content now, for this caller."""
+        try:
+            content = self.state().content(key)
+        except NotAllowed:
+            return False
+        return content is not None and content.id == content_id
 
     def access_to_staged(self, key: ContentKey, new_id: str, location: str) -> FileAccess:
         """Returns how the client accesses the files of a table that a later commit will create."""
-        last_change = self.last_change(key) if self.delegation_mode else ""
-        return self._delegated(key, new_id, location, None, last_change)
+        mode = self.delegation_mode
+        if not mode:
+            return FileAccess()
+        return self._delegated(key, new_id, location, mode, last_change=self.last_change(key))
 
     def _delegated(
         self,
         key: ContentKey,
         content_id: str,
         location: str,
-        mode: str | None,
-        last_change: str | None,
+        mode: str,
+        *,
+        last_change: str | None = None,
     ) -> FileAccess:
-        mode = self.delegation_mode if mode is None else mode
-        if not mode:
-            return FileAccess()
         table = DelegatedTable(
             ref=self.reference_text,
             key=key,

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import pytest
 import requests
@@ -344,6 +345,39 @@ def test_a_grant_for_a_staged_table_is_valid_until_the_table_leaves_its_key(
     rename = {**RENAME, "source": {"namespace": ["db"], "name": name}}
     assert server.admin.post("/tables/rename", rename).status == 204
     assert may_sign(client, *given) == may_sign(client, *other) == [403, 403, 403]
+
+
+@pytest.mark.parametrize("mode", [VENDED, SIGNING])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_repeated_request_gives_no_access_to_a_table_that_has_left_its_key(
+    server: Ruled, mode: str, again: bool
+) -> None:
+    server.rule(f"'writer' in roles && ({READ} || {WRITE}) && !path.startsWith('db.moved')")
+    client = server.on(server.as_("bo", "writer"))
+    schema = client.load("db", "t").body["metadata"]["schemas"][0]
+    server.admin.send("DELETE", "/namespaces/db/tables/t")
+    keys = [str(uuid4()) for _ in range(2)]
+
+    def create() -> Any:
+        body = {"name": "t", "schema": schema}
+        asking = {"x_iceberg_access_delegation": mode, "idempotency_key": keys[0]}
+        return client.post("/namespaces/db/tables", body, **asking)
+
+    def change() -> Any:
+        asking = {"x_iceberg_access_delegation": mode, "idempotency_key": keys[1]}
+        return client.set_properties("db", "t", **asking)
+
+    def with_access(answer: Any) -> bool:
+        assert answer.status == 200
+        return bool({KEY_ID, "signer.endpoint"} & answer.body["config"].keys())
+
+    requests_ = (create, change)
+    assert [with_access(request()) for request in requests_] == [True, True]
+    assert [with_access(request()) for request in requests_] == [True, True]
+    assert server.admin.post("/tables/rename", RENAME).status == 204
+    if again:
+        assert server.admin.create("db", "t").status == 200
+    assert [with_access(request()) for request in requests_] == [False, False]
 
 
 def test_a_grant_for_a_chosen_location_needs_the_right_to_choose_it(
