@@ -233,6 +233,7 @@ def _rename_back(repository: Repository, last: ReflogEntry) -> UndoStep:
             hint=f"`{command} {new} {old}` renames '{new}' as it is now" if newest.after else "",
         )
     hash_ = creation.after
+    assert hash_ is not None, "a reference was created at a commit"
     return UndoStep(
         "renamed",
         old,
