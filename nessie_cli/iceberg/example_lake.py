@@ -20,7 +20,7 @@ _ORDERS = {"id": [1, 2, 3], "customer": ["ann", "bob", "ann"], "amount": [10.0, 
 def fill(store: str, warehouse: Path, *, conflict: bool) -> tuple[str, str]:
     """Creates a store with two branches, and returns their names.
 
-    With `conflict`, both branches change one table. Raises `OSError` if a file cannot be written.
+    With `conflict`, both branches replace the rows of one table. Raises `OSError` if a file cannot be written.
     """
     with create(store, default_branch=MAIN) as repository:
         with _catalog(store, warehouse, MAIN, "ann@example.org") as catalog:
@@ -32,7 +32,7 @@ def fill(store: str, warehouse: Path, *, conflict: bool) -> tuple[str, str]:
     if conflict:
         with _catalog(store, warehouse, MAIN, "bob@example.org") as catalog:
             customers = catalog.load_table("sales.customers")
-            customers.append(pa.table({"name": ["zoe"], "city": ["Lima"]}))
+            customers.overwrite(pa.table({"name": ["ann", "bob"], "city": ["Berlin", "Lima"]}))
     return MAIN, NIGHTLY
 
 

@@ -1,7 +1,8 @@
-"""Reads small files by path or URI, remote ones through PyIceberg's FileIO."""
+"""Reads and writes small files by path or URI, remote ones through PyIceberg's FileIO."""
 
 from __future__ import annotations
 
+import os
 import re
 import stat
 from collections import Counter
@@ -36,7 +37,7 @@ T = TypeVar("T")
 
 
 class Files:
-    """Reads small files. Keeps connections to remote file systems open between files."""
+    """Reads and writes small files. Keeps connections to remote file systems open between files."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         """Takes the properties of PyIceberg's FileIO, such as endpoints and credentials."""
@@ -55,7 +56,7 @@ class Files:
         Raises `MissingFile`, another `InvalidInput` if the file is unreadable or too large, and
         `StoreUnavailable` if a remote file system does not answer.
         """
-        data = self._asked(uri, _read_whole, _read_through)
+        data = self._asked(uri, _read_whole, lambda io: _read_through(io.new_input(uri)))
         if len(data) > MAX_BYTES:
             raise InvalidInput(
                 f"{shown(uri)} is larger than {MAX_BYTES // 2**20} MiB, "
@@ -65,7 +66,21 @@ class Files:
 
     def size(self, uri: str) -> int:
         """Returns the size of a file in bytes. Raises the errors of `read`. Cost: one request."""
-        return self._asked(uri, _size_of, len)
+        return self._asked(uri, _size_of, lambda io: len(io.new_input(uri)))
+
+    def write(self, uri: str, data: bytes) -> None:
+        """Writes a new file, durably. Raises `InvalidInput` or `StoreUnavailable`."""
+        if scheme_of(uri) in ("", "file"):
+            _write_locally(uri, data)
+        else:
+            self._asked_remotely(uri, scheme_of(uri), lambda io: _write_through(io, uri, data))
+
+    def remove(self, uri: str) -> None:
+        """Removes a file that nothing names. Raises `InvalidInput` or `StoreUnavailable`."""
+        if scheme_of(uri) in ("", "file"):
+            local_path(uri).unlink(missing_ok=True)
+        else:
+            self._asked_remotely(uri, scheme_of(uri), lambda io: io.delete(uri))
 
     def _asked(self, uri: str, local: Callable[[Path], T], remote: Callable[[Any], T]) -> T:
         if not uri.strip():
@@ -113,7 +128,7 @@ class Files:
         try:
             if scheme not in self._remote:
                 self._remote[scheme] = load_file_io(self._properties, uri)
-            return asked(self._remote[scheme].new_input(uri))
+            return asked(self._remote[scheme])
         except FileNotFoundError:
             raise MissingFile(f"{shown(uri)}: no such file") from None
         except (ValueError, NotImplementedError, ImportError) as error:
@@ -157,6 +172,24 @@ def _size_of(path: Path) -> int:
     return path.stat().st_size
 
 
+def _write_locally(uri: str, data: bytes) -> None:
+    try:
+        path = local_path(uri)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        # The commit that names this file will be durable.
+        folder = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+    except (OSError, ValueError) as error:
+        raise StoreUnavailable(f"{shown(uri)} cannot be written: {first_line(error)}") from None
+
+
 def _suggestion(folder: Path) -> str:
     """Returns the newest metadata file of a table's folder, as the end of a message."""
     files = [p for place in (folder, folder / "metadata") for p in place.glob("*.metadata.json*")]
@@ -187,6 +220,11 @@ def _path_of(uri: str) -> str:
 def _read_through(file: Any) -> bytes:
     with file.open(seekable=False) as stream:
         return bytes(stream.read(MAX_BYTES + 1))
+
+
+def _write_through(file_io: Any, uri: str, data: bytes) -> None:
+    with file_io.new_output(uri).create(overwrite=True) as stream:
+        stream.write(data)
 
 
 _SILENCE = re.compile(

@@ -1,7 +1,15 @@
 """Immutable values that all packages share. No I/O, clock or environment belongs here."""
 
 from nessie_cli.model.commits import NO_ANCESTOR, CommitMeta, LogEntry
-from nessie_cli.model.conflicts import Conflict, ConflictType, MergeBehavior, MergeOption, Rename
+from nessie_cli.model.conflicts import (
+    CollidingFile,
+    Collision,
+    Conflict,
+    ConflictType,
+    MergeBehavior,
+    MergeOption,
+    Rename,
+)
 from nessie_cli.model.contents import (
     CONTENT_TYPES,
     INT32,
@@ -54,6 +62,7 @@ from nessie_cli.model.results import (
     ProblemKind,
     Reclaimed,
     RepositoryConfig,
+    TableCombination,
 )
 from nessie_cli.model.secrets import Secret
 
@@ -73,6 +82,8 @@ __all__ = [
     "UDF",
     "AheadBehind",
     "ChangedKey",
+    "CollidingFile",
+    "Collision",
     "CommitMeta",
     "CommitResult",
     "Conflict",
@@ -109,6 +120,7 @@ __all__ = [
     "RepositoryConfig",
     "RestoredFrom",
     "Secret",
+    "TableCombination",
     "Tag",
     "Unchanged",
     "UnknownContent",

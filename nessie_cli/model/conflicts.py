@@ -73,6 +73,21 @@ class MergeOption(Struct, frozen=True):
     leaves_out: tuple[ContentKey, ...] = ()
 
 
+class CollidingFile(Struct, frozen=True):
+    """A file of a table that is part of a collision: its partition as text, and its rows."""
+
+    path: str
+    partition: str
+    rows: int
+
+
+class Collision(Struct, frozen=True):
+    """A reason why the two sides of a table do not combine, with the files that it is about."""
+
+    reason: str
+    files: tuple[CollidingFile, ...] = ()
+
+
 class Conflict(Struct, frozen=True):
     """A key in conflict.
 
@@ -89,7 +104,8 @@ class Conflict(Struct, frozen=True):
     the key that has the content already. `same_file_key` is set if the merge would bring a content
     of theirs together with another one of ours that has the same metadata file: the key of that
     one. `options` are the decisions that are possible together
-    with those given before.
+    with those given before. `collisions` are the reasons why the files of an Iceberg table do not
+    combine, if that was tried.
     """
 
     type: ConflictType
@@ -110,6 +126,7 @@ class Conflict(Struct, frozen=True):
     other_key: ContentKey | None = None
     same_file_key: ContentKey | None = None
     options: tuple[MergeOption, ...] = ()
+    collisions: tuple[Collision, ...] = ()
 
 
 _TEXT = {

@@ -23,7 +23,8 @@ class KeyBehavior(Struct, frozen=True):
 
     In a merge per content, the behavior is for the content that has the key on ours, else on
     theirs, else at the base, or for the content with `content_id`. In a transplant, it is for one
-    `commit` (a hash), or for all.
+    `commit` (a hash), or for all. `is_combined` is whether the program itself combined `resolved`
+    from both sides.
     """
 
     key: ContentKey
@@ -32,6 +33,7 @@ class KeyBehavior(Struct, frozen=True):
     resolved: Content | None = None
     content_id: str | None = None
     commit: str | None = None
+    is_combined: bool = False
 
 
 class Entry(Struct, frozen=True):
@@ -104,6 +106,20 @@ class ContentPlace(Struct, frozen=True):
     key: ContentKey
 
 
+class TableCombination(Struct, frozen=True):
+    """The changes that a combined table has beside ours, from theirs.
+
+    Rows are those of data files, and those that position deletes remove. `notes` are texts about
+    changes of theirs that were left out, and about possible problems.
+    """
+
+    added_files: int
+    removed_files: int
+    added_rows: int
+    removed_rows: int
+    notes: tuple[str, ...] = ()
+
+
 class MergeDetail(Struct, frozen=True):
     """A key that a merge or transplant touched.
 
@@ -111,7 +127,8 @@ class MergeDetail(Struct, frozen=True):
     the source, in a merge per content under whatever key. `behavior` is the side of the result, or
     NORMAL if it is merged or in conflict. In a merge per content, `source_at` and `result_at` are
     places of the contents `source` and `result`, and `is_resolved` is whether the caller supplied
-    the result, which then has no place.
+    the result, which then has no place. `combination` is set if the result combines the
+    files of both sides.
     """
 
     key: ContentKey
@@ -123,6 +140,7 @@ class MergeDetail(Struct, frozen=True):
     source_at: ContentPlace | None = None
     result_at: ContentPlace | None = None
     is_resolved: bool = False
+    combination: TableCombination | None = None
 
 
 class MergeResult(Struct, frozen=True):

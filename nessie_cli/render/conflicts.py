@@ -14,6 +14,7 @@ from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import (
     cells,
+    counted,
     fit_alike,
     pad,
     short_hash,
@@ -30,6 +31,8 @@ _INDENT = "  "
 _LABELS = 19
 _GAP = 2
 _LEAST = 10
+_MOST_FILES = 3
+"""The most files of a collision that a report names."""
 _STYLES = ("before", "updated", "after")
 _LOCATION = "metadata-location"
 _TOLD_BY_THE_MESSAGE = (
@@ -98,6 +101,7 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
         yield from _headline(conflict, report.sides, terminal)
         yield from _comparison(conflict, report, terminal)
         yield from _renames(conflict, report.sides)
+        yield from _collisions(conflict, terminal)
         if conflict.commit is not None:
             yield _row("commit", Span(short_hash(conflict.commit), "hash"))
         if conflict.changed_by:
@@ -188,6 +192,21 @@ def _renames(conflict: Conflict, sides: ConflictSides) -> Iterator[Line]:
             if rename.by and rename.by.hash:
                 spans += [Span(" by "), Span(short_hash(rename.by.hash), "hash")]
             yield _row("renamed", *spans)
+
+
+def _collisions(conflict: Conflict, terminal: Terminal) -> Iterator[Line]:
+    """Yields the reasons why the files of a table do not combine, and the first files."""
+    room = max(terminal.width - len(_INDENT) - _LABELS, _LEAST)
+    for collision in conflict.collisions:
+        for number, text in enumerate(wrap(visible(collision.reason), room)):
+            yield _row("" if number else "not combined", Span(text))
+        for file in collision.files[:_MOST_FILES]:
+            where = f"{file.partition}, " if file.partition else ""
+            about = f" ({where}{counted(file.rows, 'row')})"
+            name = file.path.rpartition("/")[2]
+            yield _row("", Span(shorten_end(visible(name), room - cells(about))), Span(about))
+        if len(collision.files) > _MOST_FILES:
+            yield _row("", Span(f"and {len(collision.files) - _MOST_FILES} more files"))
 
 
 # -- the three states ------------------------------------------------------------------------------

@@ -18,13 +18,15 @@ from nessie_cli.render.entries import summary
 from nessie_cli.render.spans import Column, Line, Span, Table
 from nessie_cli.render.text import short_hash
 
-_AFTER, _CONFLICT = "AFTER", "CONFLICT"
+_AFTER, _FILES, _ROWS, _CONFLICT = "AFTER", "FILES", "ROWS", "CONFLICT"
 _COLUMNS = (
     Column("KEY", "key", "fold"),
     Column("RESULT"),
     Column("OURS", "before"),
     Column("THEIRS", "after"),
     Column(_AFTER, "updated"),
+    Column(_FILES),
+    Column(_ROWS),
     Column("TYPE", "label", "spare"),
     Column(_CONFLICT, "conflict"),
 )
@@ -39,17 +41,26 @@ _NOTHING = "-"
 def merge_table(result: MergeResult) -> Table:
     """Returns a row for each key: its result, both sides before the merge, its type.
 
-    The column AFTER appears only if the merge combined both sides of a content, and the column
-    CONFLICT only if a key has one.
+    The column AFTER appears only if the merge combined both sides of a content, FILES and ROWS only
+    if it combined the files of a table, and CONFLICT only if a key has one.
     """
     details = result.details
     shown = {column.heading: True for column in _COLUMNS} | {
-        _AFTER: any(map(is_combined, details)),
+        _AFTER: any(is_combined(d) and not d.combination for d in details),
+        _FILES: any(detail.combination for detail in details),
+        _ROWS: any(detail.combination for detail in details),
         _CONFLICT: any(detail.conflict for detail in details),
     }
     indexes = [i for i, column in enumerate(_COLUMNS) if shown[column.heading]]
     rows = ([row[i] for i in indexes] for row in map(_row, details))
     return Table([_COLUMNS[i] for i in indexes], rows)
+
+
+def notes_of_combinations(result: MergeResult) -> Iterator[str]:
+    """Yields the notes about tables whose files the merge combined."""
+    for detail in result.details:
+        for note in detail.combination.notes if detail.combination else ():
+            yield f"{detail.key}: {note}"
 
 
 def replaced_contents(result: MergeResult) -> Iterator[str]:
@@ -115,16 +126,24 @@ def merge_headline(
 
 
 def _row(detail: MergeDetail) -> Sequence[str]:
-    ours, theirs = detail.target, detail.source
+    ours, theirs, combination = detail.target, detail.source, detail.combination
     return (
         str(detail.key),
-        _RESULTS[detail.behavior],
+        "combined" if combination else _RESULTS[detail.behavior],
         _version(ours),
         _version(theirs),
         _version(detail.result),
+        _change(combination.added_files, combination.removed_files) if combination else _NOTHING,
+        _change(combination.added_rows, combination.removed_rows) if combination else _NOTHING,
         " -> ".join(dict.fromkeys(type_label(side.type_name) for side in (ours, theirs) if side)),
         detail.conflict.type.value if detail.conflict else _NOTHING,
     )
+
+
+def _change(added: int, removed: int) -> str:
+    """Returns numbers such as `+3 -1`."""
+    texts = (f"{sign}{number:,}" for sign, number in (("+", added), ("-", removed)) if number)
+    return " ".join(texts) or "0"
 
 
 def _version(content: Content | None) -> str:

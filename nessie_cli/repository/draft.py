@@ -446,7 +446,9 @@ def _forbidding(change: Change[Any], reference: ReferenceChange) -> list[_Refusa
         renamed = isinstance(change, RenameReference)
         return [_Refusal(NO_DELETE, f"it cannot be {'renamed' if renamed else 'deleted'}")]
     if isinstance(change, Merge):
-        supplied = any(behavior.resolved is not None for behavior in change.options.behaviors)
+        supplied = any(
+            b.resolved is not None and not b.is_combined for b in change.options.behaviors
+        )
         return [_SUPPLIED] if supplied else []
     forbidding = [_Refusal(MERGE_ONLY, "it changes only by merges")]
     if not isinstance(change, Commit | Transplant):

@@ -21,7 +21,7 @@ from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, merge_c
 from nessie_cli.kernel.content_rules import choice_of, conflicts_of
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import build
-from nessie_cli.kernel.forms import Id, decode_key, encode_key
+from nessie_cli.kernel.forms import Id, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,
@@ -54,8 +54,8 @@ class Inverse(Struct, frozen=True):
     `edits` has the new content of each key that changes, None for a deletion. A content with an id
     that HEAD does not have is restored from its place in `origins`, or created. `state` has the
     current contents of these keys. `if_theirs` are the edits if theirs is taken for each conflict.
-    `judged` are the keys in conflict, or about which a behavior decided. `is_empty` is whether the
-    commits changed nothing.
+    `judged` are the keys in conflict, or about which a behavior decided, and `decided_ids` the ids
+    of the contents about which one decided. `is_empty` is whether the commits changed nothing.
     """
 
     edits: Edits
@@ -64,6 +64,7 @@ class Inverse(Struct, frozen=True):
     origins: Mapping[str | None, RestoredFrom]
     conflicts: Sequence[Conflict]
     judged: Collection[ContentKey]
+    decided_ids: Collection[str]
     is_empty: bool
 
 
@@ -89,7 +90,7 @@ def invert(
     names two contents in conflict.
     """
     states = _read(repository, commits, head)
-    merge, conflicts, resolved, judged = _merged(states, behaviors)
+    merge, conflicts, resolved, judged, ids = _merged(states, behaviors)
     edits, if_theirs = states.contents(merge.edits()), states.contents(merge.edits_if_theirs_win())
     edits |= resolved
     conflicts = [_with_occupant(conflict, states) for conflict in conflicts]
@@ -104,6 +105,7 @@ def invert(
         },
         _described(repository, states, conflicts, head),
         judged,
+        ids,
         not states.changes,
     )
 
@@ -210,10 +212,11 @@ def _with_present_ids(
 
 def _merged(
     states: _States, behaviors: Sequence[KeyBehavior]
-) -> tuple[ContentMerge, list[KeyConflict], State, set[ContentKey]]:
+) -> tuple[ContentMerge, list[KeyConflict], State, set[ContentKey], set[str]]:
     """Returns the merge, its conflicts, contents for keys of other contents, and judged keys.
 
-    Judged are the keys in conflict, and those of contents about which a behavior decides.
+    Judged are the keys in conflict, and those of contents about which a behavior decides. The last
+    part of the result are the ids of these contents.
     """
     changes = ContentChanges(states.objects, states.sides())
 
@@ -224,12 +227,14 @@ def _merged(
     choices: list[ContentChoice] = []
     resolved: State = {}
     judged: set[bytes] = set()
+    ids: set[str] = set()
     for behavior in behaviors:
         choice = choice_of(states.objects, behavior)[1]
         index = undecided.named(choice)
         if index is None:
             raise UnusedDecision(behavior)
         verdict = undecided.verdicts[index]
+        ids.add(format_content_id(verdict.states.content_id))
         judged |= {position.key for position in verdict.states if position is not None}
         if behavior.resolved and verdict.states.ours is None and verdict.holder is None:
             # The key is that of another content, which the commits did not change.
@@ -239,7 +244,7 @@ def _merged(
     merge = merged(changes.states, choices)
     conflicts = conflicts_of(merge, merged)
     judged |= {conflict.key for conflict in conflicts}
-    return merge, conflicts, resolved, set(map(decode_key, judged))
+    return merge, conflicts, resolved, set(map(decode_key, judged)), ids
 
 
 def _name(behavior: KeyBehavior) -> str:

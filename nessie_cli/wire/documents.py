@@ -29,6 +29,48 @@ from nessie_cli.wire.scalars import Hash
 # -- conflicts and merges --------------------------------------------------------------------------
 
 
+class CollidingFile(Struct):
+    """A file of a table that is part of a collision."""
+
+    path: str
+    partition: str
+    rows: int
+
+
+class Collision(Struct):
+    """A reason why both sides of an Iceberg table do not combine, and files that it is about."""
+
+    reason: str
+    files: list[CollidingFile]
+
+    @classmethod
+    def of(cls, collision: model.Collision) -> Self:
+        """Returns the struct of a collision."""
+        files = [CollidingFile(f.path, f.partition, f.rows) for f in collision.files]
+        return cls(collision.reason, files)
+
+
+class TableCombination(Struct, rename="camel"):
+    """The changes of theirs that a combined table has beside ours."""
+
+    added_files: int
+    removed_files: int
+    added_rows: int
+    removed_rows: int
+    notes: list[str]
+
+    @classmethod
+    def of(cls, combination: model.TableCombination) -> Self:
+        """Returns the struct of a combination."""
+        return cls(
+            combination.added_files,
+            combination.removed_files,
+            combination.added_rows,
+            combination.removed_rows,
+            list(combination.notes),
+        )
+
+
 class Conflict(BareConflict, kw_only=True):
     """A conflict with its three contents, the commit that changed the key, and its resolutions.
 
@@ -37,7 +79,7 @@ class Conflict(BareConflict, kw_only=True):
     `base`, `ours` and `theirs`. The key is that on ours, else on theirs. `keyIsAmbiguous` is
     whether it is also a key of another content in conflict, so that a decision must name
     `contentId`. `commit` is the transplanted commit. `sameFileKey` is the key of another content of
-    ours with the same metadata file.
+    ours with the same metadata file. `collisions` say why the files of a table do not combine.
     """
 
     expected: AnyContent | None
@@ -57,6 +99,7 @@ class Conflict(BareConflict, kw_only=True):
     key_is_ambiguous: bool | UnsetType = UNSET
     commit: Hash | UnsetType = UNSET
     same_file_key: Key | UnsetType = UNSET
+    collisions: list[Collision] | UnsetType = UNSET
 
     @classmethod
     def of_merge(
@@ -80,6 +123,7 @@ class Conflict(BareConflict, kw_only=True):
             changed_by=optional_meta(conflict.changed_by),
             resolutions=[resolution.command for resolution in resolutions],
             effects=[resolution.effect for resolution in resolutions],
+            collisions=list(map(Collision.of, conflict.collisions)) or UNSET,
             **content_in_conflict(conflict),
         )
 
@@ -87,13 +131,15 @@ class Conflict(BareConflict, kw_only=True):
 class MergeDetail(CleanMergeDetail, kw_only=True):
     """A key of a merge: its content on the target before, and the result.
 
-    `source` is the same content on the source, under whatever key.
+    `source` is the same content on the source, under whatever key. `combination` is there if the
+    result combines the files of both sides.
     """
 
     conflict: Conflict | UnsetType = UNSET
     source: AnyContent | None
     target: AnyContent | None
     result: AnyContent | None
+    combination: TableCombination | UnsetType = UNSET
 
     @classmethod
     def of(cls, detail: model.MergeDetail) -> Self:
@@ -105,6 +151,7 @@ class MergeDetail(CleanMergeDetail, kw_only=True):
             source=optional_content(detail.source),
             target=optional_content(detail.target),
             result=optional_content(detail.result),
+            combination=TableCombination.of(detail.combination) if detail.combination else UNSET,
         )
 
 

@@ -50,6 +50,30 @@ KNOWN = (
     Known("author", _BOTH, "The default author of commits. NESSIE_AUTHOR overrides it."),
     Known("alias.*", _BOTH, "The command line that `nessie NAME` runs, without `nessie`."),
     Known(
+        "merge.tables",
+        _BOTH,
+        (
+            "combine: merges combine the files of a table that both sides changed, if that is"
+            " safe. conflict: such a table is always a conflict. Default: combine."
+        ),
+    ),
+    Known(
+        "merge.isolation",
+        _BOTH,
+        (
+            "The isolation of tables that set none, for merges that combine them: snapshot or"
+            " serializable. Default: snapshot."
+        ),
+    ),
+    Known(
+        "merge.identifiers",
+        _BOTH,
+        (
+            "Rows that both sides added to a table with identifier fields, if their identifiers may"
+            " be equal: warn combines them with a warning, conflict does not. Default: warn."
+        ),
+    ),
+    Known(
         "safe-directories",
         (Scope.USER,),
         (
@@ -133,6 +157,12 @@ _OTHER_NAMES = {
 }
 """Names in other programs, with those of nessie."""
 _TRUTHS = ("true", "false")
+_CHOICES = {
+    "merge.tables": ("combine", "conflict"),
+    "merge.isolation": ("snapshot", "serializable"),
+    "merge.identifiers": ("warn", "conflict"),
+}
+"""The values of settings that have only a few."""
 _STORES = ("sqlite", "postgresql", "postgres", "http", "https")
 """The schemes of stores."""
 
@@ -198,6 +228,8 @@ def check_value(text: str, value: str) -> None:
         check_reference_name(value)
     if text in ("require-expected-content", "namespace-validation") and value not in _TRUTHS:
         raise InvalidInput(f"{text}: {value!r} must be true or false")
+    if text in _CHOICES and value not in _CHOICES[text]:
+        raise InvalidInput(f"{text}: {value!r} must be {' or '.join(_CHOICES[text])}")
 
 
 def _check_store(text: str, value: str) -> None:

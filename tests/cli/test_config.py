@@ -22,6 +22,7 @@ def settings(catalog, tmp_path: Path) -> Path:
 
 
 def test_get_and_list_show_what_set_wrote(nessie, catalog) -> None:
+    assert nessie("config", "unset", "--user", "merge.tables").code == 0
     assert (
         nessie("config", "set", "author", "Ada <ada@example.org>").out
         == "author = Ada <ada@example.org>\n"
@@ -98,6 +99,7 @@ def test_a_setting_that_only_users_have_needs_no_workspace_and_no_option(nessie,
 
 
 def test_pynessies_forms_work(nessie, catalog) -> None:
+    assert nessie("config", "--unset", "merge.tables", "--user").code == 0
     assert nessie("config", "--add", "author", "Ada").code == 0
     assert nessie("config", "--get", "author").out == "Ada\n"
     assert nessie("config", "author").out == "Ada\n"
@@ -312,7 +314,6 @@ def test_a_value_is_added_to_a_list(nessie, tmp_path, monkeypatch):
 
 def test_a_list_may_be_written_as_an_array(nessie, tmp_path):
     path = tmp_path / "home" / "config" / "nessie" / "config.toml"
-    path.parent.mkdir(parents=True)
     path.write_text('trusted-endpoints = ["https://one.example.org", "https://two.example.org"]\n')
     assert (
         nessie("config", "get", "trusted-endpoints").out

@@ -13,7 +13,6 @@ def test_h_is_short_for_help(nessie, catalog, words) -> None:
 
 def test_pynessie_s_configuration_is_named_if_no_store_is_found(nessie, tmp_path) -> None:
     folder = tmp_path / "home" / "config" / "nessie"
-    folder.mkdir(parents=True)
     (folder / "config.yaml").write_text("endpoint: http://x\n")
     ran = nessie("log")
     ran.expect(4, f"{folder / 'config.yaml'} belongs to pynessie")

@@ -112,3 +112,41 @@ def test_a_key_that_is_back_in_its_earlier_state_is_no_conflict(nessie, catalog)
     ran.expect(2, "is reverted already")
     ran = nessie("revert", "HEAD", "--ours", "db.orders", "--theirs", "db.orders")
     ran.expect(2, "the key is named twice")
+
+
+@pytest.fixture
+def renamed_twice(catalog):
+    """main: items was renamed to parts (HEAD~1), and then to pieces."""
+    catalog.rename("main", "db.items", "db.parts")
+    catalog.rename("main", "db.parts", "db.pieces")
+    return catalog
+
+
+@pytest.mark.parametrize("by_id", [True, False], ids=["by id", "by glob"])
+def test_a_decision_about_a_revert_does_not_override_a_later_deletion(
+    nessie, renamed_twice, by_id
+) -> None:
+    catalog = renamed_twice
+    seen = catalog.head("main")
+    id_ = nessie("content", "show", "db.pieces", "--json").json["content"]["id"]
+    revision = catalog.repository.resolve("main~1").hash
+    assert nessie("revert", revision).code == 3
+    catalog.drop("main", "db.pieces")
+    theirs = id_ if by_id else "*"
+    ran = nessie("revert", revision, "--theirs", theirs, "--expected-hash", seen)
+    assert ran.code == 5
+    assert "db.pieces" in ran.err
+    assert "db.items" not in nessie("content", "list").out
+
+
+@pytest.mark.parametrize("verb", ["revert", "transplant"])
+def test_the_printed_resolve_names_the_commit_that_conflicts(nessie, catalog, verb) -> None:
+    catalog.branch("dev")
+    catalog.update("dev", "db.orders", 7)
+    catalog.update("main", "db.orders", 2)
+    catalog.update("main", "db.orders", 3)
+    named = "HEAD~1" if verb == "revert" else "dev"
+    commit = catalog.repository.resolve(named.replace("HEAD", "main")).hash
+    ran = nessie(verb, named)
+    assert ran.code == 3
+    assert f"nessie resolve {verb} {commit[:12]} " in ran.err

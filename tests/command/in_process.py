@@ -22,6 +22,17 @@ SETTINGS = (
 """Variables that change answers."""
 
 
+def do_not_combine_tables(config: Path) -> None:
+    """Makes a table that both sides changed a conflict, in a new folder of settings.
+
+    The tables of most tests have no files, and a storage that does not exist answers slowly.
+    """
+    folder = config / "nessie"
+    if not folder.exists():
+        folder.mkdir(parents=True)
+        (folder / "config.toml").write_text('[merge]\ntables = "conflict"\n')
+
+
 class InProcess:
     """`nessie ARGS...` in a folder, with a home of its own; stdin is not a terminal."""
 
@@ -39,6 +50,7 @@ class InProcess:
         monkeypatch.setenv("NESSIE_AUTHOR", author)
         monkeypatch.setenv("HOME", str(folder / "home"))
         monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "home" / "config"))
+        do_not_combine_tables(folder / "home" / "config")
         monkeypatch.chdir(folder)
 
     def __call__(self, *args: str, **environment: str) -> Outcome:

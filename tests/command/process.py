@@ -15,6 +15,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import IO, Any, Self
 
+from tests.command.in_process import do_not_combine_tables
 from tests.command.outcome import Outcome
 from tests.command.preloaded import EVERYTHING
 
@@ -177,6 +178,7 @@ class Nessie:
             "LOGNAME": "tester",
             "LC_ALL": "C.UTF-8",
         }
+        do_not_combine_tables(home / "config")
 
     def command(self, *args: str) -> list[str]:
         return [*PROGRAM, *args]

@@ -50,7 +50,7 @@ def place(world, tmp_path, forker):
     """A copy of the world to run one example in."""
     copy = Nessie(tmp_path / "work", tmp_path / "home", forker)
     shutil.copytree(world.folder, copy.folder)
-    shutil.copytree(Path(world.environment["HOME"]), tmp_path / "home")
+    shutil.copytree(Path(world.environment["HOME"]), tmp_path / "home", dirs_exist_ok=True)
     recorded(copy)
     copy.environment["NESSIE_AUTHOR"] = "ada"
     return copy

@@ -3,6 +3,7 @@ and no foreign page changes it."""
 
 import json
 import socket
+import time
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
@@ -94,15 +95,34 @@ def test_only_the_host_header_counts(client):
 
 
 @pytest.mark.parametrize(
-    "hosts",
-    ["", "host: localhost\r\nhost: evil.example\r\n", "host: evil.example\r\nhost: localhost\r\n"],
+    ("hosts", "status"),
+    [
+        ("", 403),
+        ("host: localhost\r\nhost: evil.example\r\n", 400),
+        ("host: evil.example\r\nhost: localhost\r\n", 400),
+    ],
 )
-def test_a_request_must_have_one_host(hosts):
+def test_a_request_must_have_one_host(hosts, status):
     with serving() as url:
         parts = urlsplit(url)
         with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
             connection.sendall(f"GET /api/v2/config HTTP/1.1\r\n{hosts}\r\n".encode())
-            assert connection.recv(1000).startswith(b"HTTP/1.1 403 ")
+            assert connection.recv(1000).startswith(f"HTTP/1.1 {status} ".encode())
+
+
+def test_many_hosts_and_origins_are_refused_at_once():
+    """Each origin was compared with each host: 60 KB held the server for seconds."""
+    headers = b"host:\r\n" * 4_000 + b"origin:\r\n" * 2_500
+    with (
+        connect("memory:") as repository,
+        serving(app=application(repository, Parts(hosts=Hosts(every=True)))) as url,
+    ):
+        parts = urlsplit(url)
+        begun = time.perf_counter()
+        with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
+            connection.sendall(b"POST /api/v2/trees HTTP/1.1\r\n" + headers + b"\r\n")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 400 ")
+        assert time.perf_counter() - begun < 1
 
 
 def test_the_server_answers_under_configured_names():

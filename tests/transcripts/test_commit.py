@@ -102,7 +102,6 @@ def test_the_message_comes_from_a_file_or_stdin(catalog):
 
 def test_the_author_comes_from_the_environment_or_the_users_configuration(catalog):
     config = catalog.folder.parent / "home" / "config" / "nessie"
-    config.mkdir(parents=True)
     (config / "config.toml").write_text('author = "Conf <conf@example.org>"\n')
     catalog.table("db.orders", 2, "-m", "configured")
     assert logged(catalog)["authors"] == ["Conf <conf@example.org>"]

@@ -185,6 +185,14 @@ class Invocation:
 
         return default_author()
 
+    def setting(self, name: str) -> str | None:
+        """Returns a setting of the workspace, or else of the user, such as `merge.tables`."""
+        from nessie_cli.workspace.user import user_settings
+
+        parts = name.split(".")
+        value = self.workspace.setting(*parts) if self.workspace else None
+        return value or user_settings().text(*parts)
+
     def who(self) -> str:
         """The name recorded in the reflog: the author of commits, or the user of the system."""
         from nessie_cli.workspace import environment as env

@@ -38,7 +38,8 @@ class Options(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--conflict",
-            help="Also change sales.customers on main, so that a merge of nightly conflicts.",
+            help="Also replace rows of sales.customers on main, so that a merge of nightly"
+            " conflicts.",
         ),
     ] = False
 

@@ -88,7 +88,9 @@ class MergeResolutions(WaysOut):
         self.source = source
         arguments = [argument for argument in app.argv if argument not in _NOT_REPEATED]
         parts = list(_parts(arguments, error.conflicts))
-        self._again = _joined(parts)
+        # A merge asks again about what the source has become; another commit is another change.
+        again = parts if source and not commits else list(_pinned(parts, pinned))
+        self._again = _joined(again)
         lasting = [part for part in parts if not part.is_expected]
         self._pinned = _joined(_pinned(lasting, pinned))
         anew = [part for part in lasting if not part.name]

@@ -26,11 +26,13 @@ def refuse_changed(
     expected: str,
     keys: Collection[ContentKey],
     *,
+    ids: Collection[str] = (),
     hint: str = "",
 ) -> None:
-    """Raises `ReferenceMoved` if a branch has changed any of these keys since a commit.
+    """Raises `ReferenceMoved` if a branch has changed any of these keys or contents since a commit.
 
-    Raises `CommitNotFound` unless the commit is in its history.
+    `ids` are the ids of contents, whatever their keys. Raises `CommitNotFound` unless the commit is
+    in its history.
     """
     then, now = Revision(None, expected), Revision(None, branch.hash)
     if not repository.is_ancestor(then, now):
@@ -39,5 +41,9 @@ def refuse_changed(
         )
     before, after = (repository.contents(at, list(keys)) for at in (then, now))
     changed = [key for key in keys if before.get(key) != after.get(key)]
+    for entry in repository.diff(then, now) if ids else ():
+        is_decided = any(side and side.id in ids for side in (entry.before, entry.after))
+        if is_decided and entry.key not in changed:
+            changed.append(entry.key)
     if changed:
         raise changed_since(branch.name, expected, branch.hash, changed, hint=hint)

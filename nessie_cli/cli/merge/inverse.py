@@ -143,7 +143,7 @@ def operations_of(
         raise InvalidInput(f"{option} {error.message}") from None
     if expected is not None:
         keys = {*inverse.edits, *inverse.judged}
-        refuse_changed(repository, branch, expected, keys)
+        refuse_changed(repository, branch, expected, keys, ids=inverse.decided_ids)
     if inverse.conflicts:
         raise _conflict(repository, branch, to_revert, inverse)
     refuse_second_entries(inverse.state | _staged_contents(app, branch.name), inverse.edits)

@@ -17,6 +17,7 @@ from nessie_cli.cli.merge.behaviors import (
     refuse_unknown,
     states_of_merge,
 )
+from nessie_cli.cli.merge.combining import combining
 from nessie_cli.cli.merge.commits import pinned_source, pinned_word
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import Merged, print_outcome, refuse_deep_write, with_differences
@@ -100,7 +101,8 @@ def run(options: Options, app: Invocation) -> Merged:
 
     word = pinned_word(pinned)
     with conflicts_of_merge(app, branch, options.source, pinned={options.source: word}):
-        outcome = deciding(merge_with, merging, patterns)
+        combined = combining(app, merge_with, options, f"merge of {hash_} into {branch}")
+        outcome = deciding(combined, merging, patterns)
     merge = Merged(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
     return with_differences(merge, app) if options.deep else merge
 

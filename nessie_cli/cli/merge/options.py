@@ -29,6 +29,13 @@ class SideOptions(Struct, frozen=True, kw_only=True):
     theirs: Annotated[
         list[str] | None, typer.Option("--theirs", metavar="KEY", help="{theirs} Repeatable.")
     ] = None
+    no_combine: Annotated[
+        bool,
+        typer.Option(
+            "--no-combine",
+            help="Do not combine the files of a table that both sides changed. Report a conflict.",
+        ),
+    ] = False
 
 
 WORDS_OF_MERGES: Mapping[str, str] = {

@@ -13,7 +13,12 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.inspection.merges import differences_of
 from nessie_cli.model import MergeResult
-from nessie_cli.render.merges import merge_headline, merge_table, replaced_contents
+from nessie_cli.render.merges import (
+    merge_headline,
+    merge_table,
+    notes_of_combinations,
+    replaced_contents,
+)
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
 from nessie_cli.wire.documents import DetailedMerge
@@ -80,7 +85,7 @@ def print_outcome(merge: Merged, output: Output) -> None:
             Span(short_hash(commit), "hash"),
             ": it changes nothing on this branch",
         )
-    for line in replaced_contents(outcome):
+    for line in (*replaced_contents(outcome), *notes_of_combinations(outcome)):
         output.err.print_text(line)
     if merge.changes is None:
         output.out.print_table(*merge_table(merge.outcome), paged=True)

@@ -20,6 +20,7 @@ from nessie_cli.cli.merge.behaviors import (
     states_of_merge,
     states_of_transplant,
 )
+from nessie_cli.cli.merge.combining import combining
 from nessie_cli.cli.merge.commits import (
     commits_to_transplant,
     pinned_commits,
@@ -154,6 +155,8 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult | Me
             f"--current and --proposed belong to the batch; for a {verb} they are --ours and"
             " --theirs"
         )
+    if not verb and options.no_combine:
+        raise InvalidInput("--no-combine belongs to a merge, transplant or revert")
     if not verb and (options.ours or options.theirs):
         raise InvalidInput(
             "--ours and --theirs belong to a merge, transplant or revert; for the batch they are"
@@ -204,7 +207,10 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merged:
         unrelated=options.unrelated or is_empty(repository, branch),
     )
     contents, patterns = contents_of_files(options.resolve), patterns_of(options)
-    outcome = resolve_merge(app, merge, merging, contents, patterns=patterns)
+    combined = combining(
+        app, merge, options, f"merge of {hash_} into {branch}", decided=contents.keys()
+    )
+    outcome = resolve_merge(app, combined, merging, contents, patterns=patterns)
     return Merged(outcome=outcome, verb="merged", source=source, source_hash=hash_)
 
 
@@ -221,7 +227,15 @@ def _resolve_transplant(options: Options, app: Invocation, revisions: list[str])
     meta = meta_of_transplant(app, options.message, commits)
     merging = replace(merge_options(app, branch, _for_sides(options), meta), any_order=True)
     contents, patterns = contents_of_files(options.resolve), patterns_of(options)
-    outcome = resolve_merge(app, transplant, merging, contents, patterns=patterns)
+    combined = combining(
+        app,
+        transplant,
+        options,
+        f"transplant onto {branch}",
+        commits=len(commits),
+        decided=contents.keys(),
+    )
+    outcome = resolve_merge(app, combined, merging, contents, patterns=patterns)
     return Merged(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
 
 
@@ -238,7 +252,10 @@ def _resolve_revert(options: Options, app: Invocation, revision: str) -> RevertR
     expected = expected_commit(app, options.expected_hash)
     decided = MergeOptions(meta, decisions_of(options), expected_hash=expected)
     contents, patterns = contents_of_files(options.resolve), patterns_of(options)
-    return resolve_merge(app, commit, decided, contents, OF_REVERT, patterns=patterns)
+    combined = combining(
+        app, commit, options, f"revert of {to_revert.revision}", decided=contents.keys()
+    )
+    return resolve_merge(app, combined, decided, contents, OF_REVERT, patterns=patterns)
 
 
 def _resolve_batch(options: Options, app: Invocation) -> BatchResult | CommittedResult:

@@ -9,6 +9,7 @@ from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
+from nessie_cli.cli.merge.combining import combining
 from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.inverse import decisions_of, operations_of, revert, reverted
 from nessie_cli.cli.merge.options import SideOptions
@@ -110,7 +111,8 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
         return _stage(app, workspace.StagedBatch(now.hash, staged), branch)
 
     with conflicts_of_merge(app, branch, pinned={options.revision: to_revert.revision}):
-        return deciding(revert_with, merging, patterns_of(options))
+        combined = combining(app, revert_with, options, f"revert of {to_revert.revision}")
+        return deciding(combined, merging, patterns_of(options))
 
 
 def show(result: BatchResult | RevertResult, output: Output) -> None:

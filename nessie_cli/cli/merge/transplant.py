@@ -16,6 +16,7 @@ from nessie_cli.cli.merge.behaviors import (
     refuse_unknown,
     states_of_transplant,
 )
+from nessie_cli.cli.merge.combining import combining
 from nessie_cli.cli.merge.commits import commits_to_transplant, pinned_commits
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import (
@@ -96,7 +97,10 @@ def run(options: Options, app: Invocation) -> Merged:
             return repository.transplant(branch, commits, decided, request_id=request_id)
 
     with conflicts_of_merge(app, branch, " ".join(options.revisions), commits, pinned):
-        outcome = deciding(transplant_with, merging, patterns_of(options, options.behavior))
+        combined = combining(
+            app, transplant_with, options, f"transplant onto {branch}", commits=len(commits)
+        )
+        outcome = deciding(combined, merging, patterns_of(options, options.behavior))
     source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")
     merge = Merged(outcome=outcome, verb="transplanted", source=source)
     return with_differences(merge, app) if options.deep else merge

@@ -5,7 +5,7 @@ Reads manifest lists and those manifests that the three states do not share; no 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ from nessie_cli.iceberg.combination.definitions import (
     DefinitionMerge,
     merge_definitions,
 )
+from nessie_cli.iceberg.combination.identifiers import files_with_same_keys
 from nessie_cli.iceberg.combination.manifests import (
     Manifest,
     ManifestList,
@@ -50,7 +51,8 @@ class Combination(Struct, frozen=True):
     """How two sides of a table combine. With conflicts, the rest is not final.
 
     `ours` is the normalized metadata of ours, `listed` its manifests, and `manifests` are all that
-    were read, by path. `replaces_only` is whether theirs only rewrote rows.
+    were read, by path. `replaces_only` is whether theirs only rewrote rows. `same_keys` are data
+    files of theirs whose rows may have the identifiers of rows that ours added.
     """
 
     ours: Document
@@ -60,6 +62,16 @@ class Combination(Struct, frozen=True):
     files: FileMerge
     definitions: DefinitionMerge
     replaces_only: bool = False
+    same_keys: Sequence[TableFile] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What the result does not contain, and what it may contain twice."""
+        text = (
+            f"both sides added rows whose identifiers may be equal (in {len(self.same_keys)} of the"
+            " files of theirs): the table may contain them twice"
+        )
+        return [*self.definitions.notes, *([text] if self.same_keys else [])]
 
     @property
     def conflicts(self) -> list[FileConflict | DefinitionConflict]:
@@ -67,10 +79,21 @@ class Combination(Struct, frozen=True):
         return [*self.definitions.conflicts, *self.files.conflicts]
 
 
-def combine(base: Document, ours: Document, theirs: Document, read: Read) -> Combination:
+def combine(
+    base: Document,
+    ours: Document,
+    theirs: Document,
+    read: Read,
+    *,
+    is_serializable: bool = False,
+    refuses_same_keys: bool = False,
+) -> Combination:
     """Combines three states of a table: metadata in the state that each content names.
 
-    Raises `InvalidInput` or `StoreUnavailable` if a file is missing, damaged or cannot be read.
+    The base can be a state of any branch: that before a picked commit, for example. With
+    `is_serializable`, a table that sets no isolation is serializable. With `refuses_same_keys`,
+    rows that both sides added with equal identifiers are a conflict. Raises `InvalidInput` or
+    `StoreUnavailable` if a file is missing, damaged or cannot be read.
     """
     documents = [normalized(document) for document in (base, ours, theirs)]
     reader = _Reader(read)
@@ -82,7 +105,13 @@ def combine(base: Document, ours: Document, theirs: Document, read: Read) -> Com
         _state(reader, document, live, origin)
         for document, live in zip(documents, files, strict=True)
     ]
-    merged = merge_files(states[0], states[1], states[2], states[0].last_sequence)
+    if is_serializable and not any(name in documents[0]["properties"] for name in _ISOLATION):
+        states[0] = structs.replace(states[0], is_serializable=True)
+    merged = merge_files(states[0], states[1], states[2], *_fork(documents[1], documents[2]))
+    same_keys = _files_with_same_keys(documents[1], states, merged)
+    if same_keys and refuses_same_keys:
+        reason = "both sides added rows whose identifiers may be equal"
+        merged = structs.replace(merged, conflicts=[FileConflict(reason, same_keys)])
     history = states[2].history
     return Combination(
         documents[1],
@@ -92,7 +121,29 @@ def combine(base: Document, ours: Document, theirs: Document, read: Read) -> Com
         merged,
         merge_definitions(*documents),
         bool(history) and all(changes.operation == "replace" for changes in history or ()),
+        same_keys,
     )
+
+
+def _files_with_same_keys(
+    ours: Document, states: Sequence[TableState], merged: FileMerge
+) -> list[TableFile]:
+    """Returns the added data files of theirs with keys that files which ours added may have."""
+    compacted = {
+        path
+        for state in states
+        for changes in state.history or ()
+        if changes.operation == "replace"
+        for path in changes.added
+    }
+    before, here = states[0].files, states[1].files
+    added = [
+        [f for id_, f in here.items() if id_ not in before and f.is_data],
+        [each.file for each in merged.added if each.file.is_data],
+    ]
+    rows = [[f for f in files if f.path not in compacted] for files in added]
+    schema = by_id(ours["schemas"], "schema-id")[ours["current-schema-id"]]
+    return files_with_same_keys(schema, *rows)
 
 
 class _Reader:
@@ -109,14 +160,18 @@ class _Reader:
             return ManifestList({}, {})
         id_ = snapshot["snapshot-id"]
         if id_ not in self._lists:
-            location = snapshot.get("manifest-list")
-            if not location:
-                raise InvalidInput(
-                    f"snapshot {id_} of format version 1 has no manifest list",
-                    hint="rewrite its manifests, or upgrade the table",
-                )
+            location = _list_location(snapshot)
             self._lists[id_] = read_list(self._read(location), location)
         return self._lists[id_]
+
+    def added_by(self, snapshot: Document) -> Collection[Row]:
+        """Returns the manifests that a snapshot added, without the others in its manifest list."""
+        id_ = snapshot["snapshot-id"]
+        if id_ in self._lists:
+            rows = self._lists[id_].rows.values()
+            return [row for row in rows if row["added_snapshot_id"] == id_]
+        location = _list_location(snapshot)
+        return read_list(self._read(location), location, added_by=id_).rows.values()
 
     def manifest(self, listed: Row) -> Manifest:
         """Returns a manifest of a manifest list."""
@@ -153,6 +208,26 @@ def _files(reader: _Reader, listed: ManifestList, shared: set[str]) -> dict[Iden
         for entry in reader.manifest(row).entries
         if entry.status is not Status.DELETED
     }
+
+
+def _fork(ours: Document, theirs: Document) -> tuple[int, int]:
+    """Returns the last sequence number that means the same on both sides, and the next row id then.
+
+    They are those of the snapshots that both list, as far as none has expired.
+    """
+    listed = {(each["snapshot-id"], each.get("sequence-number")) for each in ours["snapshots"]}
+    shared = [
+        each
+        for each in theirs["snapshots"]
+        if (each["snapshot-id"], each.get("sequence-number")) in listed
+    ]
+    return (
+        max((each.get("sequence-number") or 0 for each in shared), default=0),
+        max(
+            ((each.get("first-row-id") or 0) + (each.get("added-rows") or 0) for each in shared),
+            default=0,
+        ),
+    )
 
 
 class _Base(NamedTuple):
@@ -198,9 +273,7 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
     removed: list[str] = []
     deleted_in: list[str] = []
     has_wide_deletes = False
-    for row in reader.list_of(snapshot).rows.values():
-        if row["added_snapshot_id"] != id_:
-            continue
+    for row in reader.added_by(snapshot):
         for entry in reader.manifest(row).entries:
             file = entry.file
             if entry.status is Status.EXISTING or file.snapshot_id != id_:
@@ -214,6 +287,16 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
                     has_wide_deletes = True
     operation = (snapshot.get("summary") or {}).get("operation", "overwrite")
     return SnapshotChanges(operation, added, removed, deleted_in, has_wide_deletes)
+
+
+def _list_location(snapshot: Document) -> str:
+    location: str | None = snapshot.get("manifest-list")
+    if not location:
+        raise InvalidInput(
+            f"snapshot {snapshot['snapshot-id']} of format version 1 has no manifest list",
+            hint="rewrite its manifests, or upgrade the table",
+        )
+    return location
 
 
 def _snapshot(document: Document) -> Document | None:

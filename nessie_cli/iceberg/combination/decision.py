@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
 
 from msgspec import Struct
 
@@ -21,6 +22,9 @@ from nessie_cli.iceberg.combination.states import (
     TableFile,
     TableState,
 )
+
+ROW_LINEAGE = 3
+"""The format version since which rows have ids."""
 
 
 class FileConflict(Struct, frozen=True):
@@ -107,10 +111,17 @@ class _Changes:
     def is_dropped(self, path: str) -> bool:
         """Returns whether a data file was removed with all its rows.
 
-        Otherwise files that the side added can contain its rows, or new versions of them.
+        Otherwise files that the side added can contain its rows, or new versions of them. They can
+        be in a later snapshot: some writers overwrite rows by a deletion and an append.
         """
-        remover = self._remover.get(path)
-        return remover is not None and not remover.added and not self.is_updated(path)
+        return path in self._dropped and not self.is_updated(path)
+
+    @cached_property
+    def _dropped(self) -> frozenset[str]:
+        """The data files that were removed after the side had added its last data file."""
+        newest_first = reversed(self.state.history or ())
+        without_rows = takewhile(lambda changes: not changes.added, newest_first)
+        return frozenset(path for changes in without_rows for path in changes.removed)
 
     def is_updated(self, path: str) -> bool:
         """Returns whether rows of a data file can have been deleted and replaced by others.
@@ -162,22 +173,33 @@ class _Changes:
 
 
 def merge_files(
-    base: TableState, ours: TableState, theirs: TableState, fork_sequence: int
+    base: TableState,
+    ours: TableState,
+    theirs: TableState,
+    fork_sequence: int,
+    fork_row_id: int = 0,
 ) -> FileMerge:
     """Merges the files of two sides.
 
-    `fork_sequence` is the last sequence number that both sides have in common. Costs the number of
-    given files.
+    `fork_sequence` is the last sequence number that means the same on both sides, and `fork_row_id`
+    the first id of a row that does not. The base can be a
+    later state of theirs: that before a picked commit. Costs the number of given files.
     """
-    return _Merge(base, ours, theirs, fork_sequence).result()
+    return _Merge(base, ours, theirs, fork_sequence, fork_row_id).result()
 
 
 class _Merge:
     def __init__(
-        self, base: TableState, ours: TableState, theirs: TableState, fork_sequence: int
+        self,
+        base: TableState,
+        ours: TableState,
+        theirs: TableState,
+        fork_sequence: int,
+        fork_row_id: int,
     ) -> None:
         self._base = base
         self._fork = fork_sequence
+        self._fork_row_id = fork_row_id
         self._ours, self._theirs = _Changes(base, ours), _Changes(base, theirs)
         ahead = theirs.last_sequence - fork_sequence
         self._shift = ours.last_sequence - fork_sequence
@@ -201,6 +223,7 @@ class _Merge:
         yield from self._removed_and_changed(self._ours, self._theirs)
         yield from self._double_deletes()
         yield from self._equality_deletes()
+        yield from self._kept_numbers()
         yield from self._row_ids()
 
     def _versions(self) -> Iterator[FileConflict]:
@@ -319,11 +342,21 @@ class _Merge:
             changes.removed and file.path in changes.added for changes in history
         )
 
+    def _kept_numbers(self) -> Iterator[FileConflict]:
+        """A file keeps the number of rows that it had before, which ours must have given, too."""
+        before = self._base.last_sequence
+        kept = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
+        if kept:
+            yield FileConflict("theirs restored or rewrote rows that ours never had", kept)
+
     def _row_ids(self) -> Iterator[FileConflict]:
-        """Format version 3: rewritten files keep the ids of rows that theirs gave out itself."""
+        """Format version 3: rewritten files and updated rows of theirs contain ids of rows.
+
+        Ours must have the same ids: those that were given out before the sides parted, or the same
+        ones in the same file. With others, two rows would have one id.
+        """
         ours, theirs = self._ours, self._theirs
-        base = self._base.next_row_id
-        if min(ours.state.next_row_id, theirs.state.next_row_id) <= base:
+        if ours.state.version < ROW_LINEAGE or ours.state.next_row_id <= self._fork_row_id:
             return
         if theirs.state.history is None and theirs.added_data:
             yield FileConflict(
@@ -331,16 +364,29 @@ class _Merge:
                 " not known",
                 theirs.added_data,
             )
+        own: set[str] = set()
         for changes in theirs.state.history or ():
-            own = [path for path in changes.removed if Identity(path) not in self._base.files]
-            if own and changes.added:
-                files = [file for file in theirs.added_data if file.path in changes.added]
-                if files:
-                    yield FileConflict(
-                        "theirs rewrote rows that it had added: their row ids can be those of"
-                        " rows of ours",
-                        files,
-                    )
+            sources = {*changes.removed, *changes.deleted_in}
+            has_other_ids = any(path in own or not self._has_ids_of_ours(path) for path in sources)
+            files = [file for file in theirs.added_data if file.path in changes.added]
+            if files and (has_other_ids or (own and changes.has_wide_deletes)):
+                yield FileConflict(
+                    "theirs rewrote or updated rows whose row ids can be those of rows of ours",
+                    files,
+                )
+            own.update(changes.added)
+
+    def _has_ids_of_ours(self, path: str) -> bool:
+        """Returns whether the rows of a file of the base have the same ids on ours."""
+        before = self._base.files.get(Identity(path))
+        if before is None:
+            # In a manifest that all states share, or removed at once.
+            return True
+        if before.first_row_id is None:
+            return False
+        now = self._ours.state.files.get(Identity(path))
+        is_common = before.first_row_id + before.records <= self._fork_row_id
+        return is_common or (now is not None and now.first_row_id == before.first_row_id)
 
     # -- the new snapshot ------------------------------------------------------------------------
 

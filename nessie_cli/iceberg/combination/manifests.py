@@ -39,7 +39,6 @@ class Entry(Struct, frozen=True):
 
     status: Status
     file: TableFile
-    first_row_id: int | None
 
 
 class Manifest(Struct, frozen=True):
@@ -72,10 +71,15 @@ class ManifestList(Struct, frozen=True):
     schema: Row
 
 
-def read_list(data: bytes, location: str) -> ManifestList:
-    """Returns the manifests in a manifest list. Raises `InvalidInput` if it is damaged."""
+def read_list(data: bytes, location: str, *, added_by: int | None = None) -> ManifestList:
+    """Returns the manifests in a manifest list, or those that the snapshot `added_by` added.
+
+    Raises `InvalidInput` if it is damaged.
+    """
     rows, schema, _ = _records(data, location, "manifest list")
     try:
+        if added_by is not None:
+            rows = [row for row in rows if row["added_snapshot_id"] == added_by]
         return ManifestList({str(row["manifest_path"]): _renamed(row) for row in rows}, schema)
     except KeyError as error:
         raise _damaged(location, "manifest list", error) from None
@@ -139,9 +143,9 @@ def _entries(rows: Iterable[Row], listed: Row) -> Iterator[Entry]:
                 snapshot_id=listed["added_snapshot_id"] if snapshot_id is None else snapshot_id,
                 row=file,
                 referenced=_referenced(file),
+                first_row_id=first_row_id,
                 manifest=str(listed["manifest_path"]),
             ),
-            first_row_id,
         )
 
 
@@ -164,13 +168,11 @@ def _referenced(file: Row) -> str | None:
         return None
     if (path := file.get("referenced_data_file")) is not None:
         return str(path)
-    lower, upper = (
-        _bound(file.get(name), _PATH_FIELD) for name in ("lower_bounds", "upper_bounds")
-    )
+    lower, upper = (bound(file.get(name), _PATH_FIELD) for name in ("lower_bounds", "upper_bounds"))
     return lower.decode() if lower is not None and lower == upper else None
 
 
-def _bound(bounds: Any, field: int) -> bytes | None:
+def bound(bounds: Any, field: int) -> bytes | None:
     """Returns the bound of a column. Avro maps with integer keys are lists of pairs."""
     pairs = (
         bounds.items()

@@ -39,7 +39,8 @@ class TableFile(Struct, frozen=True, eq=False):
     `sequence` is its data sequence number, and `file_sequence` the number of the commit that added
     it; both are 0 in format version 1. `snapshot_id` is the snapshot that added it. `referenced` is
     the only data file that a delete file is about, if its entry says so. `partition` is hashable.
-    `row` is the `data_file` of its manifest entry, whole.
+    `row` is the `data_file` of its manifest entry, whole. `first_row_id` is the id of the first row
+    of a data file, None before format version 3 or if its rows have no ids yet.
     """
 
     identity: Identity
@@ -52,6 +53,7 @@ class TableFile(Struct, frozen=True, eq=False):
     snapshot_id: int
     row: Row
     referenced: str | None = None
+    first_row_id: int | None = None
     manifest: str = ""
 
     @property

@@ -99,7 +99,9 @@ class _Snapshot:
         # Data manifests come first: the ids of rows follow their order.
         rows.sort(key=lambda row: bool(row.get("content")))
         first_row_id = self._merged.get("next-row-id") or 0
-        next_row_id = self._number_rows(rows, first_row_id)
+        # Rewritten files of theirs contain ids that theirs gave out: new ones come after them.
+        given = self._combination.theirs.get("next-row-id") or 0
+        next_row_id = self._number_rows(rows, max(first_row_id, given))
         location = f"{self._name}-list.avro"
         parent = self._combination.ours["current-snapshot-id"]
         metadata = {
@@ -181,7 +183,7 @@ class _Snapshot:
                 self._id if is_removed else file.snapshot_id,
                 file.sequence,
                 file.file_sequence,
-                entry.first_row_id,
+                file.first_row_id,
             )
 
     def _written(self, source: Manifest, entries: Sequence[NewEntry]) -> Row:

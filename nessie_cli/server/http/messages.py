@@ -140,14 +140,16 @@ def check_headers(target: int, headers: Iterable[tuple[bytes, bytes]], most: int
     """Refuses what the web server accepts and the pipeline must not.
 
     A path and query of `target` bytes with headers of more than `most` bytes in all. Two headers
-    `Authorization`: a proxy may have checked the other one. A body of a request to upgrade the
-    protocol: the web server does not read it, but takes its bytes for the next request.
+    `Authorization` or `Host`: a proxy may have checked the other one. A body of a request to
+    upgrade the protocol: the web server does not read it, but takes its bytes for the next request.
     """
-    size, credentials, upgrades = target, 0, False
+    size, credentials, hosts, upgrades = target, 0, 0, False
     for name, value in headers:
         size += len(name) + len(value) + _SEPARATORS
         if name == b"authorization":
             credentials += 1
+        elif name == b"host":
+            hosts += 1
         elif name == b"upgrade":
             upgrades = True
     if size > most:
@@ -158,6 +160,8 @@ def check_headers(target: int, headers: Iterable[tuple[bytes, bytes]], most: int
         )
     if credentials > 1:
         raise HttpFault(400, "The header Authorization occurs more than once", "BAD_REQUEST")
+    if hosts > 1:
+        raise HttpFault(400, "The header Host occurs more than once", "BAD_REQUEST")
     if upgrades and has_body(headers):
         raise UnreadBody(
             400, "A request with a body must not have the header Upgrade", "BAD_REQUEST"

@@ -43,6 +43,8 @@ from nessie_cli.server.runtime.threads import Threads
 
 _MOST_SEGMENTS = 40
 """The most segments of a path: the number of its readings grows with their square."""
+_LONGEST_CONDITION = 500
+"""The longest `If-None-Match` of a cached answer. An entity tag has less than 100 bytes."""
 LOCAL_READERS, REMOTE_READERS = 2, 16
 """Reading threads if all warehouses are local, and if threads wait for object stores.
 
@@ -67,7 +69,8 @@ def iceberg_dialect(
 def variant(headers: Headers) -> Hashable:
     """Returns everything in the headers on which the answer to a read depends.
 
-    None if the answer grants access to files, which expires.
+    None if the answer grants access to files, which expires, and for long conditions: only the path
+    and the query count for the size of a cached answer.
     """
     conditions = []
     for name, value in headers:
@@ -75,6 +78,8 @@ def variant(headers: Headers) -> Hashable:
             return None
         if name == b"if-none-match":
             conditions.append(value)
+    if sum(map(len, conditions)) > _LONGEST_CONDITION:
+        return None
     return takes_gzip(headers), tuple(conditions)
 
 

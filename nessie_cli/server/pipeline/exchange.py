@@ -103,8 +103,10 @@ class Exchange:
             "client": client[0] if client else "",
             "principal": self.principal,
             "method": self.method,
-            "path": self.path,
-            "query": "" if self.hides_query else scope["query_string"].decode("latin-1"),
+            "path": self.path[:_LONGEST],
+            "query": (
+                "" if self.hides_query else scope["query_string"][:_LONGEST].decode("latin-1")
+            ),
             "route": self.route,
             "status": status,
             "milliseconds": round(seconds * 1000, 3),
@@ -124,8 +126,12 @@ def request_id(headers: Headers) -> str:
 
 
 _encode = json.Encoder().encode
-_MOST_WAITING = 10_000
-"""The most lines that may wait for the writer. More are dropped, and their number is logged."""
+_MOST_WAITING = 16 << 20
+"""The most bytes of waiting lines. More lines are dropped, and their number is logged."""
+_AT_ONCE = 1 << 20
+"""The bytes of lines that are written at once."""
+_LONGEST = 4_000
+"""The longest path or query in a line."""
 
 
 class AccessLog:
@@ -137,7 +143,9 @@ class AccessLog:
     def __init__(self, write: Callable[[bytes], object], *, faults: bool = False) -> None:
         self._write = write
         self._faults = faults
-        self._queue: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
+        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
+        self._queued = self._written = 0
+        """The bytes of all lines so far. Each number has one writer, the loop or the thread."""
         self._lost = 0
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         self._thread.start()
@@ -150,15 +158,13 @@ class AccessLog:
         """Logs a request or another event, with the time. A record with an `error` is a failure."""
         if not self.wants(fault="error" in fields):
             return
-        if self._queue.qsize() >= _MOST_WAITING:
+        time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        line = _encode({"time": time, **fields}) + b"\n"
+        if self._queued - self._written + len(line) > _MOST_WAITING:
             self._lost += 1
             return
-        self._queue.put(
-            {
-                "time": datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
-                **fields,
-            }
-        )
+        self._queued += len(line)
+        self._queue.put(line)
 
     def close(self) -> None:
         """Writes the waiting lines."""
@@ -168,20 +174,20 @@ class AccessLog:
     def _run(self) -> None:
         ended = False
         while not ended:
-            records = [self._queue.get()]
-            while not self._queue.empty():
-                records.append(self._queue.get())
-            ended = records[-1] is None
+            lines: list[bytes] = []
+            size = 0
+            while not ended and (not lines or (size < _AT_ONCE and not self._queue.empty())):
+                line = self._queue.get()
+                ended = line is None
+                lines.append(line or b"")
+                size += len(lines[-1])
             lost, self._lost = self._lost, 0
-            lines = [_encode(record) for record in records if record is not None]
             if lost:
-                lines.append(
-                    _encode(
-                        {"message": f"{lost} lines of this log were lost: its reader is too slow"}
-                    )
-                )
+                text = f"{lost} lines of this log were lost: its reader is too slow"
+                lines.append(_encode({"message": text}) + b"\n")
             try:
-                self._write(b"".join(line + b"\n" for line in lines))
+                self._write(b"".join(lines))
+                self._written += size
             except OSError:
                 # The reader of the log has exited; requests continue.
                 ended = True

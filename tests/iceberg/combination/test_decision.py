@@ -111,7 +111,9 @@ class Table:
                 del self.files[id_]
         added = []
         for rows in data:
-            file = self._file(FileContent.DATA, len(rows), sequence)
+            file = structs.replace(
+                self._file(FileContent.DATA, len(rows), sequence), first_row_id=self.next_row_id
+            )
             self.files[file.identity] = (file, Stored(rows))
             self.next_row_id += len(rows)
             added.append(file.path)
@@ -215,7 +217,7 @@ def check(rng: random.Random, *, version: int, equality: bool) -> str:
     for side in (ours, theirs):
         for _ in range(rng.randint(0, 3)):
             side.step(equality=equality)
-    merge = merge_files(base.state(), ours.state(), theirs.state(), base.last)
+    merge = merge_files(base.state(), ours.state(), theirs.state(), base.last, base.next_row_id)
     if merge.conflicts:
         # A merge whose one side is unchanged is that side's table.
         assert ours.history
@@ -230,7 +232,9 @@ def check(rng: random.Random, *, version: int, equality: bool) -> str:
         assert file.sequence <= merge.sequence
         if file.is_vector:
             assert Identity(file.referenced or "") in result.files
-    again = merge_files(theirs.state(), result.state(), theirs.state(), theirs.last)
+    again = merge_files(
+        theirs.state(), result.state(), theirs.state(), theirs.last, theirs.next_row_id
+    )
     assert again.is_empty
     return "merged"
 
@@ -247,6 +251,29 @@ def test_a_merge_is_refused_or_gives_the_rows_of_both(version: int, equality: bo
     assert outcomes["merged"] > 0.4 * outcomes.total()
 
 
+@pytest.mark.parametrize("has_other_ids", [False, True])
+def test_a_file_whose_rows_have_other_ids_on_ours_is_not_combined(has_other_ids: bool) -> None:
+    """The sides were combined before, and ours gave the rows of theirs new ids.
+
+    Then theirs rewrote them with their old ids, which ours has given to rows of its own.
+    """
+    base = Table(random.Random(1), 3)
+    base.commit("append", (base.rows(3),))
+    fork = base.next_row_id
+    base.commit("append", (base.rows(2),))
+    (path,) = base.paths[1:]
+    base.history.clear()
+    ours, theirs = base.fork("o"), base.fork("t")
+    ours.commit("append", (ours.rows(1),))
+    if has_other_ids:
+        file, stored = ours.files[Identity(path)]
+        ours.files[Identity(path)] = (structs.replace(file, first_row_id=900), stored)
+    theirs.commit("replace", (theirs.rows(2),), (path,))
+    merge = merge_files(base.state(), ours.state(), theirs.state(), base.last, fork)
+    reasons = [conflict.reason for conflict in merge.conflicts]
+    assert any("row ids" in reason for reason in reasons) is has_other_ids
+
+
 def test_files_of_unknown_origin_are_not_combined() -> None:
     """Ours was replaced, or its snapshots have expired."""
     base = Table(random.Random(1), 2)
@@ -254,5 +281,7 @@ def test_files_of_unknown_origin_are_not_combined() -> None:
     for side in (ours, theirs):
         side.commit("append", (side.rows(1),))
     unknown = structs.replace(ours.state(), history=None)
-    (conflict,) = merge_files(base.state(), unknown, theirs.state(), base.last).conflicts
+    (conflict,) = merge_files(
+        base.state(), unknown, theirs.state(), base.last, base.next_row_id
+    ).conflicts
     assert conflict.reason.startswith("the snapshots of ours do not lead back to the base")

@@ -123,7 +123,8 @@ class AnswerByContent(DetailedAnswer):
                 (with_current,) = with_namespaces([conflict], reader.state(head), changed_by)
                 return with_current
             actual, proposed = (
-                _on_ours(conflict, reader.content(head, conflict.key)),
+                self._resolved_before(conflict)
+                or _on_ours(conflict, reader.content(head, conflict.key)),
                 theirs(conflict),
             )
             at_base = reader.content(self._base_of(conflict), conflict.base_key)
@@ -167,6 +168,18 @@ class AnswerByContent(DetailedAnswer):
             )
 
         return tuple(map(completed, self.answer.details))
+
+    def _resolved_before(self, conflict: Conflict) -> Content | None:
+        """Returns the content that a decision about an earlier transplanted commit has stored."""
+        if conflict.commit is None or conflict.type is not ConflictType.VALUE_DIFFERS:
+            return None
+        before = self.sources[: self.sources.index(conflict.commit)]
+        resolved = {
+            given.commit: given.resolved
+            for given in self.options.behaviors
+            if given.resolved is not None and given.content_id == conflict.content_id
+        }
+        return next((resolved[commit] for commit in reversed(before) if commit in resolved), None)
 
     def _place_of_theirs(self, conflict: Conflict) -> tuple[str, list[ContentKey | None]]:
         """Returns the commit and the key of the content that theirs would give a key."""

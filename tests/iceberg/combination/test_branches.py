@@ -1,0 +1,177 @@
+"""Random histories of two branches: merges, picked and reverted commits combine a table.
+
+Each row has an id of its own, so the expected rows of a merge are those of ours without those that
+theirs removed, with those that theirs added. `NESSIE_TEST_BRANCHES=N` is the number of histories.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from collections import Counter
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.catalog import Catalog
+from pyiceberg.table import Table
+
+from nessie_cli.cli.main import run
+from nessie_cli.iceberg.catalog import NessieCatalog
+from nessie_cli.model import ReferenceType
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.opening import connect
+from nessie_cli.revisions import Revision
+
+HISTORIES = int(os.environ.get("NESSIE_TEST_BRANCHES", "12"))
+STEPS = 14
+CONFLICT = 3
+BRANCHES = ("main", "dev")
+
+
+class History:
+    """A table on two branches, with the ids of its rows at each commit."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        self.rng = random.Random(seed)
+        self.folder = folder
+        self.store = str(folder / ".nessie" / "store.sqlite")
+        assert run(["init"]) == 0
+        self.ids = count(1)
+        self.rows: dict[str, frozenset[int]] = {}
+        self.outcomes: Counter[str] = Counter()
+        with closing(self.catalog("main")) as catalog:
+            catalog.create_namespace("db")
+            with catalog.create_table_transaction(
+                "db.t", rows().schema, properties={"format-version": str(self.rng.choice([1, 2]))}
+            ) as transaction:
+                transaction.append(rows(*(next(self.ids) for _ in range(4))))
+        with connect(self.store) as repository:
+            head = repository.reference("main").hash
+            repository.create_reference(ReferenceType.BRANCH, "dev", head)
+        self.note("main")
+
+    def catalog(self, branch: str) -> NessieCatalog:
+        return NessieCatalog(
+            "lake", uri=self.store, warehouse=str(self.folder / "lake"), ref=branch
+        )
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def head(self, branch: str) -> str:
+        with connect(self.store) as repository:
+            return repository.reference(branch).hash
+
+    def read(self, branch: str) -> frozenset[int]:
+        """Returns the ids of the rows on a branch. Each id is there once."""
+        with closing(self.catalog(branch)) as catalog:
+            ids = catalog.load_table("db.t").scan().to_arrow()["id"].to_pylist()
+        assert len(ids) == len(set(ids)), f"rows exist twice: {sorted(ids)}"
+        return frozenset(ids)
+
+    def note(self, branch: str) -> None:
+        """Remembers the rows at the head of a branch."""
+        self.rows[self.head(branch)] = self.read(branch)
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def step(self) -> None:
+        ours, theirs = self.rng.sample(BRANCHES, 2)
+        kind = self.rng.choices(
+            ["append", "delete", "rewrite", "property", "merge", "pick", "revert"],
+            [6, 3, 1, 1, 3, 2, 2],
+        )[0]
+        if kind in ("append", "delete", "rewrite", "property"):
+            with closing(self.catalog(ours)) as catalog:
+                self.write(kind, catalog, self.rows[self.head(ours)])
+            self.note(ours)
+            return
+        with connect(self.store) as repository:
+            if kind == "merge":
+                base = repository.merge_base(ours, theirs)
+                sides, command = (base, self.head(theirs)), ["merge", theirs, "--into", ours]
+            else:
+                commit = self.commit_of(repository, theirs if kind == "pick" else ours)
+                if commit is None:
+                    return
+                parent = repository.commit_at(Revision(None, commit)).parent
+                sides = (parent, commit) if kind == "pick" else (commit, parent)
+                command = (
+                    ["transplant", commit, "--onto", ours]
+                    if kind == "pick"
+                    else ["--ref", ours, "revert", commit]
+                )
+        self.combine(kind, ours, sides, command)
+
+    def write(self, kind: str, catalog: Catalog, present: frozenset[int]) -> None:
+        table: Table = catalog.load_table("db.t")
+        if kind == "append":
+            table.append(rows(*(next(self.ids) for _ in range(self.rng.randint(1, 3)))))
+        elif kind == "delete" and present:
+            table.delete(f"id == {self.rng.choice(sorted(present))}")
+        elif kind == "rewrite":
+            # All rows are the same, in one new file.
+            table.overwrite(table.scan().to_arrow())
+        elif kind == "property":
+            with table.transaction() as transaction:
+                transaction.set_properties(note=str(next(self.ids)))
+
+    def commit_of(self, repository: Repository, branch: str) -> str | None:
+        """Returns a commit of a branch with one parent, but not the first ones."""
+        entries = [
+            entry.hash
+            for entry in repository.log(branch)
+            if len(entry.meta.parents) == 1 and entry.parent in self.rows
+        ]
+        return self.rng.choice(entries) if entries else None
+
+    def combine(self, kind: str, ours: str, sides: tuple[str, str], command: list[str]) -> None:
+        head = self.head(ours)
+        present = self.rows[head]
+        base, theirs = (self.rows[commit] for commit in sides)
+        before = set(self.folder.rglob("*.parquet"))
+        code = run([*command, "-q"])
+        assert set(self.folder.rglob("*.parquet")) == before
+        if code != 0:
+            # A revert of what is reverted already is invalid input.
+            assert code == CONFLICT or kind == "revert"
+            assert self.head(ours) == head
+            self.outcomes[f"{kind}: refused"] += 1
+            return
+        self.outcomes[f"{kind}: done"] += 1
+        self.note(ours)
+        assert self.rows[self.head(ours)] == (present - (base - theirs)) | (theirs - base), (
+            kind,
+            sorted(present),
+            sorted(base),
+            sorted(theirs),
+        )
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids), "v": ["x"] * len(ids)}, schema=SCHEMA)
+
+
+SCHEMA = pa.schema([("id", pa.int64()), ("v", pa.string())])
+
+
+def test_no_row_is_lost_or_doubled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("NESSIE_AUTHOR", "ann")
+    outcomes: Counter[str] = Counter()
+    for seed in range(HISTORIES):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        history = History(folder, seed)
+        for _ in range(STEPS):
+            history.step()
+        outcomes += history.outcomes
+        capsys.readouterr()
+    print(outcomes)
+    done = sum(number for name, number in outcomes.items() if name.endswith("done"))
+    # A program that refuses all would pass, too.
+    assert done > 0.5 * outcomes.total()
