@@ -75,7 +75,9 @@ def replace_text(path: Path, text: str, *, limit: int = LARGEST) -> None:
     _check_size(path, len(data), limit)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("wb") as file:
+        # A link at this path, such as one in a clone, is not followed.
+        temporary.unlink(missing_ok=True)
+        with temporary.open("xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())

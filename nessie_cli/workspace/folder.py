@@ -59,25 +59,37 @@ class Workspace:
 
         return f"nessie config set safe-directories {shlex.quote(str(self.root.resolve()))} --add"
 
+    def file(self, name: str) -> Path:
+        """Returns the path of a file in `.nessie/`.
+
+        Raises `NotAllowed` for a symbolic link in a workspace that is not trusted: the file behind
+        it may be secret, and a command shows the file or sends it to the workspace's server.
+        """
+        path = self.folder / name
+        for link in (self.folder, path):
+            if link.is_symlink() and self.trust != TRUSTED:
+                raise self.refusal(f"{link}, a symbolic link, is not used")
+        return path
+
     @property
     def head_path(self) -> Path:
         """The file with the current reference."""
-        return self.folder / "HEAD"
+        return self.file("HEAD")
 
     @property
     def previous_path(self) -> Path:
         """The file with the previous reference."""
-        return self.folder / "PREVIOUS"
+        return self.file("PREVIOUS")
 
     @property
     def config_path(self) -> Path:
         """The settings file."""
-        return self.folder / "config.toml"
+        return self.file("config.toml")
 
     @property
     def batch_path(self) -> Path:
         """The file with the staged operations."""
-        return self.folder / "batch.json"
+        return self.file("batch.json")
 
     @property
     def hooks_path(self) -> Path:
@@ -87,17 +99,17 @@ class Workspace:
     @property
     def message_path(self) -> Path:
         """The file with a message while it is edited, and after its commit has failed."""
-        return self.folder / "MESSAGE"
+        return self.file("MESSAGE")
 
     @property
     def stash_path(self) -> Path:
         """The file with the stashed batches."""
-        return self.folder / "stash.json"
+        return self.file("stash.json")
 
     @property
     def lock_path(self) -> Path:
         """The lock of the writers of this workspace."""
-        return self.folder / "lock"
+        return self.file("lock")
 
     def current_reference(self) -> str | None:
         """The reference that commands use; None before the first `switch` or `init` has set one."""

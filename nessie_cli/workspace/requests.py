@@ -19,7 +19,7 @@ class Requests:
     """The requests of a workspace without an answer."""
 
     def __init__(self, workspace: Workspace) -> None:
-        self._path = workspace.folder / "requests.json"
+        self._path = workspace.file("requests.json")
         self._lock = workspace.lock_path
 
     def begin(self, request: str, new_id: str) -> str:

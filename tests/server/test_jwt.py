@@ -179,6 +179,11 @@ def test_a_verified_token_is_cached_for_a_minute_at_most_until_its_expiry(keys):
     assert issuer.cached_caller(good) is None
 
 
+def test_a_token_may_expire_in_the_distant_future(keys):
+    """Later than any time that a float has."""
+    assert recognised(keys, token(exp=10**400)) == Caller("ada")
+
+
 def test_unusable_keys_are_ignored():
     document = {
         "keys": [

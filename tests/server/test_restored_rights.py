@@ -76,3 +76,37 @@ def test_a_content_that_the_caller_may_read_comes_back(server: Guarded) -> None:
     server.repository.commit("main", [Delete(ContentKey(("pub",)))], META)
     assert restored(server, content_id, hash_, "pub").status == 200
     assert server.repository.content("eve", ContentKey(("mine",))).id == content_id
+
+
+@pytest.mark.parametrize("ours", [{}, {"nessie-cli": "1"}])
+def test_under_another_key_it_needs_the_right_to_rename_it(
+    server: Guarded, ours: dict[str, str]
+) -> None:
+    """Otherwise a caller who may only read a table could write to its folder."""
+    hash_, content_id = created(server, "main", "pub")
+    server.repository.commit("main", [Delete(ContentKey(("pub",)))], META)
+    reads = "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'LIST_COMMIT_LOG', 'READ_CONTENT_KEY',"
+    reads += " 'READ_ENTITY_VALUE', 'COMMIT_CHANGE_AGAINST_REFERENCE']"
+    owns = "path.startsWith('mine') || (path == 'pub' && op == 'CREATE_ENTITY')"
+    server.rule(f"'eve' in roles && ({reads} || {owns})")
+    eve = server.as_("eve", "eve")
+
+    def restore(name: str, branch: str = "main") -> Answer:
+        operation = put(name)
+        operation["content"]["id"] = content_id
+        operation["restoredFrom"] = {"hash": hash_, "key": {"elements": ["pub"]}}
+        body = {"commitMeta": {"message": "x"}, "operations": [operation]}
+        path = f"/api/v2/trees/{branch}@{eve.head()}/history/commit"
+        return eve.send("POST", path, body, ours)
+
+    for branch in ("main", "-"):
+        refused = restore("mine", branch)
+        assert refused.status == 403
+        assert "'DELETE_ENTITY' is not allowed" in refused.body["message"]
+    assert eve.head() != hash_
+    server.rule(f"'eve' in roles && ({reads} || {owns} || path == 'pub' && op == 'DELETE_ENTITY')")
+    assert restore("mine").status == 200
+    server.repository.commit("main", [Delete(ContentKey(("mine",)))], META)
+    # Under its own key, it is a creation.
+    server.rule(f"'eve' in roles && ({reads} || {owns})")
+    assert restore("pub").status == 200

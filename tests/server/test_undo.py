@@ -88,6 +88,91 @@ def test_the_operation_of_another_caller_is_not_taken_back_unasked(
     assert (code, server.boss.head()) == (0, EMPTY), err
 
 
+def branch(client, name: str) -> None:
+    body = {"type": "BRANCH", "name": "main", "hash": client.head()}
+    assert client.send("POST", f"/api/v2/trees?name={name}&type=BRANCH", body).status == 200
+
+
+def rename(client, old: str, new: str) -> None:
+    path = f"/api/v2/trees/{old}@{client.head(old)}/rename?name={new}"
+    assert client.send("POST", path, None, OURS).status == 200
+
+
+def delete(client, name: str) -> None:
+    assert client.send("DELETE", f"/api/v2/trees/{name}@{client.head(name)}").status == 200
+
+
+def commit_to(client, name: str) -> None:
+    assert client.commit(name, client.head(name), put(f"on-{name}")).status == 200
+
+
+def references(client) -> dict[str, str]:
+    found = client.get("/api/v2/trees").body["references"]
+    return {one["name"]: one["hash"] for one in found}
+
+
+def replace(client, name: str) -> None:
+    delete(client, name)
+    branch(client, name)
+
+
+def rename_on(client, name: str) -> None:
+    rename(client, name, "further")
+    branch(client, name)
+
+
+def replace_by_another(client, name: str) -> None:
+    branch(client, "other")
+    delete(client, name)
+    rename(client, "other", name)
+
+
+@pytest.mark.parametrize("named", [(), ("old",), ("old", "--yes"), ("old", "--dry-run")])
+@pytest.mark.parametrize(
+    "change", [commit_to, delete, replace, rename_on, replace_by_another], ids=lambda f: f.__name__
+)
+def test_a_rename_is_not_undone_if_the_new_name_has_changed(
+    server: Guarded, undo: Undo, change: Callable[..., None], named: tuple[str, ...]
+) -> None:
+    """The boss has changed it, and it may be another branch now."""
+    commit(server.boss, "a")
+    branch(server.nina, "old")
+    rename(server.nina, "old", "new")
+    change(server.boss, "new")
+    before = references(server.boss)
+    refused = undo(server.nina, *named).expect(5, "'old' was renamed to 'new', and 'new' has")
+    assert "by boss)" in refused.err
+    assert ("nessie branch -m new old" in refused.err) == ("new" in before)
+    assert references(server.boss) == before
+
+
+def test_a_rename_of_a_branch_with_commits_of_others_is_undone(server: Guarded, undo: Undo) -> None:
+    branch(server.nina, "old")
+    commit_to(server.boss, "old")
+    head = server.boss.head("old")
+    rename(server.nina, "old", "new")
+    for name in ("old", "new"):
+        code, _, err = undo(server.nina)
+        assert (code, references(server.boss).get(name)) == (0, head), err
+
+
+def test_operations_under_an_earlier_name_are_not_taken_back_unasked(
+    server: Guarded, undo: Undo
+) -> None:
+    branch(server.nina, "a")
+    number = str(next(server.repository.reflog()).number)
+    for old, new in (("a", "b"), ("b", "c")):
+        rename(server.nina, old, new)
+    commit_to(server.boss, "c")
+    rename(server.nina, "c", "a")
+    head = server.boss.head("a")
+    for argv in (("--to", number), ("a", "--to", number)):
+        undo(server.nina, *argv).expect(2, "by boss, not by you")
+        assert server.boss.head("a") == head
+    assert undo(server.nina, "--to", number, "--yes").code == 0
+    assert server.boss.head("a") != head
+
+
 def test_an_anonymous_caller_has_no_name(tmp_path, monkeypatch, capsys) -> None:
     """Operations of a caller named like the local author are not those of an anonymous one."""
     nessie = InProcess(tmp_path, "nina", monkeypatch, capsys)

@@ -105,6 +105,56 @@ def test_a_file_behind_a_link_is_used(workspace: Nessie) -> None:
     workspace.ok("commit", "-m", "x")
 
 
+@pytest.mark.parametrize("name", [*FILES, "MESSAGE"])
+@pytest.mark.parametrize("kind", ["file", "dangling"])
+def test_a_link_in_a_workspace_that_is_not_trusted_is_not_used(
+    workspace: Nessie, tmp_path: Path, name: str, kind: str
+) -> None:
+    """A clone can have one. Its file could be shown, sent to a server of the clone, or changed."""
+    secret = tmp_path / "secret"
+    path = workspace.folder / ".nessie" / name
+    (workspace.folder / ".nessie" / "identity").unlink()
+    path.unlink(missing_ok=True)
+    if kind != "dangling":
+        secret.write_text("SECRET\n")
+    path.symlink_to(secret)
+    outcomes = [workspace(*command) for command in (*COMMANDS, ("reset", "--all"), ("log",))]
+    assert "SECRET" not in "".join(outcome.out + outcome.err for outcome in outcomes)
+    assert (secret.read_text() if secret.exists() else None) == (
+        None if kind == "dangling" else "SECRET\n"
+    )
+    refused = [outcome for outcome in outcomes if outcome.code == 6]
+    # Only commands with an editor or a server need the others.
+    assert refused or name in ("MESSAGE", "requests.json")
+    for outcome in refused:
+        assert f"{path}, a symbolic link, is not used" in outcome.err
+    if name == "HEAD":
+        trusting = outcomes[0].err.partition("run `nessie ")[2].partition("`")[0]
+        workspace.ok(*trusting.split())
+        assert workspace("status").code != 6
+
+
+def test_a_folder_behind_a_link_is_not_used_without_trust(
+    workspace: Nessie, tmp_path: Path
+) -> None:
+    folder = workspace.folder / ".nessie"
+    (folder / "identity").unlink()
+    folder.rename(tmp_path / "elsewhere")
+    folder.symlink_to(tmp_path / "elsewhere")
+    outcome = workspace("status")
+    assert outcome.code == 6
+    assert f"{folder}, a symbolic link, is not used" in outcome.err
+
+
+def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("text")
+    path = tmp_path / "HEAD"
+    (tmp_path / f"HEAD.{os.getpid()}.tmp").symlink_to(tmp_path / "victim")
+    replace_text(path, "main")
+    assert (tmp_path / "victim").read_text() == "text"
+    assert (path.read_text(), path.is_symlink()) == ("main", False)
+
+
 def test_a_text_that_could_not_be_read_again_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "file"
     replace_text(path, "x" * LARGEST)

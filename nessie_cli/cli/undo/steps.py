@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from nessie_cli.errors import InvalidInput, ReferenceNotFound
+from nessie_cli.errors import InvalidInput, ReferenceMoved, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType, ReflogEntry, ReflogType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.expiry import expiry
@@ -98,6 +98,34 @@ def operation_number(repository: Repository, number: int) -> ReflogEntry:
     )
 
 
+def operations_since(
+    repository: Repository, name: str, first: int, before: int | None = None
+) -> Iterator[ReflogEntry]:
+    """Yields the operations on a reference from number `first` on, newest first.
+
+    Those under its earlier names are included. With `before`, only operations before this number.
+    """
+    for entry in repository.reflog(name):
+        if entry.number < first:
+            return
+        if before is not None and entry.number >= before:
+            continue
+        yield entry
+        if entry.operation == RENAME and entry.before is None:
+            deletion = _other_half(repository, entry)
+            if deletion is not None:
+                yield from operations_since(repository, deletion.reference, first, entry.number)
+
+
+def _other_half(repository: Repository, half: ReflogEntry) -> ReflogEntry | None:
+    """Returns the other entry of a rename: a creation and then a deletion; None if it is hidden."""
+    number = half.number + (1 if half.before is None else -1)
+    other = next((entry for entry in repository.reflog() if entry.number <= number), None)
+    if other is None or other.number != number or other.operation != RENAME:
+        return None
+    return other
+
+
 def _position(repository: Repository, name: str, to: int) -> ReflogEntry:
     for entry in repository.reflog(name):
         if entry.number == to:
@@ -183,19 +211,29 @@ def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> s
 
 
 def _rename_back(repository: Repository, last: ReflogEntry) -> UndoStep:
-    """Returns the undo of a rename: two entries in the reflog, a creation and a deletion."""
-    number = last.number + (1 if last.before is None else -1)
-    other = next((entry for entry in repository.reflog() if entry.number <= number), None)
-    if other is None or other.number != number or other.operation != RENAME:
+    """Returns the undo of a rename.
+
+    Raises `ReferenceMoved` if the new name has changed since: the branch may be another one.
+    """
+    other = _other_half(repository, last)
+    if other is None:
         raise InvalidInput(
             f"'{last.reference}' was renamed, but its other name is not in the reflog"
         )
-    old, new = (
-        (other.reference, last.reference)
-        if last.before is None
-        else (last.reference, other.reference)
-    )
-    hash_ = repository.reference(new).hash
+    creation, deletion = (last, other) if last.before is None else (other, last)
+    old, new = deletion.reference, creation.reference
+    newest = last_operation(repository, new)
+    if newest.number != creation.number:
+        command = "nessie tag --move" if last.type is ReflogType.TAG else "nessie branch -m"
+        raise ReferenceMoved(
+            (
+                f"'{old}' was renamed to '{new}', and '{new}' has changed since"
+                f" ({newest.operation} by {newest.who or 'an unknown user'})"
+            ),
+            hint=f"`{command} {new} {old}` renames '{new}' as it is now" if newest.after else "",
+        )
+    hash_ = creation.after
+    assert hash_ is not None, "a reference was created at a commit"
     return UndoStep(
         "renamed",
         old,

@@ -1,7 +1,6 @@
 """`nessie undo`."""
 
 import sys
-from itertools import takewhile
 from typing import Annotated
 
 import typer
@@ -20,6 +19,7 @@ from nessie_cli.cli.undo.steps import (
     last_operation,
     last_operation_of,
     operation_number,
+    operations_since,
     plan,
 )
 from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved
@@ -55,8 +55,9 @@ class Options(Struct, frozen=True, kw_only=True):
     Without REF, undoes your own last operation: a commit, a merge, a deletion, a change of a
     setting, ... On a server with authentication, your operations are those of the authenticated
     caller, otherwise those of the author. It fails (exit 5) if another user has changed the
-    reference since. With REF, undoes the newest operation on REF, by any user. `nessie undo` again
-    redoes the operation. `nessie revert` undoes older commits.
+    reference since, and for a rename if the new name has changed since. With REF, undoes the newest
+    operation on REF, by any user. `nessie undo` again redoes the operation. `nessie revert` undoes
+    older commits.
 
     If an operation to be undone may be another user's, the command asks for confirmation; with
     --json or without a terminal, it fails unless --yes is given. A server without authentication
@@ -131,10 +132,9 @@ def run(options: Options, app: Invocation) -> UndoneResult:
             hint="`nessie switch` to another one first",
         )
     if not (options.dry_run or options.yes):
-        undone = repository.reflog(entry.reference)
         # Without --to, only the last operation is undone.
         first = entry.number if options.to is None else options.to + 1
-        for later in takewhile(lambda later: later.number >= first, undone):
+        for later in operations_since(repository, entry.reference, first):
             if not later.who or later.who not in callers:
                 _confirm(later, app.output)
                 break

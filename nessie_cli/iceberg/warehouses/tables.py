@@ -9,7 +9,12 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import non_empty_text
 from nessie_cli.iceberg.locations import Allowed, LocationRefused, parse
-from nessie_cli.iceberg.warehouses.issuing import folder_for, issued_uuid, refuse_issued
+from nessie_cli.iceberg.warehouses.issuing import (
+    folder_for,
+    issued_folder,
+    issued_uuid,
+    refuse_issued,
+)
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.model import ContentKey, Namespace
@@ -89,21 +94,27 @@ def check_table_locations(
             raise LocationRefused(f"{name} {path} is outside of the table's location {location}")
 
 
+def table_folder(metadata_location: str) -> str:
+    """Returns the folder of the table or view to which a metadata file belongs.
+
+    It is the folder that the server issued. Otherwise, it is that of the file, or if this is called
+    `metadata`, the one above.
+    """
+    file = parse(metadata_location).normal
+    return issued_folder(file) if issued_uuid(file) else dirname(file).removesuffix("/metadata")
+
+
 def check_own_metadata(location: str, metadata_location: str) -> None:
-    """Raises `LocationRefused` unless a metadata file names the location of its own table.
+    """Raises `LocationRefused` unless a location is the folder of the table of a metadata file.
 
     Otherwise, a caller could put another table's location into a file of his own, or one that
-    contains other tables. The location is the folder that the server issued, or the one above that
-    of the file.
+    contains other tables.
     """
-    place = parse(location)
-    uuid = issued_uuid(place.normal)
-    is_issued = uuid is not None and uuid == issued_uuid(metadata_location)
-    is_above = place.normal == dirname(dirname(parse(metadata_location).normal))
-    if not (is_issued or is_above) or not Allowed((location,)).holds(metadata_location):
+    folder = table_folder(metadata_location)
+    if parse(location).normal != folder or not Allowed((location,)).holds(metadata_location):
         raise LocationRefused(
-            f"the metadata file {metadata_location} is outside of the table's location {location},"
-            " and the caller may not choose locations"
+            f"location {location}: the folder of the table is {folder}, because its metadata file"
+            f" is {metadata_location}; the caller may not choose locations"
         )
 
 

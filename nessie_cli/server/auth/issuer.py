@@ -147,7 +147,7 @@ class TokenVerifier:
         if len(self._callers) >= _MOST_CACHED:
             self._callers.clear()
         now = self._clock()
-        self._callers[_digest(token)] = (caller, min(float(expires) + LEEWAY, now + _CACHED_FOR))
+        self._callers[_digest(token)] = (caller, min(int(expires) + LEEWAY, now + _CACHED_FOR))
 
 
 def _digest(token: str) -> bytes:

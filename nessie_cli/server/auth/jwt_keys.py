@@ -1,7 +1,7 @@
 """The public keys of an issuer of JSON Web Tokens, from a file or a URL.
 
-The issuer's OpenID document can name the URL. PyJWT reads and fetches the keys. This module is
-imported only if tokens of an issuer are accepted.
+The issuer's OpenID document can name the URL. PyJWT reads the keys and remembers them. This module
+is imported only if tokens of an issuer are accepted.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from jwt import PyJWK, PyJWKClient, PyJWKClientError, PyJWKSet, PyJWTError
 from msgspec import DecodeError, json
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.server.auth.bounded_fetch import BoundedFetch
 from nessie_cli.server.auth.identity import KeysUnavailable
 from nessie_cli.server.runtime.watched_files import TRUSTED, Report, WatchedFile
 
@@ -28,6 +29,7 @@ PAUSE = 30.0
 RETRY = 5.0
 """Seconds after a failed fetch until the next one."""
 TIMEOUT = 5.0
+"""Seconds for a whole fetch of a document."""
 _MOST_KEYS = 100
 DISCOVERY = "/.well-known/openid-configuration"
 
@@ -54,7 +56,7 @@ def read_keys(data: bytes) -> PyJWKSet:
     """Reads a JSON Web Key Set. Raises `InvalidInput` if it has no usable key."""
     try:
         document = json.decode(data)
-    except DecodeError as error:
+    except (DecodeError, RecursionError) as error:
         raise InvalidInput(f"not JSON: {error}") from None
     return _key_set(document)
 
@@ -124,7 +126,8 @@ class KeyUrl(PyJWKClient):
         pause: float = PAUSE,
         retry: float = RETRY,
     ) -> None:
-        super().__init__(url or issuer, lifespan=lifetime, timeout=TIMEOUT, cooldown_duration=pause)
+        super().__init__(url or issuer, lifespan=lifetime, cooldown_duration=pause)
+        self._fetch = BoundedFetch(TIMEOUT)
         self._issuer, self._discovers = issuer, url is None
         self._report = report
         self._retry = retry
@@ -167,14 +170,18 @@ class KeyUrl(PyJWKClient):
         """Fetches the keys and drops unusable ones; without a URL, the issuer names it."""
         if self._discovers:
             self.uri = self._discover()
-        return _key_set(super().fetch_data())
+        keys = _key_set(self._fetch.json(self.uri))
+        # PyJWKClient fetches the keys for an unknown one only if this is long ago.
+        self._last_successful_fetch = time.monotonic()
+        return keys
 
     def _discover(self) -> str:
         at = self._issuer.rstrip("/") + DISCOVERY
-        document = PyJWKClient(at, cache_jwk_set=False, timeout=TIMEOUT).fetch_data()
-        if document.get("issuer") != self._issuer or not isinstance(document.get("jwks_uri"), str):
+        document = self._fetch.json(at)
+        named = document.get("jwks_uri") if isinstance(document, dict) else None
+        if not isinstance(named, str) or document.get("issuer") != self._issuer:
             raise InvalidInput(f"{at} is not a document of this issuer that names its keys")
-        return check_url(document["jwks_uri"], "jwks_uri")
+        return check_url(named, "jwks_uri")
 
 
 def check_url(url: str, setting: str) -> str:

@@ -218,7 +218,8 @@ class Policy:
     def _check_origins(self, change: Commit) -> None:
         """Checks that the caller may read each restored content where it was.
 
-        Otherwise the answer would show whether it was there, and its id would open its folder.
+        Otherwise the answer would show whether it was there. Under another key than that, it is
+        renamed: the rules for the old key would not protect its folder any longer.
         """
         through: dict[str, str] = {}
         for put in change.operations:
@@ -232,6 +233,10 @@ class Policy:
             type_ = put.content.type_name
             for needed in (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE):
                 self._rights.require(needed, through[origin.hash], origin.key, type_)
+            if origin.key != put.key:
+                self._rights.require(
+                    rules.DELETE_ENTITY, self._name(change.branch), origin.key, type_
+                )
 
     def _require_settings(self, change: PutSettings) -> None:
         for name in change.values:

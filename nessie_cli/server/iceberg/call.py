@@ -10,8 +10,11 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from posixpath import dirname
 from typing import Any, NamedTuple
 from urllib.parse import quote
+
+from msgspec import structs
 
 from nessie_cli.errors import (
     InvalidInput,
@@ -319,26 +322,48 @@ class IcebergCall(Call):
         return mode_of(self.header(DELEGATION), self.warehouse)
 
     def access_to(
-        self,
-        key: ContentKey,
-        content: IcebergTable | None,
-        location: str,
-        mode: str | None = None,
+        self, key: ContentKey, content: IcebergTable, location: str, mode: str | None = None
     ) -> FileAccess:
         """Returns how the client accesses the files of a table.
 
         There is none if the metadata file lies outside of the table's location, unless the caller
-        may choose locations. `location` is that of the table. `content` is None if the server has
-        just issued it.
+        may choose locations, nor if the key has another content now: the answer to a repeated
+        request is about an older commit. `location` is that of the table.
         """
         mode = self.delegation_mode if mode is None else mode
-        try:
-            self.check_own_metadata(key, content, location)
-        except LocationRefused:
+        if not mode or not self._has_content(key, content.id):
             return FileAccess()
+        if not self.may_choose_location(key, content.type):
+            try:
+                check_own_metadata(location, content.metadata_location)
+            except LocationRefused:
+                return FileAccess()
+        return self._delegated(key, content.id or "", location, mode)
+
+    def _has_content(self, key: ContentKey, content_id: str | None) -> bool:
+        """Whether a key has a content now, for this caller."""
+        try:
+            content = self.state().content(key)
+        except NotAllowed:
+            return False
+        return content is not None and content.id == content_id
+
+    def access_to_staged(self, key: ContentKey, new_id: str, location: str) -> FileAccess:
+        """Returns how the client accesses the files of a table that a later commit will create."""
+        mode = self.delegation_mode
         if not mode:
             return FileAccess()
-        content_id = None if content is None else content.id
+        return self._delegated(key, new_id, location, mode, last_change=self.last_change(key))
+
+    def _delegated(
+        self,
+        key: ContentKey,
+        content_id: str,
+        location: str,
+        mode: str,
+        *,
+        last_change: str | None = None,
+    ) -> FileAccess:
         table = DelegatedTable(
             ref=self.reference_text,
             key=key,
@@ -347,10 +372,17 @@ class IcebergCall(Call):
             resource=self._resource(key),
             catalog=client_uri(self.scheme, self.header),
             caller=self.who,
-            writable=self.may_commit_to(key, exists=content_id is not None),
+            writable=self.may_commit_to(key, exists=last_change is None),
             trusted=self.may_choose_location(key, IcebergTable.type),
+            last_change=last_change,
         )
         return self.services.delegation.access(mode, self.warehouse, table)
+
+    def last_change(self, key: ContentKey) -> str:
+        """Returns the commit that changed a key last, whatever the caller may know, or ""."""
+        at = Revision(None, self.state().reference.hash)
+        commit = self._catalog.repository.last_change(at, key)
+        return commit.hash or "" if commit is not None else ""
 
     def _resource(self, key: ContentKey) -> str:
         """Returns the path of a table below the client's catalog."""
@@ -373,15 +405,17 @@ class IcebergCall(Call):
         policy = self._open().policy
         return policy is not None and policy.may_choose_location(self._branch, key, type_)
 
-    def check_own_metadata(
-        self, key: ContentKey, content: IcebergTable | IcebergView | None, location: str
-    ) -> None:
-        """Raises `LocationRefused` if metadata names a location that does not contain its file.
-
-        Callers who may choose locations are not checked, nor what the server has just made.
-        """
-        if content is not None and not self.may_choose_location(key, content.type):
-            check_own_metadata(location, content.metadata_location)
+    def check_recorded(self, there: IcebergTable | IcebergView, location: str) -> None:
+        """Raises `LocationRefused` for a new metadata file outside of the recorded folder."""
+        locations = self._catalog.locations
+        content = structs.replace(there, metadata_location=location)
+        if locations and not locations.accept(content, there):
+            folder = dirname(there.metadata_location)
+            raise LocationRefused(
+                f"metadata file {location}: the last one is in {folder}, and the caller may not"
+                " choose locations",
+                hint=f"set write.metadata.path to {folder}",
+            )
 
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""

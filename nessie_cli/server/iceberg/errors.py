@@ -42,6 +42,8 @@ _TOO_MANY = 429
 _UNAVAILABLE = 503
 REMEMBERED = frozenset({400, 403, 404, 406, 409, 422})
 """Statuses of refusals that are remembered for repetitions of the same request."""
+_MOST_REPEATED = 2000
+"""The most characters of the message of a refusal that are remembered."""
 _UNKNOWN_STATE = (
     "The connection to the store was lost while it was written; load the table to see whether the"
     " commit was carried out"
@@ -136,6 +138,20 @@ class Unprocessable(Refused):
     type = "UnprocessableEntityException"
 
 
+class RepeatedRefusal(NessieError):
+    """A refusal of an earlier request, for its repetitions: the answer, and nothing else of it.
+
+    A long message is cut: it can repeat megabytes of the request.
+    """
+
+    def __init__(self, refusal: NessieError) -> None:
+        status, type_, message = _described(refusal, writes=True)
+        if len(message) > _MOST_REPEATED:
+            message = f"{message[:_MOST_REPEATED]}..."
+        super().__init__(message)
+        self.answer = status, type_, message
+
+
 _TYPES: tuple[tuple[Any, str], ...] = (
     (RequirementFailed | ReferenceConflict, CommitConflict.type),
     (Unauthenticated, "NotAuthorizedException"),
@@ -203,6 +219,8 @@ def _described(error: Exception, *, writes: bool) -> tuple[int, str, str]:
     """Returns the status, type and message of a failure."""
     if isinstance(error, Refused):
         return error.status, error.type, error.message
+    if isinstance(error, RepeatedRefusal):
+        return error.answer
     if isinstance(error, OutcomeUnknown):
         return 500, "CommitStateUnknownException", _UNKNOWN_STATE
     shown = client_error(error)

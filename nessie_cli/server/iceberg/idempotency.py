@@ -14,7 +14,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from nessie_cli.errors import InvalidInput, NessieError
-from nessie_cli.server.iceberg.errors import REMEMBERED
+from nessie_cli.server.iceberg.errors import REMEMBERED, RepeatedRefusal
 
 A = TypeVar("A")
 LIFETIME = 1800.0
@@ -43,7 +43,7 @@ class _Use:
         self.digest = digest
         self.lock = threading.Lock()
         self.since = time.monotonic()
-        self.refusal: NessieError | None = None
+        self.refusal: RepeatedRefusal | None = None
 
 
 class Idempotency:
@@ -72,7 +72,7 @@ class Idempotency:
                 return run()
             except NessieError as error:
                 if error.status in REMEMBERED:
-                    use.refusal = error
+                    use.refusal = RepeatedRefusal(error)
                 raise
 
     def _use(self, key: str, digest: bytes) -> _Use:

@@ -78,7 +78,7 @@ def _staged(call: IcebergCall, key: ContentKey, body: Document, table_uuid: str)
     call.check_may_put(state, key, IcebergTable(metadata_location="staged"))
     document = _new_document(call, state, key, body, table_uuid)
     call.files.make_folders(document[LOCATION])
-    access = call.access_to(key, None, document[LOCATION])
+    access = call.access_to_staged(key, table_uuid, document[LOCATION])
     return Answer({"metadata": document, **for_client(call, access)})
 
 

@@ -19,16 +19,18 @@ from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.builder.document import RequirementFailed, check_requirements, creates_table
 from nessie_cli.iceberg.builder.table import builder_for
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.locations import Allowed
+from nessie_cli.iceberg.locations import parse
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, content_of, in_state
 from nessie_cli.iceberg.state import State
+from nessie_cli.iceberg.warehouses.issuing import issued_uuid, refuse_issued
 from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import (
     LOCATION,
-    METADATA_PATH,
     PATH_PROPERTIES,
+    check_own_metadata,
     check_table_locations,
     new_location,
+    table_folder,
 )
 from nessie_cli.iceberg.warehouses.warehouse import VENDED_CREDENTIALS
 from nessie_cli.model import (
@@ -365,7 +367,9 @@ def _created_by(
     ]
     updates, document = _applied(None, several, defaults)
     check_locations(call, key, IcebergTable.type, document, issued)
-    return _made(key, None, document, messages.created(key, updates), own_uuid)
+    file = next_metadata_file(document["location"], document["properties"], None)
+    message = messages.created(key, updates)
+    return _made(key, None, document, file, message=message, new_id=own_uuid)
 
 
 def _updated_by(
@@ -377,21 +381,20 @@ def _updated_by(
     updates, document = _applied(base, several, [], there.metadata_location)
     if document is base:
         return None
-    call.check_own_metadata(key, there, values.non_empty_text(base, LOCATION))
-    check_changed_locations(call, key, there, base, document)
-    return _made(key, there, document, messages.changed(key, updates))
+    file = changed_file(call, key, there, base, document)
+    return _made(key, there, document, file, message=messages.changed(key, updates))
 
 
 def _made(
     key: ContentKey,
     there: IcebergTable | None,
     document: Document,
+    file: str,
+    *,
     message: str,
     new_id: str | None = None,
 ) -> TableChange:
     """Returns a change of a table, with its metadata as text, which takes the least memory."""
-    current = there.metadata_location if there else None
-    file = next_metadata_file(document["location"], document["properties"], current)
     content = content_of(document, file)
     put = Put(key, content.with_id(there.id if there else None), there)
     return TableChange(put, (file, encode(document)), message, new_id)
@@ -468,22 +471,34 @@ def check_locations(
     check_table_locations(call.files, document, issued, may_choose=may_choose)
 
 
-def check_changed_locations(
+def changed_file(
     call: IcebergCall,
     key: ContentKey,
     there: IcebergTable | IcebergView,
     base: Document,
     document: Document,
-) -> None:
-    """Raises an error if a change names or uses a location that is not allowed.
+) -> str:
+    """Returns the name of the next metadata file of a table or view.
 
-    A client of Nessie's API writes metadata files itself, so a property in one can name any folder.
-    A file that lies in this folder shows that a caller could choose it.
+    Raises an error if it, or a location in the new metadata, is not allowed. A client of Nessie's
+    API writes metadata files itself, so `base` can name any folder. For callers who may not choose
+    locations, only the metadata file that the branch records decides which folder is the table's.
     """
-    path = (document.get("properties") or {}).get(METADATA_PATH)
-    moves = isinstance(path, str) and not Allowed((path,)).holds(there.metadata_location)
-    if moves or _paths_of(document) != _paths_of(base):
-        check_locations(call, key, there.type, document, base[LOCATION])
+    location = values.non_empty_text(base, LOCATION)
+    may_choose = call.may_choose_location(key, there.type)
+    if not may_choose:
+        check_own_metadata(document[LOCATION], there.metadata_location)
+        folder = table_folder(there.metadata_location)
+        check_table_locations(call.files, document, folder, may_choose=False)
+    elif _paths_of(document) != _paths_of(base):
+        check_table_locations(call.files, document, location, may_choose=True)
+    file = next_metadata_file(document[LOCATION], document["properties"], there.metadata_location)
+    if may_choose:
+        own = {issued_uuid(parse(text).normal) for text in (location, there.metadata_location)}
+        refuse_issued(file, own)
+    else:
+        call.check_recorded(there, file)
+    return file
 
 
 def _paths_of(document: Mapping[str, Any]) -> list[Any]:

@@ -24,8 +24,8 @@ from nessie_cli.server.iceberg.names import (
 )
 from nessie_cli.server.iceberg.new_tables import registered
 from nessie_cli.server.iceberg.tables import (
+    changed_file,
     changes_of,
-    check_changed_locations,
     check_locations,
     loaded,
     now,
@@ -114,10 +114,7 @@ def replace_view(call: IcebergCall) -> Answer | Reply:
             document = updated(base, changes.updates, now())
         if document is base:
             return None
-        call.check_own_metadata(key, there, values.non_empty_text(base, LOCATION))
-        check_changed_locations(call, key, there, base, document)
-        properties = document["properties"]
-        file = next_metadata_file(document[LOCATION], properties, there.metadata_location)
+        file = changed_file(call, key, there, base, document)
         put = Put(key, content_of(document, file).with_id(there.id), there)
         return call.proposal(state, f"replace view {key}", [put], [(file, encode(document))])
 

@@ -224,7 +224,7 @@ def test_no_credentials_for_a_location_that_was_not_issued_for_the_table(
     for one in (sibling, plain):
         assert giving.access(mode, found, one) == FileAccess()
         assert giving.access(mode, found, one._replace(trusted=True)) != FileAccess()
-    staged = table(content_id=None)
+    staged = table(last_change="")
     assert giving.access(mode, found, staged) != FileAccess()
 
 
@@ -273,7 +273,7 @@ HOLDER = Holder("w", "main", ContentKey(("db", "orders")), "ann")
 
 def test_a_grant_is_bound_to_caller_table_branch_and_warehouse() -> None:
     grants = Grants(Secret("s" * 32), Clock())
-    text, grant = grants.issue(HOLDER, LOCATION, writable=True)
+    text, grant = grants.issue(HOLDER, table())
     assert grants.read(text, HOLDER) == grant
     for other in (
         HOLDER._replace(caller="ben"),
@@ -288,10 +288,21 @@ def test_a_grant_is_bound_to_caller_table_branch_and_warehouse() -> None:
         Grants(Secret("t" * 32), Clock()).read(text, HOLDER)
 
 
+def test_a_grant_is_for_a_table_while_its_key_has_it() -> None:
+    _, grant = Grants(Secret("s" * 32), Clock()).issue(HOLDER, table())
+    _, staged = Grants(Secret("s" * 32), Clock()).issue(HOLDER, table(last_change="ab"))
+    _, new = Grants(Secret("s" * 32), Clock()).issue(HOLDER, table(last_change=""))
+    for each in (grant, staged, new):
+        assert each.is_for(ID, "")
+        assert not each.is_for("99999999-89ab-4cde-8f01-23456789abcd", "")
+    assert [each.is_for(None, "") for each in (grant, staged, new)] == [False, False, True]
+    assert [each.is_for(None, "ab") for each in (grant, staged, new)] == [False, True, False]
+
+
 def test_a_modified_grant_is_refused() -> None:
     grants = Grants(Secret("s" * 32), Clock())
-    text, _ = grants.issue(HOLDER, LOCATION, writable=False)
-    wider, _ = Grants(Secret("s" * 32), Clock()).issue(HOLDER, LOCATION, writable=True)
+    text, _ = grants.issue(HOLDER, table(writable=False))
+    wider, _ = Grants(Secret("s" * 32), Clock()).issue(HOLDER, table())
     mixed = f"{wider.partition('.')[0]}.{text.partition('.')[2]}"
     for bad in (
         "",
@@ -311,7 +322,7 @@ def test_a_modified_grant_is_refused() -> None:
 def test_a_grant_expires() -> None:
     clock = Clock()
     grants = Grants(Secret("s" * 32), clock)
-    text, grant = grants.issue(HOLDER, LOCATION, writable=True)
+    text, grant = grants.issue(HOLDER, table())
     assert grant.expires == int(clock.now) + LIFETIME
     clock.now += LIFETIME - 1
     assert grants.read(text, HOLDER)
@@ -343,7 +354,8 @@ def test_a_request_is_signed_with_a_grant(store: Store) -> None:
         method: str, uri: str = uri, *, writable: bool = True, holder: Holder = HOLDER
     ) -> Any:
         request = SignRequest(region="us-east-1", uri=uri, method=method, headers={})
-        made = giving.sign(found, holder, grant, request, writable=writable)
+        read = giving.grant(found, holder, grant)
+        made = giving.sign(found, read, request, writable=writable)
         headers = {name: values[0] for name, values in made.headers.items()}
         return requests.request(method, made.uri, headers=headers, timeout=60)
 
@@ -367,11 +379,10 @@ def test_a_reader_gets_a_read_only_grant(store: Store) -> None:
     uri = f"{store.url}/lake/{LOCATION.removeprefix('s3://lake/')}/a"
     request = SignRequest(region="us-east-1", uri=uri, method="PUT", headers={})
     with pytest.raises(NotAllowed, match="may only read"):
-        giving.sign(found, HOLDER, grant, request, writable=True)
+        giving.sign(found, giving.grant(found, HOLDER, grant), request, writable=True)
 
 
 def test_a_warehouse_without_signing_refuses_to_sign(store: Store) -> None:
     found = warehouse(store, VENDED)
-    request = SignRequest(region="us-east-1", uri="http://x", method="GET", headers={})
     with pytest.raises(NotAllowed, match="does not offer remote signing"):
-        delegation(found).sign(found, HOLDER, "", request, writable=True)
+        delegation(found).grant(found, HOLDER, "")

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
+from uuid import uuid4
 
 import pytest
 import requests
@@ -264,6 +265,134 @@ def test_signing_stops_when_the_caller_loses_its_rights(server: Ruled, store: St
     assert error_of(sign(client, endpoint, uri, "PUT")) == FORBIDDEN
     server.rule("false")
     assert error_of(sign(client, endpoint, uri)) == FORBIDDEN
+
+
+RENAME = {
+    "source": {"namespace": ["db"], "name": "t"},
+    "destination": {"namespace": ["db"], "name": "moved"},
+}
+
+
+def may_sign(client: IcebergClient, endpoint: str, store: Store, location: str) -> list[int]:
+    """Returns the status of the answers to requests that read, write and delete a file."""
+    uri = f"{store.url}/{location.removeprefix('s3://')}/data/a"
+    return [sign(client, endpoint, uri, method).status for method in ("GET", "PUT", "DELETE")]
+
+
+@pytest.mark.parametrize("again", [False, True])
+@pytest.mark.parametrize("gone", ["rename", "drop"])
+def test_a_grant_is_not_valid_for_a_table_that_has_left_its_key(
+    server: Ruled, store: Store, gone: str, again: bool
+) -> None:
+    """Its caller might have no rights to the new key, and other branches need its files."""
+    server.rule(f"'writer' in roles && ({READ} || {WRITE}) && !path.startsWith('db.moved')")
+    client = server.on(server.as_("bo", "writer"))
+    asking = {"x_iceberg_access_delegation": SIGNING}
+    body = client.load("db", "t", **asking).body
+    given = (body["config"]["signer.endpoint"], store, body["metadata"]["location"])
+    assert may_sign(client, *given) == [200, 200, 200]
+    assert server.admin.set_properties("db", "t").status == 200
+    assert may_sign(client, *given) == [200, 200, 200]
+    if gone == "rename":
+        assert server.admin.post("/tables/rename", RENAME).status == 204
+        assert error_of(client.load("db", "moved")) == FORBIDDEN
+    else:
+        assert server.admin.send("DELETE", "/namespaces/db/tables/t").status == 204
+    if again:
+        assert server.admin.create("db", "t").status == 200
+    assert may_sign(client, *given) == [403, 403, 403]
+
+
+def staged_updates(metadata: Any) -> list[Any]:
+    return [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "add-schema", "schema": metadata["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": metadata["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": metadata["location"]},
+    ]
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_a_grant_for_a_staged_table_is_valid_until_the_table_leaves_its_key(
+    server: Ruled, store: Store, before: bool
+) -> None:
+    """Also under a key that had a table before."""
+    server.rule(f"'writer' in roles && ({READ} || {WRITE}) && !path.startsWith('db.moved')")
+    client = server.on(server.as_("bo", "writer"))
+    schema = client.load("db", "t").body["metadata"]["schemas"][0]
+    name = "t" if before else "new"
+    if before:
+        server.admin.send("DELETE", "/namespaces/db/tables/t")
+    body = {"name": name, "schema": schema, "stage-create": True}
+    asking = {"x_iceberg_access_delegation": SIGNING}
+    answers = [client.post("/namespaces/db/tables", body, **asking).body for _ in range(2)]
+    (given, other) = (
+        (found["config"]["signer.endpoint"], store, found["metadata"]["location"])
+        for found in answers
+    )
+    assert may_sign(client, *given) == may_sign(client, *other) == [200, 200, 200]
+    created = client.commit(
+        "db", name, [{"type": "assert-create"}], staged_updates(answers[0]["metadata"])
+    )
+    assert created.status == 200
+    assert created.body["metadata"]["location"] == given[2]
+    assert may_sign(client, *given) == [200, 200, 200]
+    assert may_sign(client, *other) == [403, 403, 403]
+    rename = {**RENAME, "source": {"namespace": ["db"], "name": name}}
+    assert server.admin.post("/tables/rename", rename).status == 204
+    assert may_sign(client, *given) == may_sign(client, *other) == [403, 403, 403]
+
+
+@pytest.mark.parametrize("mode", [VENDED, SIGNING])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_repeated_request_gives_no_access_to_a_table_that_has_left_its_key(
+    server: Ruled, mode: str, again: bool
+) -> None:
+    server.rule(f"'writer' in roles && ({READ} || {WRITE}) && !path.startsWith('db.moved')")
+    client = server.on(server.as_("bo", "writer"))
+    schema = client.load("db", "t").body["metadata"]["schemas"][0]
+    server.admin.send("DELETE", "/namespaces/db/tables/t")
+    keys = [str(uuid4()) for _ in range(2)]
+
+    def create() -> Any:
+        body = {"name": "t", "schema": schema}
+        asking = {"x_iceberg_access_delegation": mode, "idempotency_key": keys[0]}
+        return client.post("/namespaces/db/tables", body, **asking)
+
+    def change() -> Any:
+        asking = {"x_iceberg_access_delegation": mode, "idempotency_key": keys[1]}
+        return client.set_properties("db", "t", **asking)
+
+    def with_access(answer: Any) -> bool:
+        assert answer.status == 200
+        return bool({KEY_ID, "signer.endpoint"} & answer.body["config"].keys())
+
+    requests_ = (create, change)
+    assert [with_access(request()) for request in requests_] == [True, True]
+    assert [with_access(request()) for request in requests_] == [True, True]
+    assert server.admin.post("/tables/rename", RENAME).status == 204
+    if again:
+        assert server.admin.create("db", "t").status == 200
+    assert [with_access(request()) for request in requests_] == [False, False]
+
+
+def test_a_grant_for_a_chosen_location_needs_the_right_to_choose_it(
+    server: Ruled, store: Store
+) -> None:
+    rule = f"'writer' in roles && ({READ} || {WRITE})"
+    chosen = f"{server.admin.load('db', 't').body['metadata']['location'].rpartition('/')[0]}/own"
+    assert server.admin.create("db", "chosen", location=chosen).status == 200
+    client = server.on(server.as_("bo", "writer"))
+    server.rule(rule, "'writer' in roles && op == 'CHOOSE_LOCATION'")
+    found = client.load("db", "chosen", x_iceberg_access_delegation=SIGNING).body
+    given = (found["config"]["signer.endpoint"], store, chosen)
+    assert may_sign(client, *given) == [200, 200, 200]
+    server.rule(rule)
+    assert may_sign(client, *given) == [403, 403, 403]
 
 
 def test_only_the_signing_endpoint_of_a_table_signs(server: Ruled) -> None:

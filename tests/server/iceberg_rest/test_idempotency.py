@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
 
 from nessie_cli import connect, create
+from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.server.iceberg.errors import CommitConflict
+from nessie_cli.server.iceberg.idempotency import Idempotency
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
 from tests.server.client import Answer, Client
@@ -116,6 +121,38 @@ def test_refusals_are_repeated(main: IcebergClient, served: Lake) -> None:
     again = commit(main, change("t", [at(5)], appending(1, None)), idempotency_key=stale)
     assert again.body == answer.body
     assert main.set_properties("db", "u", idempotency_key=key()).status == 200
+
+
+def test_a_long_refusal_is_repeated_in_short(main: IcebergClient) -> None:
+    """A message can repeat megabytes of the request, and there are thousands of keys."""
+    main.create("db", "t")
+    given, name = key(), "x" * 100_000
+    requirement = {"type": "assert-ref-snapshot-id", "ref": name, "snapshot-id": 1}
+    body = [change("t", [requirement], appending(1, None))]
+    answers = [commit(main, *body, idempotency_key=given) for _ in range(2)]
+    assert [error_of(answer) for answer in answers] == [(409, "CommitFailedException")] * 2
+    first, again = (answer.body["error"]["message"] for answer in answers)
+    assert name in first
+    assert len(again) < 2_010
+    assert first.startswith(again.removesuffix("..."))
+
+
+def test_of_a_refusal_only_its_answer_is_remembered() -> None:
+    """Its frames, causes and facts refer to the request."""
+    uses = Idempotency()
+    refusals: list[weakref.ref[CommitConflict]] = []
+
+    def refuse() -> None:
+        refusal = CommitConflict("stale")
+        refusals.append(weakref.ref(refusal))
+        raise refusal
+
+    for message in ("stale", "stale"):
+        with pytest.raises(NessieError, match=message):
+            uses.once("a", b"", lambda: None, refuse)
+    gc.collect()
+    [refusal] = refusals
+    assert refusal() is None
 
 
 def test_concurrent_repetitions_wait_for_the_first_request(served: Lake) -> None:

@@ -444,3 +444,135 @@ def test_a_path_in_metadata_that_a_client_wrote_leads_nowhere(
     body = {"requirements": [], "updates": [update]}
     assert error_of(served.post(f"/namespaces/db/{kind}s/own", body)) == FORBIDDEN
     assert server.served.files() == before
+
+
+def forge(server: Ruled, name: str, folder: str = "metadata", **changed: Any) -> Path:
+    """Puts a metadata file that carla wrote into the folder of her table or view, or below it."""
+    writer = server.as_("carla", "writer")
+    own = content(writer, name)
+    document = json.loads(path_of(own).read_text())
+    properties = {**document.get("properties", {}), **changed.pop("properties", {})}
+    written = path_of(own).parent.parent / folder / "00009-x.metadata.json"
+    written.write_text(json.dumps({**document, **changed, "properties": properties}))
+    put = putting(name, {**own, "metadataLocation": f"file://{written}"})
+    assert commit(writer, put).status == 200
+    return written
+
+
+def change(server: Ruled, name: str, roles: tuple[str, ...] = (), **properties: str) -> Answer:
+    """Sets properties of a table or view as carla."""
+    client = server.on(server.as_("carla", "writer", *roles))
+    kind = "views" if name.startswith("view") else "tables"
+    update = {"action": "set-properties", "updates": {"a": "b", **properties}}
+    body = {"requirements": [], "updates": [update]}
+    return client.post(f"/namespaces/db/{kind}/{name}", body)
+
+
+@pytest.fixture
+def own(server: Ruled, tmp_path: Path) -> Ruled:
+    """Carla has a table and a view. An owner has chosen the location of `finance`."""
+    writer = server.on(server.as_("carla", "writer"))
+    assert writer.create("db", "table").status == writer.view("db", "view").status == 200
+    location = f"file://{tmp_path}/warehouse/db/finance"
+    assert server.admin.create("db", "finance", location=location).status == 200
+    return server
+
+
+@pytest.mark.parametrize("name", ["table", "view"])
+@pytest.mark.parametrize("property_", PATH_PROPERTIES)
+@pytest.mark.parametrize("around", ["", "/", "/db", "/db/", "/./db", "/db/finance/.."])
+def test_no_path_in_metadata_that_a_client_wrote_is_around_its_folder(
+    own: Ruled, tmp_path: Path, name: str, property_: str, around: str
+) -> None:
+    """The server would write there, and then take it for the folder of the table."""
+    forge(own, name, properties={property_: f"file://{tmp_path}/warehouse{around}"})
+    before = own.served.files()
+    assert error_of(change(own, name)) == FORBIDDEN
+    assert own.served.files() == before
+
+
+@pytest.mark.parametrize("name", ["table", "view"])
+@pytest.mark.parametrize("folder", [".", "metadata", "metadata/.."])
+@pytest.mark.parametrize("around", ["", "/db", "/db/", "/./db"])
+def test_no_location_in_metadata_that_a_client_wrote_is_around_its_folder(
+    own: Ruled, tmp_path: Path, name: str, folder: str, around: str
+) -> None:
+    """Wherever in the folder of the table the file lies."""
+    forge(own, name, folder, location=f"file://{tmp_path}/warehouse{around}")
+    before = own.served.files()
+    finance = f"file://{tmp_path}/warehouse/db/finance/metadata"
+    for properties in ({}, {"write.metadata.path": finance}):
+        assert error_of(change(own, name, **properties)) == FORBIDDEN
+    assert own.served.files() == before
+
+
+def test_a_table_in_the_folder_of_another_one_does_not_reach_it(own: Ruled, tmp_path: Path) -> None:
+    """Through a namespace with a location there, which nobody is refused."""
+    writer = own.as_("carla", "writer")
+    finance = content(writer, "finance")
+    location = f"file://{tmp_path}/warehouse/db/finance/metadata"
+    inside = {"namespace": ["inside"], "properties": {"location": location}}
+    assert own.on(writer).post("/namespaces", inside).status == 200
+    assert own.on(writer).create("inside", "t").status == 200
+    there = writer.get("/api/v2/trees/main/contents/inside.t").body["content"]
+    document = json.loads(path_of(there).read_text())
+    document["properties"] = {"write.metadata.path": location}
+    written = path_of(there).with_name("00009-x.metadata.json")
+    written.write_text(json.dumps(document))
+
+    def put(file: str) -> Answer:
+        value = {**there, "metadataLocation": file}
+        key_ = {"elements": ["inside", "t"]}
+        return commit(writer, {"type": "PUT", "key": key_, "content": value})
+
+    assert put(f"file://{written}").status == 200
+    assert error_of(own.on(writer).set_properties("inside", "t")) == FORBIDDEN
+    assert is_refused(put(finance["metadataLocation"]))
+
+
+def test_metadata_of_a_chosen_location_stays_in_its_folder(own: Ruled, tmp_path: Path) -> None:
+    """Folders below a location can be those of other tables."""
+    location = f"file://{tmp_path}/warehouse/db/finance"
+    assert change(own, "finance").status == 200
+    for path in (location, f"{location}/m", f"{location}/metadata/m"):
+        refused = change(own, "finance", **{"write.metadata.path": path})
+        assert error_of(refused) == FORBIDDEN
+        assert f"set write.metadata.path to {location}/metadata" in refused.body["error"]["message"]
+    assert change(own, "finance", **{"write.metadata.path": f"{location}/metadata"}).status == 200
+    assert change(own, "finance", **{"write.data.path": f"{location}/d"}).status == 200
+    owner = ("owner",)
+    assert change(own, "finance", owner, **{"write.metadata.path": location}).status == 200
+    # Now its metadata lies directly in the location, which carla can name, but not the one above.
+    assert change(own, "finance").status == 200
+    own_file = path_of(content(own.as_("carla", "writer"), "finance"))
+    assert own_file.parent == tmp_path / "warehouse" / "db" / "finance"
+    document = json.loads(own_file.read_text())
+    del document["properties"]["write.metadata.path"]
+    written = own_file.with_name("00009-x.metadata.json")
+    written.write_text(json.dumps({**document, "location": f"file://{tmp_path}/warehouse/db"}))
+    writer = own.as_("carla", "writer")
+    value = {**content(writer, "finance"), "metadataLocation": f"file://{written}"}
+    assert commit(writer, putting("finance", value)).status == 200
+    for path in (f"{location}/../mine", location, f"{location}/metadata"):
+        assert error_of(change(own, "finance", **{"write.metadata.path": path})) == FORBIDDEN
+
+
+def test_a_change_that_names_the_folder_of_its_table_repairs_metadata(
+    own: Ruled, tmp_path: Path
+) -> None:
+    location = own.admin.load("db", "table").body["metadata"]["location"]
+    forge(own, "table", location=f"file://{tmp_path}/warehouse/db")
+    assert error_of(change(own, "table")) == FORBIDDEN
+    writer = own.on(own.as_("carla", "writer"))
+    back = [{"action": "set-location", "location": location}]
+    assert writer.commit("db", "table", [], back).status == 200
+    assert change(own, "table").status == 200
+
+
+def test_a_path_that_a_client_wrote_leads_no_other_caller_into_an_issued_folder(own: Ruled) -> None:
+    """Callers who may choose locations commit to what the metadata says, but not there."""
+    victim = path_of(content(own.as_("carla", "writer"), "victim")).parent
+    forge(own, "table", properties={"write.metadata.path": f"file://{victim}"})
+    before = own.served.files()
+    assert error_of(change(own, "table", ("owner",))) == FORBIDDEN
+    assert own.served.files() == before

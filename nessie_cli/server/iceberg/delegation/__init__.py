@@ -38,20 +38,22 @@ GRANT = "grant"
 class DelegatedTable(NamedTuple):
     """A table whose files a caller accesses, as the caller sees it.
 
-    `content_id` is None for a staged table whose location was issued just now. `resource` is its
-    path below the client's catalog (`v1/PREFIX/namespaces/NS/tables/NAME`), `catalog` its URI.
-    `trusted`: the caller may choose locations.
+    `content_id` is the id that a staged table will have; for one, `last_change` is the commit that
+    changed the key last, empty if none did. `resource` is the path of the table below the client's
+    catalog (`v1/PREFIX/namespaces/NS/tables/NAME`), `catalog` its URI. `trusted`: the caller may
+    choose locations.
     """
 
     ref: str
     key: ContentKey
-    content_id: str | None
+    content_id: str
     location: str
     resource: str
     catalog: str
     caller: str
     writable: bool
     trusted: bool
+    last_change: str | None = None
 
 
 class FileAccess(NamedTuple):
@@ -81,7 +83,8 @@ class Delegation:
 
         Raises `StoreUnavailable` if there are no credentials. Cost: at most one request to STS.
         """
-        allowed = mode and _is_own(table) and self._allowed[warehouse.name].holds(table.location)
+        own = table.trusted or is_issued(table.location, table.content_id)
+        allowed = mode and own and self._allowed[warehouse.name].holds(table.location)
         folder = Folder.of(table.location) if allowed else None
         if folder is None:
             return FileAccess()
@@ -89,26 +92,23 @@ class Delegation:
             return self._vended(warehouse, table, folder)
         return self._signing(warehouse, table)
 
+    def grant(self, warehouse: Warehouse, holder: Holder, text: str) -> Grant:
+        """Returns the grant of a holder. Raises `NotAllowed`; see `Grants.read`."""
+        if REMOTE_SIGNING not in warehouse.delegation:
+            raise NotAllowed(f"warehouse '{warehouse.name}' does not offer remote signing")
+        return self._grants.read(text, holder)
+
     def sign(
-        self,
-        warehouse: Warehouse,
-        holder: Holder,
-        grant: str,
-        request: SignRequest,
-        *,
-        writable: bool,
+        self, warehouse: Warehouse, grant: Grant, request: SignRequest, *, writable: bool
     ) -> Signed:
         """Returns a signed request.
 
         `writable`: whether the caller may write now. Raises `NotAllowed`, `InvalidInput`.
         """
-        if REMOTE_SIGNING not in warehouse.delegation:
-            raise NotAllowed(f"warehouse '{warehouse.name}' does not offer remote signing")
-        given = self._grants.read(grant, holder)
-        folder = Folder.of(given.location)
+        folder = Folder.of(grant.location)
         if folder is None:
             raise InvalidInput("requests for the location of the table cannot be signed")
-        may_write = writable and given.writable
+        may_write = writable and grant.writable
         return self._signers[warehouse.name].sign(request, folder, writable=may_write)
 
     def _vended(self, warehouse: Warehouse, table: DelegatedTable, folder: Folder) -> FileAccess:
@@ -127,7 +127,7 @@ class Delegation:
 
     def _signing(self, warehouse: Warehouse, table: DelegatedTable) -> FileAccess:
         holder = Holder(warehouse.name, table.ref, table.key, table.caller)
-        text, grant = self._grants.issue(holder, table.location, writable=table.writable)
+        text, grant = self._grants.issue(holder, table)
         endpoint = f"{table.resource}/sign?{GRANT}={text}"
         config = {
             "s3.remote-signing-enabled": "true",
@@ -141,14 +141,12 @@ class Delegation:
         return FileAccess(config, (), grant.expires)
 
 
-def _is_own(table: DelegatedTable) -> bool:
-    """Whether the server issued the location for this very table.
+def is_issued(location: str, content_id: str) -> bool:
+    """Whether the server issued a location for the table with this content id.
 
     Its UUID is the content id then, which no client can choose.
     """
-    return (
-        table.trusted or table.content_id is None or issued_uuid(table.location) == table.content_id
-    )
+    return issued_uuid(location) == content_id
 
 
 LIFETIME = 12 * 3600
@@ -160,11 +158,22 @@ _PURPOSE = b"nessie remote signing 1"
 
 
 class Grant(NamedTuple):
-    """The content of a grant: the location, the second of its expiry, and whether it may write."""
+    """The content of a grant: the table, the second of its expiry, and whether it may write."""
 
     location: str
     expires: int
     writable: bool
+    content_id: str
+    last_change: str | None
+
+    def is_for(self, content_id: str | None, last_change: str) -> bool:
+        """Whether it is for the content that its key has now.
+
+        A grant for a staged table is also valid as long as the key has not been changed.
+        """
+        return (
+            self.last_change == last_change if content_id is None else self.content_id == content_id
+        )
 
 
 class Holder(NamedTuple):
@@ -182,9 +191,10 @@ class Grants:
     def __init__(self, secret: Secret, clock: Callable[[], float] = time.time) -> None:
         self._secret, self._clock = secret, clock
 
-    def issue(self, holder: Holder, location: str, *, writable: bool) -> tuple[str, Grant]:
+    def issue(self, holder: Holder, table: DelegatedTable) -> tuple[str, Grant]:
         """Returns a new grant as text and in parsed form."""
-        grant = Grant(location, int(self._clock()) + LIFETIME, writable)
+        expires = int(self._clock()) + LIFETIME
+        grant = Grant(table.location, expires, table.writable, table.content_id, table.last_change)
         payload = msgpack.encode(grant)
         return f"{_text(payload)}.{_text(self._mac(holder, payload))}", grant
 
