@@ -345,9 +345,9 @@ class _Merge:
     def _kept_numbers(self) -> Iterator[FileConflict]:
         """A file keeps the number of rows that it had before, which ours must have given, too."""
         before = self._base.last_sequence
-        kept = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
-        if kept:
-            yield FileConflict("theirs restored or rewrote rows that ours never had", kept)
+        files = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
+        if files:
+            yield FileConflict("theirs restored or rewrote rows that ours never had", files)
 
     def _row_ids(self) -> Iterator[FileConflict]:
         """Format version 3: rewritten files and updated rows of theirs contain ids of rows.
