@@ -34,7 +34,7 @@ def _make_repeatable() -> None:
     time.time = lambda: now / 1e9
     os.urandom = random.Random(number).randbytes  # noqa: S311
     # `secrets` uses `random.SystemRandom`, which has a name of its own for `os.urandom`.
-    random._urandom = os.urandom  # type: ignore[attr-defined]
+    random._urandom = os.urandom  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 if "DOCUMENTS_COUNTER" in os.environ:
