@@ -19,7 +19,7 @@ from nessie_cli.repository.remote.opening import open_remote
 from tests.repository.contract_division import Divides
 from tests.repository.servers import Servers
 from tests.repository.test_remote import Served
-from tests.repository.vocabulary import Catalog, behave, key, touched
+from tests.repository.vocabulary import NS, Catalog, behave, key, touched
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +61,7 @@ class Plain(Served):
         "test_every_content_is_stored_exactly[iceberg_table]": (
             "a content of an unknown type is refused"
         ),
+        "test_a_decision_keeps_the_namespace_of_the_target": "such a decision is refused",
         "test_a_conflict_with_a_deletion_has_no_content_of_ours": (
             "another table at the key is reported, not the deletion of the first"
         ),
@@ -77,6 +78,7 @@ class Plain(Served):
                 "test_a_creation_and_a_rename_conflict",
                 "test_a_deletion_of_a_renamed_content_conflicts_under_its_new_key",
                 "test_a_lost_claim_gives_the_content_its_other_key",
+                "test_a_namespace_with_the_old_key_of_a_renamed_one_is_another_one",
                 "test_a_new_content_at_the_old_key_is_not_a_rename",
                 "test_a_pick_follows_a_rename",
                 "test_a_rename_and_a_new_content_at_the_old_key_are_two_contents",
@@ -102,6 +104,9 @@ class Plain(Served):
         "test_a_namespace_of_both_sides_is_that_of_theirs": "such a namespace is not listed",
         "test_a_namespace_that_is_still_needed_can_be_kept": (
             "a conflict of namespaces comes before those of keys, without a result"
+        ),
+        "test_a_namespace_that_was_created_again_gets_the_changes_of_the_other_side": (
+            "a namespace that was created again is another one"
         ),
         "test_a_merge_without_changes_is_recorded": "a merge without changes is not recorded",
         "test_decisions_are_for_a_commit_and_a_content": (
@@ -186,6 +191,20 @@ class Plain(Served):
         assert touched(kept) == {"old": "DROP"}
         catalog.merge_contents("dev", behaviors=[behave("old", "FORCE")])
         assert catalog.numbers() == {"new": 2}
+
+    @pytest.mark.parametrize("by_id", [False, True])
+    def test_a_transplant_that_keeps_a_namespace_is_refused(
+        self, catalog: Catalog, by_id: bool
+    ) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        picked = catalog.write("dev", {"n": NS})
+        head = catalog.write("main", {"n": NS})
+        content_id = catalog.id("dev", "n") if by_id else None
+        kept = KeyBehavior(key("n"), MergeBehavior.DROP, content_id=content_id)
+        with pytest.raises(ReferenceConflict, match="it cannot give n the result"):
+            catalog.transplant_contents([picked], behaviors=[kept])
+        assert catalog.head() == head
 
     def test_a_range_with_two_decisions_about_a_content_is_refused(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})

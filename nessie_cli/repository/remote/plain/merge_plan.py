@@ -94,7 +94,7 @@ def plan(server: Server, combination: Combination, *, is_refused: bool = False) 
             return None
     replay = KeyMergeReplay(server, combination, base)
     has_other_names = any(given.content_id or given.commit for given in options.behaviors)
-    if not replay.has_moved and not has_other_names:
+    if not (replay.has_moved or replay.keeps_namespace or has_other_names):
         return None
     replay.check_conflicts()
     return KeyPlan(
@@ -151,6 +151,15 @@ class KeyMergeReplay:
     def has_moved(self) -> bool:
         """Whether a content that a side changed has different keys."""
         return any(len(keys) > 1 for keys in self._keys.values())
+
+    @property
+    def keeps_namespace(self) -> bool:
+        """Whether a decision keeps a namespace that a transplant on the server replaces."""
+        return self._combination.is_transplant and any(
+            detail.behavior is DROP and is_namespace(detail.source) and is_namespace(detail.target)
+            for step in self._steps
+            for detail in step.outcome.details.values()
+        )
 
     def _replayed(self) -> Iterator[_Step]:
         target, sources, options, is_transplant, _ = self._combination
@@ -340,7 +349,7 @@ class KeyMergeReplay:
             and result is not None
             and ours is not None
             and theirs is not None
-            and content_id_of(result) == content_id_of(ours)
+            and content_id_of(result) == content_id_of(ours) == content_id_of(theirs)
         ):
             contents = (self._content(ours), self._content(result))
             choices.append(KeyBehavior(name, NORMAL, *contents))
