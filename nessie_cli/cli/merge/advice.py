@@ -159,7 +159,7 @@ class MergeResolutions(WaysOut):
                 yield from self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case _:
                 options = options_of(conflict)
-                if not options:
+                if not options and self._has_decided:
                     yield Resolution(command_line(*self._anew), _ANEW)
                 for option in options:
                     # The decision is about the state that is shown.
