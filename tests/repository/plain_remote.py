@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
-from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
-from nessie_cli.model import NO_ANCESTOR, KeyBehavior, MergeBehavior, ReferenceType
+from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict, ReferenceMoved
+from nessie_cli.model import NO_ANCESTOR, KeyBehavior, MergeBehavior, MergeResult, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import CreateReference, Merge
@@ -112,12 +113,6 @@ class Plain(Served):
         "test_decisions_are_for_a_commit_and_a_content": (
             "a transplant has one decision for each key"
         ),
-        "test_deleted_on_target_and_renamed_on_source_conflicts": (
-            "a deletion does not conflict with a rename"
-        ),
-        "test_renamed_on_target_and_deleted_on_source_conflicts": (
-            "a deletion does not conflict with a rename"
-        ),
         "test_many_renames_combine_with_many_changes": RENAMES,
         "test_reflog_entries_have_committer_time_and_reason": REFLOG,
         "test_renames_to_different_keys_conflict": RENAMES,
@@ -205,6 +200,81 @@ class Plain(Served):
         with pytest.raises(ReferenceConflict, match="it cannot give n the result"):
             catalog.transplant_contents([picked], behaviors=[kept])
         assert catalog.head() == head
+
+    @pytest.mark.parametrize("verb", ["merge", "transplant"])
+    @pytest.mark.parametrize("value", [None, 2])
+    @pytest.mark.parametrize("side", ["ours", "theirs"])
+    def test_a_deletion_conflicts_with_a_rename(
+        self, catalog: Catalog, side: str, value: int | None, verb: str
+    ) -> None:
+        catalog.write("main", {"old": 1, "aside": 1})
+        catalog.branch("dev")
+        renaming, deleting = ("main", "dev") if side == "ours" else ("dev", "main")
+        catalog.rename(renaming, "old", "new", value)
+        catalog.write(deleting, {"old": None})
+        if verb == "merge":
+            catalog.write("dev", {"theirs": 5})
+            catalog.write("main", {"ours": 6})
+
+        def combine(**options: Any) -> MergeResult:
+            if verb == "merge":
+                return catalog.merge_contents("dev", **options)
+            return catalog.transplant_contents([catalog.head("dev")], **options)
+
+        before = catalog.numbers()
+        for dry_run in (True, False):
+            with pytest.raises(MergeConflict) as refused:
+                combine(dry_run=dry_run)
+        (conflict,) = refused.value.result.conflicts
+        assert (conflict.key, conflict.base_key) == (key("new"), key("old"))
+        # The original loses a content that the source only renamed, and edits no key of the target.
+        # In a transplant, it leaves out only keys that are in conflict themselves.
+        possible = ["FORCE"] if side == "theirs" and value else []
+        if verb == "merge" or side == "ours":
+            possible.append("DROP")
+        assert [option.behavior.value for option in conflict.options] == possible
+        for each in {"DROP", "FORCE"} - {*possible}:
+            with pytest.raises(ReferenceConflict, match="merges key by key"):
+                combine(behaviors=[behave("new", each)])
+        assert catalog.numbers() == before
+        if not possible:
+            return
+        combine(behaviors=[behave("new", possible[0])])
+        taken = {"new": 2} if "FORCE" in possible else {}
+        created = {"theirs": 5} if verb == "merge" else {}
+        assert catalog.numbers() == before | created | taken
+
+    def test_a_merge_of_new_contents_and_deletions_needs_no_decisions(
+        self, catalog: Catalog
+    ) -> None:
+        catalog.write("main", {"a": 1, "b": 1, "both": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"a": None, "theirs": 2, "both": None})
+        catalog.write("main", {"b": None, "ours": 2})
+        catalog.merge_contents("dev")
+        assert catalog.numbers() == {"theirs": 2, "ours": 2}
+
+    @pytest.mark.parametrize("name", ["new", "id"])
+    def test_a_decision_is_about_the_key_at_the_expected_hash(
+        self, catalog: Catalog, name: str
+    ) -> None:
+        catalog.write("main", {"old": 1, "aside": 1})
+        catalog.branch("dev")
+        catalog.rename("dev", "old", "new", 2)
+        expected = catalog.rename("main", "old", "ours")
+        content_id = catalog.id("main", "ours") if name == "id" else None
+        decision = KeyBehavior(key("new"), MergeBehavior.FORCE, content_id=content_id)
+        head = catalog.write("main", {"ours": None})
+        for dry_run in (True, False):
+            with pytest.raises(ReferenceMoved, match="has changed ours since"):
+                catalog.merge_contents(
+                    "dev", behaviors=[decision], expected_hash=expected, dry_run=dry_run
+                )
+        assert catalog.head() == head
+        later = catalog.write("main", {"other": 5})
+        catalog.merge_contents("dev", behaviors=[decision], expected_hash=head)
+        assert later in catalog.top().meta.parents
+        assert catalog.numbers() == {"aside": 1, "new": 2, "other": 5}
 
     def test_a_range_with_two_decisions_about_a_content_is_refused(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})

@@ -161,7 +161,7 @@ class MergeResolutions(WaysOut):
                 yield from self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case _:
                 options = options_of(conflict)
-                if not options:
+                if not options and (self._has_decided or self._undecided != self._anew):
                     # A default is one of the decisions so far.
                     yield Resolution(command_line(*self._undecided), _ANEW)
                 for option in options:
