@@ -9,12 +9,14 @@ https://iceberg.apache.org/docs/latest/spark-writes/#isolation-levels
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 
 from tests.spark.operations import Operation
-from tests.spark.sides import Sides, Table
+from tests.spark.sides import Sides, Table, path_of
 
 
 def refusal(
@@ -91,7 +93,7 @@ def _commit(sides: Sides, operation: Operation, table: Any, origin: Any, change:
             _each(new.removeDeletes, removed_deletes)
             paths = sides.jvm.java.util.ArrayList()
             for file in added_deletes:
-                if (path := file.referencedDataFile()) is not None:
+                for path in _targets(sides, file):
                     paths.add(path)
             new = new.conflictDetectionFilter(where).validateDataFilesExist(paths)
             new = new.validateFromSnapshot(start)
@@ -100,6 +102,14 @@ def _commit(sides: Sides, operation: Operation, table: Any, origin: Any, change:
         case other:
             raise AssertionError(other)
     new.commit()
+
+
+def _targets(sides: Sides, file: Any) -> Collection[str]:
+    """Returns the data files in which a delete file deletes rows."""
+    target = sides.iceberg.util.ContentFileUtil.referencedDataFile(file)
+    if target is not None:
+        return [str(target)]
+    return set(pq.read_table(path_of(file.location())).column("file_path").to_pylist())
 
 
 def _each(function: Any, files: Any) -> Any:

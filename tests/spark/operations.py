@@ -89,16 +89,19 @@ def _commands() -> Iterator[Operation]:
         yield Operation(f"update {id_}", "update rows", _sql(_update(id_)), 2, where)
 
 
+_NAMES = "(id, p, token)"
 _REWRITE = "options => map('rewrite-all', 'true')"
 OPERATIONS = (
     Operation(
-        "append", "append", _sql("INSERT INTO {} VALUES (90, 0, '<side>90', 'x'), (92, 2, '<side>92', 'y')")
+        "append",
+        "append",
+        _sql(f"INSERT INTO {{}} {_NAMES} VALUES (90, 0, '<side>90'), (92, 2, '<side>92')"),
     ),
     Operation("drop partition", "drop", _sql("DELETE FROM {} WHERE p = 1"), filter="p = 1"),
     Operation(
         "overwrite partition",
         "replace partitions",
-        _sql("INSERT OVERWRITE {} VALUES (80, 0, '<side>80', 'x')"),
+        _sql(f"INSERT OVERWRITE {{}} {_NAMES} VALUES (80, 0, '<side>80')"),
     ),
     *_commands(),
     Operation("delete in many files", "delete rows", _wide, 2),

@@ -9,7 +9,8 @@ import itertools
 import json
 import uuid
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,8 +131,6 @@ class Sides:
 
     def rows(self, *locations: str) -> list[Counter[Row]]:
         """Returns the rows of each metadata file, as Spark reads them. Reads each once."""
-        from functools import reduce
-
         from pyspark.sql import DataFrame
         from pyspark.sql import functions as f
 
@@ -246,26 +245,22 @@ def columns_of(location: str) -> dict[str, int]:
 # -- the model -----------------------------------------------------------------------------------
 
 
-def tokens(rows: Counter[Row]) -> Counter[str]:
-    return Counter(
-        {dict(row)[TOKEN]: 0 for row in rows}
-        | Counter(token for row in rows.elements() for token in [dict(row)[TOKEN]])
-    )
-
-
 def expected_rows(
-    base: Counter[Row], ours: Counter[Row], theirs: Counter[Row], fields: Sequence[int]
+    base: Counter[Row], ours: Counter[Row], theirs: Counter[Row], fields: Collection[int]
 ) -> Counter[Row]:
     """Returns base and the changes of both sides, with the given columns.
 
-    A changed row has a new token, which begins with that of the row that it replaces. Fails if both
-    sides changed one row, unless both deleted it.
+    A row version that replaces another one has its id. Fails if both sides changed one row, unless
+    both deleted it.
     """
-    b, o, t = map(tokens, (base, ours, theirs))
-    for token in (b - o).keys() & (b - t).keys():
-        assert not [new for new in (*o, *t) if new.startswith(f"{token}-")], token
-    content = {dict(row)[TOKEN]: row for side in (theirs, ours) for row in side}
+    contents = {dict(row)[TOKEN]: row for side in (base, theirs, ours) for row in side}
+    b, o, t = (
+        Counter(dict(row)[TOKEN] for row in side.elements()) for side in (base, ours, theirs)
+    )
+    deleted_twice = {dict(contents[token])[ID] for token in (b - o) & (b - t)}
+    changed = {dict(contents[token])[ID] for token in (o - b) + (t - b)}
+    assert not deleted_twice & changed, "both sides changed these rows"
     return Counter(
-        tuple((field, value) for field, value in content[token] if field in fields)
+        tuple((field, value) for field, value in contents[token] if field in fields)
         for token in ((o - (b - t)) + (t - b)).elements()
     )
