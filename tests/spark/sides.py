@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection
@@ -21,7 +22,6 @@ from nessie_cli.iceberg.combination.writing import write_table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-NOW = 2_000_000_000_000
 MODES = ("delete", "update", "merge")
 ID, PARTITION, TOKEN = 1, 2, 3
 """Field ids of columns."""
@@ -109,7 +109,11 @@ class Sides:
         """Writes a combination. Returns the location of its metadata file."""
         before = self._data_files()
         made = write_table(
-            combination, self._write, location=ours, now=NOW, summary={"nessie.merge": "x"}
+            combination,
+            self._write,
+            location=ours,
+            now=time.time_ns() // 1_000_000,
+            summary={"nessie.merge": "x"},
         )
         self._write(made.location, json.dumps(made.document).encode())
         assert self._data_files() == before
@@ -150,6 +154,22 @@ class Sides:
                 row = tuple(sorted((names[number][name], v) for name, v in values.items()))
                 self._rows[new[number]][row] += 1
         return [self._rows[location] for location in locations]
+
+    def lineage(self, *locations: str) -> list[dict[str, tuple[int, int]]]:
+        """Returns the row id and the number of the last update of each token, by metadata file."""
+        from pyspark.sql import DataFrame
+        from pyspark.sql import functions as f
+
+        frames = [
+            self.session.table(f"lake.db.{self.register(location).name}").select(
+                f.lit(number), "token", "_row_id", "_last_updated_sequence_number"
+            )
+            for number, location in enumerate(locations)
+        ]
+        lines: list[dict[str, tuple[int, int]]] = [{} for _ in locations]
+        for number, token, row_id, updated in reduce(DataFrame.union, frames).collect():
+            lines[number][token] = (row_id, updated)
+        return lines
 
 
 class Table(NamedTuple):

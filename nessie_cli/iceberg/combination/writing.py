@@ -100,6 +100,8 @@ class _Snapshot:
         rows.sort(key=lambda row: bool(row.get("content")))
         first_row_id = self._merged.get("next-row-id") or 0
         next_row_id = self._number_rows(rows, first_row_id)
+        # Rows that theirs rewrote keep the ids that it gave out: these must not be given out again.
+        next_row_id = max(next_row_id, self._combination.theirs.get("next-row-id") or 0)
         location = f"{self._name}-list.avro"
         parent = self._combination.ours["current-snapshot-id"]
         metadata = {
