@@ -197,6 +197,7 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
     added: list[str] = []
     removed: list[str] = []
     deleted_in: list[str] = []
+    row_ids: dict[str, int | None] = {}
     has_wide_deletes = False
     for row in reader.list_of(snapshot).rows.values():
         if row["added_snapshot_id"] != id_:
@@ -205,15 +206,18 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
             file = entry.file
             if entry.status is Status.EXISTING or file.snapshot_id != id_:
                 continue
-            if file.is_data:
-                (added if entry.status is Status.ADDED else removed).append(file.path)
+            if file.is_data and entry.status is Status.ADDED:
+                added.append(file.path)
+            elif file.is_data:
+                removed.append(file.path)
+                row_ids[file.path] = file.first_row_id
             elif entry.status is Status.ADDED:
                 if file.content is FileContent.POSITION_DELETES and file.referenced is not None:
                     deleted_in.append(file.referenced)
                 else:
                     has_wide_deletes = True
     operation = (snapshot.get("summary") or {}).get("operation", "overwrite")
-    return SnapshotChanges(operation, added, removed, deleted_in, has_wide_deletes)
+    return SnapshotChanges(operation, added, removed, deleted_in, has_wide_deletes, row_ids)
 
 
 def _snapshot(document: Document) -> Document | None:

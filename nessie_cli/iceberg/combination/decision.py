@@ -14,6 +14,7 @@ from functools import cached_property
 
 from msgspec import Struct
 
+from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.states import (
     FileContent,
     Identity,
@@ -136,6 +137,18 @@ class _Changes:
     def ever_removed(self) -> frozenset[str]:
         """All data files that some snapshot since the base removed."""
         return frozenset(self._remover)
+
+    @cached_property
+    def ever_added(self) -> frozenset[str]:
+        """All data files that some snapshot since the base added."""
+        return frozenset(path for changes in self.state.history or () for path in changes.added)
+
+    def first_row_id(self, file: TableFile) -> int | None:
+        """Returns the id of the first row of a data file that the side has or has removed."""
+        if (present := self.state.files.get(file.identity)) is not None:
+            return present.first_row_id
+        remover = self._remover.get(file.path)
+        return None if remover is None else remover.row_ids.get(file.path)
 
     @cached_property
     def compacted(self) -> frozenset[str]:
@@ -320,27 +333,42 @@ class _Merge:
         )
 
     def _row_ids(self) -> Iterator[FileConflict]:
-        """Format version 3: rewritten files keep the ids of rows that theirs gave out itself."""
+        """Format version 3: new versions of rows keep the ids that rows have in theirs."""
         ours, theirs = self._ours, self._theirs
-        base = self._base.next_row_id
-        if min(ours.state.next_row_id, theirs.state.next_row_id) <= base:
+        history = theirs.state.history
+        if theirs.state.version < ROW_LINEAGE:
             return
-        if theirs.state.history is None and theirs.added_data:
-            yield FileConflict(
-                "the snapshots of theirs do not lead back to the base, so the ids of its rows are"
-                " not known",
-                theirs.added_data,
-            )
-        for changes in theirs.state.history or ():
-            own = [path for path in changes.removed if Identity(path) not in self._base.files]
-            if own and changes.added:
-                files = [file for file in theirs.added_data if file.path in changes.added]
-                if files:
-                    yield FileConflict(
-                        "theirs rewrote rows that it had added: their row ids can be those of"
-                        " rows of ours",
-                        files,
-                    )
+        if history is None:
+            gave_ids = ours.state.next_row_id > self._base.next_row_id
+            if theirs.added_data and (ours.added_data or gave_ids):
+                yield FileConflict(
+                    "the snapshots of theirs do not lead back to the base, so the ids of its rows"
+                    " are not known",
+                    theirs.added_data,
+                )
+            return
+        for changes in history:
+            files = [file for file in theirs.added_data if file.path in changes.added]
+            if files and any(map(self._has_other_ids, [*changes.removed, *changes.deleted_in])):
+                yield FileConflict(
+                    "theirs changed rows to which it had given ids: ours can have other rows with"
+                    " these ids",
+                    files,
+                )
+
+    def _has_other_ids(self, path: str) -> bool:
+        """Returns whether rows of a data file have ids in theirs that are not theirs in ours."""
+        base, ours = self._base, self._ours.state
+        if path in self._theirs.ever_added:
+            return ours.next_row_id > base.next_row_id
+        id_ = Identity(path)
+        here = ours.files.get(id_)
+        if here is None:
+            # In a manifest of all three states, whose rows get ids in the first commit after an
+            # upgrade; or removed by ours.
+            return id_ not in base.files and base.next_row_id == 0
+        there = self._theirs.first_row_id(here)
+        return there is not None and there != here.first_row_id
 
     # -- the new snapshot ------------------------------------------------------------------------
 

@@ -39,7 +39,6 @@ class Entry(Struct, frozen=True):
 
     status: Status
     file: TableFile
-    first_row_id: int | None
 
 
 class Manifest(Struct, frozen=True):
@@ -140,8 +139,8 @@ def _entries(rows: Iterable[Row], listed: Row) -> Iterator[Entry]:
                 row=file,
                 referenced=_referenced(file),
                 manifest=str(listed["manifest_path"]),
+                first_row_id=first_row_id,
             ),
-            first_row_id,
         )
 
 

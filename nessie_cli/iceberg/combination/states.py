@@ -39,7 +39,8 @@ class TableFile(Struct, frozen=True, eq=False):
     `sequence` is its data sequence number, and `file_sequence` the number of the commit that added
     it; both are 0 in format version 1. `snapshot_id` is the snapshot that added it. `referenced` is
     the only data file that a delete file is about, if its entry says so. `partition` is hashable.
-    `row` is the `data_file` of its manifest entry, whole.
+    `first_row_id` is the id of its first row, if it has one. `row` is the `data_file` of its
+    manifest entry, whole.
     """
 
     identity: Identity
@@ -53,6 +54,7 @@ class TableFile(Struct, frozen=True, eq=False):
     row: Row
     referenced: str | None = None
     manifest: str = ""
+    first_row_id: int | None = None
 
     @property
     def path(self) -> str:
@@ -83,6 +85,8 @@ class SnapshotChanges(Struct, frozen=True):
     removed: Collection[str] = ()
     deleted_in: Collection[str] = ()
     has_wide_deletes: bool = False
+    row_ids: Mapping[str, int | None] = {}
+    """The ids of the first rows of the removed files."""
 
 
 class TableState(Struct, frozen=True):

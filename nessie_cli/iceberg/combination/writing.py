@@ -183,7 +183,7 @@ class _Snapshot:
                 self._id if is_removed else file.snapshot_id,
                 file.sequence,
                 file.file_sequence,
-                entry.first_row_id,
+                file.first_row_id,
             )
 
     def _written(self, source: Manifest, entries: Sequence[NewEntry]) -> Row:
