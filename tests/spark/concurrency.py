@@ -19,23 +19,25 @@ from tests.spark.operations import Operation
 from tests.spark.sides import Sides, Table, path_of
 
 
-def refusal(
-    sides: Sides, operation: Operation, base: str, ours: str, theirs: str
-) -> tuple[str, Table]:
-    """Returns why Iceberg refuses the change of theirs on ours, or "", and the table after it."""
+def refusal(sides: Sides, operation: Operation, base: str, ours: str, theirs: str) -> str:
+    """Returns why Iceberg refuses the change of theirs on ours, or ""."""
     table, origin, change = map(sides.register, (ours, base, theirs))
     try:
         if operation.kind == "definition":
             _check_requirements(sides, table, origin, change)
-        elif operation.kind != "manifests":
+        elif operation.kind != "manifests" and _snapshot(change) != _snapshot(origin):
             _commit(sides, operation, table.java, origin.java, change.java)
     except Py4JJavaError as error:
         java = error.java_exception
         name = str(java.getClass().getSimpleName())
         if name not in ("ValidationException", "CommitFailedException"):
             raise
-        return f"{name}: {java.getMessage()}", table
-    return "", table
+        return f"{name}: {java.getMessage()}"
+    return ""
+
+
+def _snapshot(table: Table) -> int:
+    return int(table.java.currentSnapshot().snapshotId())
 
 
 def _check_requirements(sides: Sides, table: Table, origin: Table, change: Table) -> None:

@@ -105,12 +105,8 @@ OPERATIONS = (
     ),
     *_commands(),
     Operation("delete in many files", "delete rows", _wide, 2),
-    Operation(
-        "delete equal", "equality", lambda table, side: table.delete_equal(1, 0), 2
-    ),
-    Operation(
-        "upsert", "equality", lambda table, side: table.delete_equal(2, 0, f"b2-{side}"), 2
-    ),
+    Operation("delete equal", "equality", lambda table, _: table.delete_equal(1, 0), 2),
+    Operation("upsert", "equality", lambda table, side: table.delete_equal(2, 0, f"b2-{side}"), 2),
     Operation("compact", "rewrite", _call("rewrite_data_files", _REWRITE)),
     Operation(
         "compact partition", "rewrite", _call("rewrite_data_files", f"where => 'p = 1', {_REWRITE}")

@@ -96,9 +96,7 @@ def test_spark_goes_on_from_a_combined_table(sides: Sides, result: Table) -> Non
         f"CALL lake.system.rewrite_data_files('db.{result.name}', options => map('rewrite-all', 'true'))"
     )
     assert tokens(result) == expected
-    sides.sql(
-        f"CALL lake.system.expire_snapshots('db.{result.name}', TIMESTAMP '2100-01-01', 1)"
-    )
+    sides.sql(f"CALL lake.system.expire_snapshots('db.{result.name}', TIMESTAMP '2100-01-01', 1)")
     assert tokens(result) == expected
     location = path_of(result.java.location())
     orphan = location / "data" / "orphan.parquet"
@@ -111,7 +109,9 @@ def test_spark_goes_on_from_a_combined_table(sides: Sides, result: Table) -> Non
     assert duckdb_rows(result.location, "token") == Counter(expected)
 
 
-def test_the_combined_snapshot_survives_the_expiry_of_those_before(sides: Sides, result: Table) -> None:
+def test_the_combined_snapshot_survives_the_expiry_of_those_before(
+    sides: Sides, result: Table
+) -> None:
     expected = tokens(result)
     snapshot = result.java.currentSnapshot().snapshotId()
     result.sql("DELETE FROM {} WHERE p = 0")
@@ -130,9 +130,9 @@ def test_metadata_tables_can_be_read(sides: Sides, result: Table) -> None:
         f"SELECT sum(record_count), sum(position_delete_record_count) FROM lake.db.{result.name}.partitions"
     )
     version = document(result.location)["format-version"]
-    assert counts[0][0] == sum(row[0] for row in sides.sql(
-        f"SELECT record_count FROM lake.db.{result.name}.data_files"
-    ))
+    assert counts[0][0] == sum(
+        row[0] for row in sides.sql(f"SELECT record_count FROM lake.db.{result.name}.data_files")
+    )
     assert counts[0][1] == (0 if version == 1 else 4 + 1)
 
 
@@ -175,3 +175,68 @@ def test_ids_of_rows_that_theirs_gave_out_are_not_given_out_again(
     table.sql("INSERT INTO {} VALUES " + values(*range(50, 60), partition=0, side="n"))
     (lineage,) = sides.lineage(table.location)
     assert len({row_id for row_id, _ in lineage.values()}) == len(lineage)
+
+
+def update(mode: str, id_: int, partition: int) -> Callable[[Table], object]:
+    """Returns a change of one row, which keeps its id."""
+    return lambda table: table.with_properties(
+        lambda: table.sql(f"UPDATE {{}} SET token = 'u' WHERE p = {partition} AND id = {id_}"),
+        write_update_mode=mode,
+    )
+
+
+def insert(side: str, *ids: int) -> Callable[[Table], object]:
+    return sql("INSERT INTO {} VALUES " + values(*ids, partition=0, side=side))
+
+
+def check_row_ids(sides: Sides, base: str, ours: str, theirs: str) -> bool:
+    """Combines both sides. Returns whether they combine; then each row has an id of its own."""
+    combination = sides.combine(base, ours, theirs)
+    if combination.conflicts:
+        (conflict,) = combination.conflicts
+        assert "row" in str(getattr(conflict, "reason", "")), conflict
+        return False
+    (lineage,) = sides.lineage(sides.written(combination, ours))
+    assert len({row_id for row_id, _ in lineage.values()}) == len(lineage)
+    return True
+
+
+MODES = pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+
+
+@MODES
+def test_ids_that_both_sides_gave_to_the_rows_of_the_base(sides: Sides, mode: str) -> None:
+    """The base was upgraded, and no commit since has given ids to its rows."""
+    table = base_table(sides, 2)
+    table.sql("ALTER TABLE {} SET TBLPROPERTIES ('format-version' = '3')")
+    base = table.location
+    ours = changed(sides, base, insert("o", 20))
+    theirs = changed(sides, base, insert("t", *range(30, 36)), update(mode, 1, 0))
+    assert not check_row_ids(sides, base, ours, theirs)
+
+
+@MODES
+def test_ids_of_rows_that_theirs_added_and_changed(sides: Sides, mode: str) -> None:
+    base = base_table(sides, 3).location
+    ours = changed(sides, base, insert("o", *range(20, 26)))
+    theirs = changed(sides, base, insert("t", *range(30, 36)), update(mode, 32, 0))
+    assert not check_row_ids(sides, base, ours, theirs)
+
+
+@MODES
+@pytest.mark.parametrize("backwards", [False, True], ids=["", "backwards"])
+def test_ids_of_rows_in_a_second_merge(sides: Sides, mode: str, backwards: bool) -> None:
+    """The first merge has given new ids to the rows of theirs."""
+    base = base_table(sides, 3).location
+    ours = changed(sides, base, insert("o", *range(20, 26)))
+    theirs = changed(sides, base, insert("t", *range(30, 36)))
+    merged = combined(sides, base, ours, theirs)
+    sides_now = merged, changed(sides, theirs, update(mode, 32, 0))
+    if backwards:
+        sides_now = (
+            changed(sides, theirs, insert("n", 40)),
+            changed(sides, merged, update(mode, 32, 0)),
+        )
+    assert not check_row_ids(sides, theirs, *sides_now)
+    # Rows of the base have the same ids everywhere.
+    assert check_row_ids(sides, theirs, merged, changed(sides, theirs, update(mode, 1, 0)))

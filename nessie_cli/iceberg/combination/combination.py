@@ -298,14 +298,18 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
     added: list[str] = []
     removed: list[str] = []
     deleted_in: list[str] = []
+    row_ids: dict[str, int | None] = {}
     has_wide_deletes = False
     for row in reader.added_by(snapshot):
         for entry in reader.manifest(row).entries:
             file = entry.file
             if entry.status is Status.EXISTING or file.snapshot_id != id_:
                 continue
-            if file.is_data:
-                (added if entry.status is Status.ADDED else removed).append(file.path)
+            if file.is_data and entry.status is Status.ADDED:
+                added.append(file.path)
+            elif file.is_data:
+                removed.append(file.path)
+                row_ids[file.path] = file.first_row_id
             elif entry.status is Status.ADDED:
                 if file.content is FileContent.POSITION_DELETES and file.referenced is not None:
                     deleted_in.append(file.referenced)
@@ -318,6 +322,7 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
         removed,
         deleted_in,
         has_wide_deletes,
+        row_ids,
         str(summary.get(GONE, "")).split(),
     )
 

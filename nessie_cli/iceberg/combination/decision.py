@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.states import (
     ANY_FILE,
     FileContent,
@@ -25,9 +26,6 @@ from nessie_cli.iceberg.combination.states import (
     TableState,
     file_digest,
 )
-
-ROW_LINEAGE = 3
-"""The format version since which rows have ids."""
 
 
 class FileConflict(Struct, frozen=True):
@@ -162,6 +160,18 @@ class _Changes:
         if file.identity in self.state.files:
             return False
         return ANY_FILE in self.gone or file_digest(file.path) in self.gone
+
+    @cached_property
+    def ever_added(self) -> frozenset[str]:
+        """All data files that some snapshot since the base added."""
+        return frozenset(path for changes in self.state.history or () for path in changes.added)
+
+    def first_row_id(self, file: TableFile) -> int | None:
+        """Returns the id of the first row of a data file that the side has or has removed."""
+        if (present := self.state.files.get(file.identity)) is not None:
+            return present.first_row_id
+        remover = self._remover.get(file.path)
+        return None if remover is None else remover.row_ids.get(file.path)
 
     @cached_property
     def compacted(self) -> frozenset[str]:
@@ -381,43 +391,42 @@ class _Merge:
             yield FileConflict("theirs restored or rewrote rows that ours never had", older)
 
     def _row_ids(self) -> Iterator[FileConflict]:
-        """Format version 3: rewritten files and updated rows of theirs contain ids of rows.
-
-        Ours must have the same ids: those that were given out before the sides parted, or the same
-        ones in the same file. With others, two rows would have one id.
-        """
+        """Format version 3: new versions of rows keep the ids that rows have in theirs."""
         ours, theirs = self._ours, self._theirs
-        if ours.state.version < ROW_LINEAGE or ours.state.next_row_id <= self._fork_row_id:
+        history = theirs.state.history
+        if theirs.state.version < ROW_LINEAGE:
             return
-        if theirs.state.history is None and theirs.added_data:
-            yield FileConflict(
-                "the snapshots of theirs do not lead back to the base, so the ids of its rows are"
-                " not known",
-                theirs.added_data,
-            )
-        own: set[str] = set()
-        for changes in theirs.state.history or ():
-            sources = {*changes.removed, *changes.deleted_in}
-            has_other_ids = any(path in own or not self._has_ids_of_ours(path) for path in sources)
-            files = [file for file in theirs.added_data if file.path in changes.added]
-            if files and (has_other_ids or (own and changes.has_wide_deletes)):
+        if history is None:
+            gave_ids = ours.state.next_row_id > self._fork_row_id
+            if theirs.added_data and (ours.added_data or gave_ids):
                 yield FileConflict(
-                    "theirs rewrote or updated rows whose row ids can be those of rows of ours",
+                    "the snapshots of theirs do not lead back to the base, so the ids of its rows"
+                    " are not known",
+                    theirs.added_data,
+                )
+            return
+        for changes in history:
+            files = [file for file in theirs.added_data if file.path in changes.added]
+            if files and any(map(self._has_other_ids, [*changes.removed, *changes.deleted_in])):
+                yield FileConflict(
+                    "theirs changed rows to which it had given ids: ours can have other rows with"
+                    " these ids",
                     files,
                 )
-            own.update(changes.added)
 
-    def _has_ids_of_ours(self, path: str) -> bool:
-        """Returns whether the rows of a file of the base have the same ids on ours."""
-        before = self._base.files.get(Identity(path))
-        if before is None:
-            # In a manifest that all states share, or removed at once.
-            return True
-        if before.first_row_id is None:
-            return False
-        now = self._ours.state.files.get(Identity(path))
-        is_common = before.first_row_id + before.records <= self._fork_row_id
-        return is_common or (now is not None and now.first_row_id == before.first_row_id)
+    def _has_other_ids(self, path: str) -> bool:
+        """Returns whether rows of a data file have ids in theirs that are not theirs in ours."""
+        base, ours = self._base, self._ours.state
+        if path in self._theirs.ever_added:
+            return ours.next_row_id > self._fork_row_id
+        id_ = Identity(path)
+        here = ours.files.get(id_)
+        if here is None:
+            # In a manifest of all three states, whose rows get ids in the first commit after an
+            # upgrade; or removed by ours.
+            return id_ not in base.files and base.next_row_id == 0
+        there = self._theirs.first_row_id(here)
+        return there is not None and there != here.first_row_id
 
     # -- the new snapshot ------------------------------------------------------------------------
 

@@ -54,8 +54,8 @@ class TableFile(Struct, frozen=True, eq=False):
     snapshot_id: int
     row: Row
     referenced: str | None = None
-    first_row_id: int | None = None
     manifest: str = ""
+    first_row_id: int | None = None
 
     @property
     def path(self) -> str:
@@ -89,8 +89,9 @@ class SnapshotChanges(Struct, frozen=True):
 
     `added` and `removed` are paths of data files. `deleted_in` are those in which it deleted rows
     by their positions. `has_wide_deletes` is whether it also added delete files that can be about
-    any data file. `gone` are digests of data files whose rows it brought in other files, if it
-    combined two sides: the other side had added them and rewrote them.
+    any data file. `row_ids` are the ids of the first rows of the removed files. `gone` are digests
+    of data files whose rows it brought in other files, if it combined two sides: the other side had
+    added them and rewrote them.
     """
 
     operation: str
@@ -98,6 +99,7 @@ class SnapshotChanges(Struct, frozen=True):
     removed: Collection[str] = ()
     deleted_in: Collection[str] = ()
     has_wide_deletes: bool = False
+    row_ids: Mapping[str, int | None] = {}
     gone: Collection[str] = ()
 
 
