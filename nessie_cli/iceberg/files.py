@@ -67,6 +67,10 @@ class Files:
         """Returns the size of a file in bytes. Raises the errors of `read`. Cost: one request."""
         return self._asked(uri, _size_of, len)
 
+    def open(self, uri: str) -> Any:
+        """Opens a file of any size for random access by pyarrow. Raises the errors of `read`."""
+        return self._asked(uri, lambda path: path.open("rb"), lambda file: file.open())
+
     def _asked(self, uri: str, local: Callable[[Path], T], remote: Callable[[Any], T]) -> T:
         if not uri.strip():
             raise InvalidInput("the name of the metadata file is empty")
