@@ -23,8 +23,9 @@ from nessie_cli.model.progress import Progress
 CHANGE_TYPE = "_change_type"
 """The column with the kind of change, as in the changelog views of Iceberg."""
 INSERT, DELETE, BEFORE, AFTER = "INSERT", "DELETE", "UPDATE_BEFORE", "UPDATE_AFTER"
-_ROWS_OF_A_PART = 200_000
-_BYTES_OF_A_PART = 8 * 2**20
+ROWS_OF_PART = 200_000
+"""The rows that are compared at once in memory, as far as `_MOST_PARTS` allow."""
+_BYTES_OF_PART = 8 * 2**20
 _MOST_PARTS = 64
 """More parts would need more open files than some systems allow."""
 
@@ -37,11 +38,16 @@ class RowChanges:
     """
 
     def __init__(
-        self, difference: TableDifference, reader: Reader, progress: Progress | None = None
+        self,
+        difference: TableDifference,
+        reader: Reader,
+        progress: Progress | None = None,
+        rows_of_part: int = ROWS_OF_PART,
     ) -> None:
         self.difference = difference
+        self._rows_of_part = rows_of_part
         self.ambiguous_keys = 0
-        """The number of keys that several changed rows of one state have, counted so far."""
+        """The keys whose rows are not paired, because several rows have them. Counted so far."""
         self._rows = RowReader(difference, reader, progress)
         columns = arrow_type(difference.schema.as_struct())
         self.schema = pa.schema([pa.field(CHANGE_TYPE, pa.string()), *columns])
@@ -82,8 +88,8 @@ class RowChanges:
 
     def _spool(self) -> Spool:
         difference = self.difference
-        rows = sum(pair.file.records for pair in difference.files) // _ROWS_OF_A_PART
-        parts = 1 << max(rows, difference.bytes // _BYTES_OF_A_PART).bit_length()
+        rows = sum(pair.file.records for pair in difference.files) // self._rows_of_part
+        parts = 1 << max(rows, difference.bytes // _BYTES_OF_PART).bit_length()
         schema = pa.schema([("hash", HASH), *self._rows.schema])
         return Spool(schema, min(parts, _MOST_PARTS))
 
@@ -109,7 +115,8 @@ class RowChanges:
         groups = groups.group_by("hash").aggregate([("sign", "count"), ("sign", "sum")])
         is_pair = (pc.field("sign_count") == 2) & (pc.field("sign_sum") == 0)  # noqa: PLR2004
         pairs = groups.filter(is_pair)["hash"].combine_chunks()
-        self.ambiguous_keys += groups.filter((pc.field("sign_count") > 1) & ~is_pair).num_rows
+        is_of_both = pc.abs(pc.field("sign_sum")) < pc.field("sign_count")
+        self.ambiguous_keys += groups.filter(is_of_both & ~is_pair).num_rows
         rows = table["row"].combine_chunks()
         key = _columns(rows, self.difference.key) or [table["row_id"].combine_chunks()]
         order = _order([*key, table["sign"].combine_chunks()])
