@@ -113,7 +113,7 @@ def compare_tables(
             " key"
         )
     whole = compared_schema(old, new)
-    key = list(selection.key) or _identifiers(whole)
+    key = list(selection.key) or _identifiers(new or old, whole)
     schema = selected(whole, [*key, *selection.columns]) if selection.columns else whole
     for name in key:
         _check_key(selected(whole, [name]).fields[0])
@@ -130,10 +130,13 @@ def compare_tables(
     )
 
 
-def _identifiers(schema: Schema) -> list[str]:
+def _identifiers(document: Document | None, schema: Schema) -> list[str]:
     """Returns the names of the identifier fields. There are none if one is inside a struct."""
-    names = [field.name for field in schema.fields if field.field_id in schema.identifier_field_ids]
-    return names if len(names) == len(schema.identifier_field_ids) else []
+    schemas = by_id(document["schemas"], "schema-id") if document else {}
+    current = schemas[document["current-schema-id"]] if document else {}
+    ids = current.get("identifier-field-ids") or ()
+    names = [field.name for field in schema.fields if field.field_id in ids]
+    return names if len(names) == len(ids) else []
 
 
 def _check_key(field: NestedField) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pyarrow.compute as pc
 from pyiceberg.expressions.parser import parse
 from pyiceberg.expressions.visitors import bind
@@ -11,8 +13,9 @@ from pyparsing import ParseException
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import first_line
+from nessie_cli.iceberg.row_diff.schemas import missing_column
 
-_FORM = "a filter compares columns with values: `amount < 0 and city = 'Oslo'`"
+_MISSING = re.compile("Could not find field with name (.*), case_sensitive")
 
 
 def row_filter(text: str, schema: Schema) -> pc.Expression:
@@ -20,8 +23,15 @@ def row_filter(text: str, schema: Schema) -> pc.Expression:
     try:
         return expression_to_pyarrow(bind(schema, parse(text), case_sensitive=True), schema)
     except ParseException as error:
-        raise InvalidInput(
-            f"{text!r} is not a filter: error at column {error.column}", hint=_FORM
-        ) from None
+        raise _not_a_filter(text, f"error at column {error.column}") from None
     except (ValueError, TypeError, NotImplementedError) as error:
-        raise InvalidInput(f"{text!r} is not a filter: {first_line(error)}", hint=_FORM) from None
+        if missing := _MISSING.match(str(error)):
+            raise missing_column(missing[1], schema) from None
+        raise _not_a_filter(text, first_line(error)) from None
+
+
+def _not_a_filter(text: str, reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"{text!r} is not a filter: {reason}",
+        hint="a filter compares columns with values: `amount < 0 and city = 'Oslo'`",
+    )

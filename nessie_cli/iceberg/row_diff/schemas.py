@@ -56,7 +56,7 @@ def every_field(documents: Iterable[Document]) -> dict[int, NestedField]:
 
 def _schema(document: Document) -> Schema:
     try:
-        return Schema.model_validate(document)
+        return Schema.model_validate({**document, "identifier-field-ids": []})
     except ValidationError as error:
         message = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise InvalidInput(f"the rows cannot be compared: {message}") from None
@@ -72,7 +72,7 @@ def compared_schema(before: Document | None, after: Document | None) -> Schema:
     old, new = schemas[0], schemas[-1]
     struct = _wider(old.as_struct(), new.as_struct(), "")
     assert isinstance(struct, StructType)
-    return Schema(*struct.fields, identifier_field_ids=new.identifier_field_ids)
+    return Schema(*struct.fields)
 
 
 def _wider(old: IcebergType, new: IcebergType, path: str) -> IcebergType:
@@ -117,14 +117,14 @@ def selected(schema: Schema, names: Sequence[str]) -> Schema:
     fields = {field.name: field for field in schema.fields}
     for name in names:
         if name not in fields:
-            raise InvalidInput(
-                f"there is no column '{name}'", hint=f"columns: {', '.join(sorted(fields))}"
-            )
-    chosen = [fields[name] for name in dict.fromkeys(names)]
-    ids = {field.field_id for field in chosen}
-    identifiers = [id_ for id_ in schema.identifier_field_ids if id_ in ids]
-    complete = len(identifiers) == len(schema.identifier_field_ids)
-    return Schema(*chosen, identifier_field_ids=identifiers if complete else [])
+            raise missing_column(name, schema)
+    return Schema(*(fields[name] for name in dict.fromkeys(names)))
+
+
+def missing_column(name: str, schema: Schema) -> InvalidInput:
+    """Returns the error for a column that a schema lacks."""
+    columns = ", ".join(field.name for field in schema.fields)
+    return InvalidInput(f"there is no column '{name}'", hint=f"columns: {columns}")
 
 
 def arrow_type(type_: IcebergType) -> pa.DataType:
