@@ -54,12 +54,23 @@ class RowChanges:
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yields the batches. Raises `InvalidInput` or `StoreUnavailable` for a file."""
-        batches = self._changes()
+        left = self.difference.limit
+        if left is None:
+            yield from self._matching()
+            return
+        for batch in self._matching() if left else ():
+            changes = _changes_in(batch)
+            yield batch if len(changes) <= left else batch.slice(0, changes[left])
+            left -= min(len(changes), left)
+            if not left:
+                return
+
+    def _matching(self) -> Iterator[pa.RecordBatch]:
         if self.difference.where is None:
-            yield from batches
+            yield from self._changes()
             return
         condition = row_filter(self.difference.where, self.difference.schema)
-        for batch in batches:
+        for batch in self._changes():
             matching = _matching(batch, condition)
             if matching.num_rows:
                 yield matching
@@ -166,6 +177,12 @@ def _order(columns: Sequence[pa.Array]) -> pa.Array:
     arrays = [c.storage if isinstance(c, pa.ExtensionArray) else c for c in columns]
     names = list(map(str, range(len(arrays))))
     return pc.sort_indices(pa.table(arrays, names), sort_keys=[(n, "ascending") for n in names])
+
+
+def _changes_in(batch: pa.RecordBatch) -> list[int]:
+    """Returns the number of the first row of each change."""
+    kinds = batch[CHANGE_TYPE].to_pylist()
+    return [number for number, kind in enumerate(kinds) if kind != AFTER]
 
 
 def _matching(batch: pa.RecordBatch, condition: pc.Expression) -> pa.RecordBatch:

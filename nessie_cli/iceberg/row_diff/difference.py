@@ -24,11 +24,13 @@ class Selection(Struct, frozen=True):
     `key` are the columns that pair the two states of an updated row (default: the identifier fields
     of the table, otherwise row ids). `columns` are compared and returned, beside the key (default:
     all). `where` is a filter as in SQL: a change is returned if its row matches before or after.
+    `limit` is the largest number of changes.
     """
 
     key: Sequence[str] = ()
     columns: Sequence[str] = ()
     where: str | None = None
+    limit: int | None = None
 
 
 class FileTotals(Struct, frozen=True):
@@ -54,6 +56,7 @@ class TableDifference(Struct, frozen=True, dict=True):
     key: Sequence[str]
     next_row_id: int | None
     where: str | None
+    limit: int | None
 
     @cached_property
     def added(self) -> FileTotals:
@@ -66,7 +69,7 @@ class TableDifference(Struct, frozen=True, dict=True):
         return _totals(pair.file for pair in self.files if pair.after is None)
 
     @cached_property
-    def rewritten_deletes(self) -> FileTotals:
+    def changed(self) -> FileTotals:
         """The data files in which the states delete different rows."""
         return _totals(pair.file for pair in self.files if pair.before and pair.after)
 
@@ -127,6 +130,7 @@ def compare_tables(
         key,
         None if key else _shared_row_ids(old, new),
         selection.where,
+        selection.limit,
     )
 
 

@@ -125,19 +125,21 @@ def test_only_the_compared_columns_are_read(folder: Folder) -> None:
 
 
 MEMORY = """
-import json, resource, sys
+import json, sys
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.row_diff.changes import RowChanges
 from nessie_cli.iceberg.row_diff.difference import Selection, compare_tables
-import pyarrow as pa
 
-pa.set_cpu_count(1), pa.set_io_thread_count(1)
+def peak():
+    lines = open("/proc/self/status").read().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) // 1024
+
 before, after = (json.loads(open(path).read()) for path in sys.argv[1:])
 files = Files()
-start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+start = peak()
 changes = RowChanges(compare_tables(before, after, files.read, Selection(key=["id"])), files)
 count = sum(batch.num_rows for batch in changes)
-print(count, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - start) // 1024)
+print(count, peak() - start)
 """
 
 
@@ -305,6 +307,10 @@ def test_rows_with_the_same_key_are_an_update(is_given: bool, folder: Folder) ->
     assert diff(before, after, key=["id"] if is_given else []) == UPDATED
     assert diff(before, after, key=["id"], where="v = 'B' or id = 3") == UPDATED[:3]
     assert diff(before, after, key=["id"], where="v = 'b'") == UPDATED[:2]
+    assert diff(before, after, key=["id"], limit=1) == UPDATED[:2]
+    assert diff(before, after, key=["id"], limit=2) == UPDATED[:3]
+    assert diff(before, after, key=["id"], limit=9) == UPDATED
+    assert diff(before, after, key=["id"], limit=0) == []
     assert diff(before, after, key=["id"], columns=["id"]) == [("DELETE", 3), ("INSERT", 5)]
     assert Counter(row[0] for row in diff(before, after, key=["v"])) == {"DELETE": 3, "INSERT": 3}
 
