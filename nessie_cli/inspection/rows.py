@@ -68,7 +68,7 @@ def changed_tables(
                 before, after = (_document(content, read) for content in states)
                 difference = compare_tables(before, after, files.read, selection)
             except InvalidInput as error:
-                raise type(error)(f"{change.keys}: {error.message}", hint=error.hint) from None
+                raise type(error)(f"{change.keys}: {error.message}") from None
         yield ChangedTable(change, difference)
 
 

@@ -27,9 +27,9 @@ from nessie_cli.cli.log.rows import (
     ChangedContents,
     RowsResult,
     RowStatisticsResult,
-    check_row_options,
     compare_rows,
     count_rows,
+    row_options,
     show_rows,
 )
 from nessie_cli.errors import InvalidInput
@@ -145,17 +145,18 @@ class DiffResult(Result, frozen=True, kw_only=True):
 def run(options: Options, app: Invocation) -> DiffResult | RowsResult | RowStatisticsResult:
     """Finds the differences. They are read while they are printed."""
     _check(options)
+    rows = row_options(options)
     arguments, prefixes = split_keys(app, options.arguments or [], 2, USAGE)
     if options.staged:
         before, after, changes = _staged(arguments, prefixes, app)
     else:
         before, after = (app.repository().resolve(side) for side in _sides(arguments, app))
         changes = changes_between(app.repository(), before.hash, after.hash, prefixes)
-    if options.rows:
+    if rows is not None:
         contents = ChangedContents(before, after, changes, options.staged)
         if options.stat:
-            return count_rows(options, app, contents)
-        return compare_rows(options, app, contents, exit_code=options.exit_code)
+            return count_rows(rows, app, contents)
+        return compare_rows(rows, app, contents, exit_code=options.exit_code)
     if options.deep:
         from nessie_cli.cli.log.deep import deepen
 
@@ -193,7 +194,6 @@ def _check(options: Options) -> None:
         "--name-only": options.name_only,
     }
     given = [name for name, is_given in forms.items() if is_given]
-    check_row_options(options)
     if options.rows:
         forms["--deep"] = options.deep
         others = [name for name, is_given in forms.items() if is_given and name != "--stat"]

@@ -26,14 +26,51 @@ from nessie_cli.workspace.environment import of_s3
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.app.progress import Work
-    from nessie_cli.cli.log import diff, show
     from nessie_cli.iceberg.row_diff.difference import FileTotals as Totals
     from nessie_cli.inspection.rows import ChangedRow, ChangedTable
 
-    RowOptions = diff.Options | show.Options
-
 _LARGE = 100_000_000
 """From this number of bytes on, the cost is announced on a terminal."""
+
+
+class RowOptions(NamedTuple):
+    """The options of `--rows`."""
+
+    key: Sequence[str]
+    columns: Sequence[str]
+    where: str | None
+    limit: int | None
+    format: RowFormat | None
+    output: Path | None
+
+
+def row_options(options: Any) -> RowOptions | None:
+    """Returns the options of `--rows` among those of a command, or None without `--rows`.
+
+    Raises `InvalidInput` for options that need others.
+    """
+    names = ("key", "columns", "where", "limit", "format", "output")
+    given = [name for name in names if getattr(options, name) is not None]
+    if not options.rows:
+        if given:
+            raise InvalidInput(f"--{given[0]} needs --rows")
+        return None
+    if options.output is not None and options.format in (None, RowFormat.TABLE):
+        raise InvalidInput("--output needs --format markdown, csv or parquet")
+    if options.format is RowFormat.PARQUET and options.output is None:
+        raise InvalidInput("--format parquet needs --output FILE")
+    return RowOptions(
+        _names(options.key),
+        _names(options.columns),
+        options.where,
+        options.limit,
+        options.format,
+        options.output,
+    )
+
+
+def _names(text: str | None) -> list[str]:
+    return [name.strip() for name in text.split(",")] if text else []
 
 
 # -- JSON -----------------------------------------------------------------------------------------
@@ -159,9 +196,9 @@ class ComparedTable:
     @property
     def summary(self) -> str:
         """How many rows changed: `db.orders: 3 inserted, 1 deleted, 2 updated`."""
-        words = {"INSERT": "inserted", "DELETE": "deleted", "UPDATE": "updated"}
+        names = {"INSERT": "inserted", "DELETE": "deleted", "UPDATE": "updated"}
         counts = ", ".join(
-            f"{self.counts[k]:,} {word}" for k, word in words.items() if self.counts[k]
+            f"{self.counts[k]:,} {name}" for k, name in names.items() if self.counts[k]
         )
         text = f"{self.table.change.key}: {counts or 'no row differs'}"
         if keys := self.changes.ambiguous_keys:
@@ -195,25 +232,6 @@ class RowStatisticsResult(Result, frozen=True, kw_only=True):
 
     document: RowStatistics
     tables: Sequence[ChangedTable]
-
-
-def check_row_options(options: RowOptions) -> None:
-    """Raises `InvalidInput` for options that need `--rows`."""
-    given = {
-        "--key": options.key,
-        "--columns": options.columns,
-        "--where": options.where,
-        "--limit": options.limit,
-        "--format": options.format,
-        "--output": options.output,
-    }
-    for name, value in given.items():
-        if value is not None and not options.rows:
-            raise InvalidInput(f"{name} needs --rows")
-    if options.output is not None and options.format in (None, RowFormat.TABLE):
-        raise InvalidInput("--output needs --format markdown, csv or parquet")
-    if options.format is RowFormat.PARQUET and options.output is None:
-        raise InvalidInput("--format parquet needs --output FILE")
 
 
 class ChangedContents(NamedTuple):
@@ -267,12 +285,7 @@ def _tables(
     from nessie_cli.iceberg.row_diff.difference import Selection
     from nessie_cli.inspection.rows import changed_tables
 
-    selection = Selection(
-        key=_names(options.key),
-        columns=_names(options.columns),
-        where=options.where,
-        limit=options.limit,
-    )
+    selection = Selection(options.key, options.columns, options.where, options.limit)
     work = app.at_work("reading metadata files")
     return list(changed_tables(contents.changes, files, selection, work))
 
@@ -284,10 +297,6 @@ def _common(contents: ChangedContents, tables: Sequence[ChangedTable]) -> dict[s
         "staged": True if contents.staged else UNSET,
         "tables": list(map(TableTotals.of, tables)),
     }
-
-
-def _names(text: str | None) -> list[str]:
-    return [name.strip() for name in text.split(",")] if text else []
 
 
 def _announce(tables: Sequence[ChangedTable], app: Invocation) -> None:

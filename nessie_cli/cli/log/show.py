@@ -28,8 +28,8 @@ from nessie_cli.cli.log.rows import (
     ChangedContents,
     RowDiff,
     RowsResult,
-    check_row_options,
     compare_rows,
+    row_options,
     show_rows,
 )
 from nessie_cli.errors import InvalidInput
@@ -108,7 +108,7 @@ def run(
     options: Options, app: Invocation
 ) -> ShownCommitResult | ShownRowsResult | ShownContentResult:
     """Reads the commit, or the content of REV:KEY."""
-    check_row_options(options)
+    rows = row_options(options)
     revisions, keys = split_keys(app, options.arguments or [], 1, USAGE)
     if revisions and (content := split_content(revisions[0])) is not None:
         if other := "keys after --" if keys else _form_of(options):
@@ -125,12 +125,13 @@ def run(
     entry = repository.commit_at(app.revision(revisions[0] if revisions else None))
     changes = [change for change in changes_of_commit(repository, entry) if change.touches(keys)]
     names = NO_NAMES if app.output.is_json else Names(repository.references(), app.head.name)
-    if options.rows:
+    if rows is not None:
         before, after = (
             Reference(ReferenceType.DETACHED, "", hash_) for hash_ in (entry.parent, entry.hash)
         )
-        rows = compare_rows(options, app, ChangedContents(before, after, changes))
-        return ShownRowsResult(commit=LoggedCommit(entry, changes), names=names, rows=rows)
+        compared = compare_rows(rows, app, ChangedContents(before, after, changes))
+        commit = LoggedCommit(entry, changes)
+        return ShownRowsResult(commit=commit, names=names, rows=compared)
     if options.deep:
         from nessie_cli.cli.log.deep import deepen
 
