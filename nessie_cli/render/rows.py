@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nessie_cli.render.spans import Column, Row, Span, Table
 from nessie_cli.render.terminal import Terminal, json_text
-from nessie_cli.render.text import fit_alike, human_size
+from nessie_cli.render.text import fit_alike, human_size, visible
 
 if TYPE_CHECKING:
     from nessie_cli.inspection.rows import ChangedRow, ChangedTable
@@ -112,8 +112,7 @@ def _markdown_cells(row: ChangedRow) -> Iterator[str]:
 
 def _markdown(text: str) -> str:
     """Returns a text whose characters have no meaning in a cell."""
-    escaped = "".join(f"\\{char}" if char in "\\`*_{}[]<>|~#" else char for char in text)
-    return " ".join(escaped.splitlines())
+    return "".join(f"\\{char}" if char in "\\`*_{}[]<>|~#" else char for char in visible(text))
 
 
 def _markdown_line(cells: Sequence[str]) -> str:

@@ -64,9 +64,11 @@ def differing_files(before: Document | None, after: Document | None, read: Read)
     """Returns the data files that differ between two states of a table.
 
     The states are normalized metadata; None means no table. Files that only `before` has come
-    first, and those that only `after` has last. Cost: two manifest lists, the manifests that the
-    states do not share, and all manifests of deletes if there are any; also the shared manifests of
-    data files if the states have different delete files.
+    first, and those that only `after` has last; older files come before newer ones.
+
+    Cost: two manifest lists, the manifests that the states do not share, and all manifests of
+    deletes if there are any; also the shared manifests of data files if the states have different
+    delete files.
     """
     documents = (before, after)
     locations = [_manifest_list(document) for document in documents]
@@ -98,8 +100,9 @@ def _differs(pair: FilePair) -> bool:
     return pair.before is None or pair.after is None or pair.before.deletes != pair.after.deletes
 
 
-def _order(pair: FilePair) -> int:
-    return 0 if pair.after is None else 2 if pair.before is None else 1
+def _order(pair: FilePair) -> tuple[int, int]:
+    group = 0 if pair.after is None else 2 if pair.before is None else 1
+    return group, pair.file.sequence
 
 
 def _manifest_list(document: Document | None) -> str | None:
