@@ -49,7 +49,7 @@ EXAMPLES = (
     "nessie diff v1 --name-status -- db.sales",
     "nessie diff main feature --name-only",
     "nessie diff main feature --rows -- db.sales.orders",
-    "nessie diff main feature --rows --key id --where 'amount < 0' --format markdown",
+    "nessie diff main feature --rows --key id --where 'id > 1' --format markdown",
     "nessie diff main feature --exit-code --json",
 )
 USAGE = "nessie diff A [B] [-- PREFIX...]"

@@ -134,13 +134,12 @@ class RowEntry(Struct):
 
 
 class RowDiff(Page, frozen=True, kw_only=True):
-    """The tables whose contents differ, and their changed rows."""
+    """The changed rows of the tables whose contents differ."""
 
     listing = "rows"
     effective_from_reference: AnyReference
     effective_to_reference: AnyReference
     staged: bool | UnsetType = UNSET
-    tables: list[TableTotals]
     rows: Records[RowEntry]
 
 
@@ -231,7 +230,7 @@ class RowStatisticsResult(Result, frozen=True, kw_only=True):
     """The tables whose contents differ, by their metadata."""
 
     document: RowStatistics
-    tables: Sequence[ChangedTable]
+    tables: Sequence[ComparedTable]
 
 
 class ChangedContents(NamedTuple):
@@ -249,21 +248,18 @@ def compare_rows(
     """Compares the rows of changed contents. They are read while they are printed."""
     if app.output.is_json and options.format is not None:
         raise InvalidInput("--json and --format cannot be used together")
-    files = Files(of_s3())
-    tables = _tables(options, app, contents, files)
+    tables = _compared(options, app, contents)
     if options.format in (RowFormat.CSV, RowFormat.PARQUET) and len(tables) > 1:
-        keys = ", ".join(str(table.change.key) for table in tables)
+        keys = ", ".join(str(compared.table.change.key) for compared in tables)
         raise InvalidInput(
             f"--format {options.format} is for one table, but {len(tables)} differ",
             hint=f"name one after --: {keys}",
         )
     _announce(tables, app)
-    work = app.at_work("reading data files")
-    compared = [ComparedTable(table, files, work) for table in tables]
-    entries = (entry for table in compared for entry in table.entries())
+    entries = (entry for compared in tables for entry in compared.entries())
     return RowsResult(
-        document=RowDiff(**_common(contents, tables), rows=entries),
-        tables=compared,
+        document=RowDiff(**_references(contents), rows=entries),
+        tables=tables,
         format=options.format or RowFormat.TABLE,
         output=options.output,
         exits_with_difference=exit_code or app.options.quiet,
@@ -275,41 +271,46 @@ def count_rows(
     options: RowOptions, app: Invocation, contents: ChangedContents
 ) -> RowStatisticsResult:
     """Compares the tables among changed contents by their metadata alone."""
-    tables = _tables(options, app, contents, Files(of_s3()))
-    return RowStatisticsResult(document=RowStatistics(**_common(contents, tables)), tables=tables)
+    tables = _compared(options, app, contents)
+    totals = [TableTotals.of(compared.table) for compared in tables]
+    document = RowStatistics(**_references(contents), tables=totals)
+    return RowStatisticsResult(document=document, tables=tables)
 
 
-def _tables(
-    options: RowOptions, app: Invocation, contents: ChangedContents, files: Files
-) -> list[ChangedTable]:
+def _compared(
+    options: RowOptions, app: Invocation, contents: ChangedContents
+) -> list[ComparedTable]:
     from nessie_cli.iceberg.row_diff.difference import Selection
     from nessie_cli.inspection.rows import changed_tables
 
+    files = Files(of_s3())
     selection = Selection(options.key, options.columns, options.where, options.limit)
     work = app.at_work("reading metadata files")
-    return list(changed_tables(contents.changes, files, selection, work))
+    tables = changed_tables(contents.changes, files, selection, work)
+    return [ComparedTable(table, files, app.at_work("reading data files")) for table in tables]
 
 
-def _common(contents: ChangedContents, tables: Sequence[ChangedTable]) -> dict[str, Any]:
+def _references(contents: ChangedContents) -> dict[str, Any]:
     return {
         "effective_from_reference": reference_struct(contents.before),
         "effective_to_reference": reference_struct(contents.after),
         "staged": True if contents.staged else UNSET,
-        "tables": list(map(TableTotals.of, tables)),
     }
 
 
-def _announce(tables: Sequence[ChangedTable], app: Invocation) -> None:
-    size = sum(table.difference.bytes for table in tables)
+def _announce(tables: Sequence[ComparedTable], app: Invocation) -> None:
+    differences = [compared.table.difference for compared in tables]
+    size = sum(difference.bytes for difference in differences)
     if app.output.err.is_terminal and size >= _LARGE:
-        files = sum(len(t.difference.files) + len(t.difference.delete_files) for t in tables)
+        files = sum(len(each.files) + len(each.delete_files) for each in differences)
         app.output.note(f"reading up to {counted(files, 'file')} of {human_size(size)}")
 
 
 def show_rows(result: RowsResult | RowStatisticsResult, output: Output) -> None:
     """Prints the changed rows, then their number on stderr."""
     if isinstance(result, RowStatisticsResult):
-        output.out.print_table(*totals_table(result.tables), paged=True)
+        changed = (compared.table for compared in result.tables)
+        output.out.print_table(*totals_table(changed), paged=True)
         return
     if result.is_quiet and result.output is None:
         for table in result.tables:

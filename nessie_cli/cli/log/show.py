@@ -45,6 +45,7 @@ EXAMPLES = (
     "nessie show 8f31c0de -- db.sales.orders",
     "nessie show --name-status",
     "nessie show v1 --deep --json",
+    "nessie show main --rows --format csv -- db.sales.orders",
     "nessie show v1:db.orders",
 )
 USAGE = "nessie show [REV|REV:KEY] [-- KEY...]"
