@@ -84,7 +84,7 @@ class Files:
 
     def open(self, uri: str) -> Any:
         """Opens a file of any size for random access by pyarrow. Raises the errors of `read`."""
-        return self._asked(uri, lambda path: path.open("rb"), lambda file: file.open())
+        return self._asked(uri, lambda path: path.open("rb"), lambda io: io.new_input(uri).open())
 
     def _asked(self, uri: str, local: Callable[[Path], T], remote: Callable[[Any], T]) -> T:
         if not uri.strip():

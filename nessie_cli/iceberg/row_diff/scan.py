@@ -160,7 +160,7 @@ def _scanned(
     return {
         entry.file.path: ScannedFile(
             entry.file,
-            entry.first_row_id,
+            entry.file.first_row_id,
             index.positions_for(entry.file),
             index.equality_for(entry.file),
         )
