@@ -236,7 +236,7 @@ class ContentMerge:
         changed = enumerate(self.verdicts[: self._changed])
         return next((index for index, verdict in changed if verdict.states in same), None)
 
-    def named_by(self, key: bytes) -> Sequence[ContentStates]:
+    def named_by(self, key: bytes) -> list[ContentStates]:
         """Returns the content that a key names; several if they are in conflict or one of them is.
 
         It is the content in conflict that is reported with this key, otherwise the one that has it
