@@ -126,7 +126,7 @@ def merge_contents(
 
     With `only_conflicts`, DROP is only for contents in conflict, and for those at the keys
     `blocked`. A choice, and not the default, is also about a namespace that both sides created.
-    Raises `InvalidInput` if a choice names two contents in conflict, if two choices name one
+    Raises `InvalidInput` if a choice names two contents, if two choices name one
     content, or if they give one key to two contents.
     """
     undecided = ContentMerge(changes, others)
@@ -225,34 +225,47 @@ class ContentMerge:
     def named(self, choice: ContentChoice) -> int | None:
         """Returns the index of the content that a choice means; None if theirs did not change it.
 
-        That is the content with this key on ours, else on theirs, else at the base. If only one of
-        them is in conflict, it is meant. Raises `InvalidInput` if two are.
+        Raises `InvalidInput` if the choice has a key that does not name one content.
         """
         if choice.content_id is not None:
-            same = [v for v in self.verdicts if v.states.content_id == choice.content_id]
+            same = [v.states for v in self.verdicts if v.states.content_id == choice.content_id]
         else:
-            same = self.with_key(choice.key)
-            contested = [verdict for verdict in same if not verdict.is_settled]
-            if len(contested) > 1:
-                first, second = (format_content_id(v.states.content_id) for v in contested[:2])
+            same = self.named_by(choice.key)
+            if len(same) > 1:
+                first, second = (format_content_id(states.content_id) for states in same[:2])
                 raise InvalidInput(
-                    f"{choice} is the key of two contents in conflict: {first} and {second}",
+                    f"{choice} is the key of two contents: {first} and {second}",
                     hint="name one of them by its id in --ours or --theirs; `nessie resolve` also"
                     " asks for its value",
                 )
-            same = contested or same
-        changed = self.verdicts[: self._changed]
-        return next((changed.index(verdict) for verdict in same if verdict in changed), None)
+        changed = enumerate(self.verdicts[: self._changed])
+        return next((index for index, verdict in changed if verdict.states in same), None)
+
+    def named_by(self, key: bytes) -> list[ContentStates]:
+        """Returns the content that a key names; several if they are in conflict or one of them is.
+
+        It is the content in conflict that is reported with this key, otherwise the one that has it
+        on ours, else on theirs, else at the base. A content in conflict that is reported with
+        another key is not taken instead of that one, nor passed over.
+        """
+        same = self.with_key(key)
+        contested = [verdict for verdict in same if not verdict.is_settled]
+        if len(contested) != 1 or contested[0].conflict_key == key:
+            changed = [verdict for verdict in same if verdict.states in self.changed]
+            return [verdict.states for verdict in contested or changed[:1]]
+        first = same[0].states
+        if key not in self._at[Side.OURS] and (record := self._others.on_ours(key)) is not None:
+            here = Position(key, record)
+            first = ContentStates(here, here, here)
+        return list(dict.fromkeys([first, contested[0].states]))
 
     def is_ambiguous(self, verdict: Verdict) -> bool:
-        """Returns whether the key of a conflict is also that of another content in conflict.
+        """Returns whether the key of a conflict does not name its content, or also another one.
 
         Contents that are decided count too: a further decision is given together with theirs.
         """
-        return any(
-            not other.is_settled and other.states != verdict.states
-            for other in self._undecided.with_key(verdict.conflict_key)
-        )
+        named = self._undecided.named_by(verdict.conflict_key)
+        return any(states != verdict.states for states in named)
 
     def with_key(self, key: bytes) -> list[Verdict]:
         """Returns the contents with a key: on ours, on theirs, at the base.

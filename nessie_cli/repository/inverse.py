@@ -87,7 +87,7 @@ def invert(
     `behaviors` decide about contents: FORCE takes the state before the commits, DROP keeps that of
     HEAD, NORMAL stores `resolved`. A behavior names a content by its key on HEAD, else before the
     commits, else after them, or by its id. Raises `UnusedDecision`, and `InvalidInput` if a key
-    names two contents in conflict.
+    names two contents.
     """
     states = _read(repository, commits, head)
     merge, conflicts, resolved, judged, ids = _merged(states, behaviors)

@@ -346,6 +346,47 @@ def test_a_decision_about_a_key_removes_nothing_that_a_glob_keeps(
     assert catalog.snapshot("main", "aside") == 1
 
 
+@pytest.mark.parametrize("glob", ["aside*", "*"])
+@pytest.mark.parametrize("first", ["db.items", "a glob", "nothing"])
+def test_a_decision_about_a_later_commit_removes_nothing_that_a_glob_keeps(
+    nessie, catalog, first, glob
+) -> None:
+    catalog.branch("x")
+    if first == "nothing":
+        catalog.create("x", "db.other", 8)
+    else:
+        catalog.update("x", "db.items", 5)
+        catalog.update("main", "db.items", 6)
+    catalog.rename("x", "db.orders", "aside")
+    catalog.create("main", "aside", 9)
+    head = catalog.head("main")
+    words = ["transplant", "main..x", "--ours", glob]
+    if first != "nothing":
+        words += ["--ours", "db.items" if first == "db.items" else "db.i*"]
+    for more in ([], ["--dry-run"]):
+        nessie(*words, "--theirs", "db.orders", *more).expect(2, "removes aside")
+    assert catalog.head("main") == head
+    assert nessie(*words, "--theirs", "aside").code == 0
+    assert catalog.snapshot("main", "aside") == 1
+    assert catalog.snapshot("main", "db.items") == (6 if first != "nothing" else 1)
+
+
+def test_decisions_for_one_commit_each_are_not_compared_with_globs_of_another(
+    nessie, catalog
+) -> None:
+    catalog.branch("x")
+    first = catalog.update("x", "db.orders", 5)
+    second = catalog.rename("x", "db.orders", "aside")
+    catalog.update("main", "db.orders", 6)
+    catalog.create("main", "aside", 9)
+    content_id = catalog.repository.content("x", ContentKey.parse("aside")).id
+    words = ["transplant", "main..x", "--ours", "*", "--theirs"]
+    nessie(*words, f"{second[:12]}:{content_id}", "--dry-run").expect(2, "removes aside")
+    assert nessie(*words, f"{first[:12]}:{content_id}").code == 0
+    assert catalog.snapshot("main", "aside") == 9
+    assert catalog.snapshot("main", "db.orders") == 5
+
+
 def test_a_glob_decides_a_revert(nessie, conflict) -> None:
     before = conflict.snapshot("main", "db.items")
     changed = conflict.update("main", "db.items", 5)

@@ -461,6 +461,42 @@ class Contents:
         )
         assert catalog.numbers() == {"aside": 6, "old": 5}
 
+    @pytest.mark.parametrize("other", ["renamed", "created", "theirs"])
+    @pytest.mark.parametrize("theirs", ["deleted", "renamed"])
+    @pytest.mark.parametrize("behavior", ["DROP", "FORCE"])
+    def test_a_decision_is_not_about_a_content_that_had_the_key_before(
+        self, catalog: Catalog, behavior: str, theirs: str, other: str
+    ) -> None:
+        """The key is that of another content now, which is not in conflict."""
+        first = begin(catalog)
+        catalog.rename("main", "old", "kept", 3)
+        if theirs == "deleted":
+            catalog.write("dev", {"old": None})
+        else:
+            catalog.rename("dev", "old", "moved")
+        branch = "dev" if other == "theirs" else "main"
+        if other == "created":
+            catalog.write("main", {"old": 7})
+        else:
+            catalog.rename(branch, "aside", "old")
+        if other == "renamed":
+            catalog.write("dev", {"aside": 5})
+        second, before = catalog.id(branch, "old"), catalog.everything()
+        with pytest.raises(InvalidInput, match=f"(?s)(?=.*{first})(?=.*{second})"):
+            catalog.merge_contents("dev", behaviors=[behave("old", behavior)])
+        assert catalog.everything() == before
+        decision = KeyBehavior(key("old"), MergeBehavior(behavior), content_id=first)
+        by_id = catalog.merge_contents("dev", behaviors=[decision], dry_run=True)
+        by_key = catalog.merge_contents("dev", behaviors=[behave("kept", behavior)], dry_run=True)
+        assert listed(by_id) == listed(by_key)
+
+    def test_a_former_key_means_the_content_if_no_other_one_has_it(self, catalog: Catalog) -> None:
+        begin(catalog)
+        catalog.rename("main", "old", "kept", 3)
+        catalog.rename("dev", "old", "moved", 4)
+        result = catalog.merge_contents("dev", behaviors=[behave("old", "FORCE")], dry_run=True)
+        assert listed(result) == {"kept": ("FORCE", 3, None), "moved": ("FORCE", None, 4)}
+
     def test_decisions_that_give_one_key_to_two_contents_are_refused(
         self, catalog: Catalog
     ) -> None:

@@ -77,7 +77,9 @@ class Plain(Served):
             (
                 "test_a_claim_shows_the_value_that_theirs_would_give_the_key",
                 "test_a_creation_and_a_rename_conflict",
+                "test_a_decision_is_not_about_a_content_that_had_the_key_before",
                 "test_a_deletion_of_a_renamed_content_conflicts_under_its_new_key",
+                "test_a_former_key_means_the_content_if_no_other_one_has_it",
                 "test_a_lost_claim_gives_the_content_its_other_key",
                 "test_a_namespace_with_the_old_key_of_a_renamed_one_is_another_one",
                 "test_a_new_content_at_the_old_key_is_not_a_rename",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
@@ -102,17 +102,38 @@ def _refuse_contradiction(
 ) -> None:
     """Raises `InvalidInput` if a decision removes a content that a glob of the other side names.
 
-    The conflict that the glob is about does not appear, because the decision settles it.
+    The conflict that the glob is about does not appear, because the decision settles it. So the
+    decisions are left out; in a transplant, those about the commits before are given.
     """
-    try:
-        do(replace(merging, behaviors=[], dry_run=True))
-    except ReferenceConflict as error:
-        conflicts = error.conflicts
-    else:
-        return
+    earlier: dict[ConflictId, Sequence[KeyBehavior]] = {}
+    for _ in range(MOST_ROUNDS):
+        behaviors = list(chain.from_iterable(earlier.values()))
+        try:
+            do(replace(merging, behaviors=behaviors, dry_run=True))
+        except ReferenceConflict as error:
+            conflicts = [each for each in error.conflicts if id_of(each) not in earlier]
+        else:
+            return
+        _refuse_removals(conflicts, merging.behaviors, patterns)
+        more = {
+            id_of(conflict): decisions
+            for conflict in conflicts
+            if (decisions := _decisions_in_commit(conflict, merging.behaviors, patterns))
+        }
+        if not more:
+            return
+        earlier |= more
+
+
+def _refuse_removals(
+    conflicts: Sequence[Conflict],
+    decisions: Sequence[KeyBehavior],
+    patterns: Sequence[SidePattern],
+) -> None:
+    """Raises `InvalidInput` if a decision about a conflict removes what a glob keeps."""
     # A key counts more than a glob.
-    named = {decision.key for decision in merging.behaviors}
-    for decision, conflict in product(merging.behaviors, conflicts):
+    named = {decision.key for decision in decisions}
+    for decision, conflict in product(decisions, conflicts):
         options = options_of(conflict) if _is_about(decision, conflict) else ()
         for option in options:
             if option.behavior is not decision.behavior:
@@ -125,7 +146,24 @@ def _refuse_contradiction(
                     )
 
 
+def _decisions_in_commit(
+    conflict: Conflict, decisions: Sequence[KeyBehavior], patterns: Sequence[SidePattern]
+) -> Sequence[KeyBehavior]:
+    """Returns the decisions about a conflict of a transplanted commit, for this commit only."""
+    if conflict.key is None or conflict.commit is None:
+        return ()
+    given = [each for each in decisions if _is_about(each, conflict)]
+    given = [each for each in given if each.commit is not None] or given
+    if not given:
+        decision = _decision(conflict, patterns)
+        return () if decision is None else (decision,)
+    content_id, commit = conflict.content_id, conflict.commit
+    return [replace(each, key=conflict.key, content_id=content_id, commit=commit) for each in given]
+
+
 def _is_about(decision: KeyBehavior, conflict: Conflict) -> bool:
+    if decision.commit is not None and decision.commit != conflict.commit:
+        return False
     if decision.content_id is not None:
         return decision.content_id == conflict.content_id
     return decision.key == conflict.key or decision.key in _other_keys(conflict)
