@@ -1,6 +1,6 @@
-"""Appends one order to the table sales.orders, by PyIceberg with nessie as its catalog.
+"""Appends an order to the table sales.orders, by PyIceberg with nessie as its catalog.
 
-load.py BRANCH CUSTOMER AMOUNT
+load.py BRANCH [CUSTOMER AMOUNT]. Prints the customers; without an order, it appends nothing.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import sys
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 
-branch, customer, amount = sys.argv[1:]
+branch, *order = sys.argv[1:]
 catalog = load_catalog(
     "lake",
     **{
@@ -21,7 +21,9 @@ catalog = load_catalog(
         "ref": branch,
     },
 )
-order = pa.table({"customer": [customer], "amount": [float(amount)]})
-catalog.create_namespace_if_not_exists("sales")
-catalog.create_table_if_not_exists("sales.orders", order.schema).append(order)
+if order:
+    customer, amount = order
+    rows = pa.table({"customer": [customer], "amount": [float(amount)]})
+    catalog.create_namespace_if_not_exists("sales")
+    catalog.create_table_if_not_exists("sales.orders", rows.schema).append(rows)
 print(catalog.load_table("sales.orders").scan().to_arrow().column("customer").to_pylist())

@@ -21,7 +21,7 @@ BEGIN, END = (
     "<!-- the demo's transcript; written by `make docs` -->\n```console\n",
     "```\n<!-- end of the transcript -->\n",
 )
-ROWS, COLUMNS = 50, 110
+ROWS, COLUMNS = 50, 120
 
 SCRATCH = re.compile(r"/\S*/nessie-demo\.\w+")
 _WHEN = re.compile(r"just\s+now|\d+\s+(?:second|minute)s?\s+ago")

@@ -37,6 +37,7 @@ def _commit(branch: str, key: str, message: str = "append to sales.orders: 1 row
     return f"nessie content put {key} --type namespace --ref {branch} -m '{message}'"
 
 
+_CORRECTION = "overwrite sales.orders: 1 row added, 1 deleted"
 _COMMITS_OF_THE_DEMO = (
     "nessie init",
     _commit("main", "a", "create namespace sales"),
@@ -48,7 +49,10 @@ _COMMITS_OF_THE_DEMO = (
     _commit("main", "e"),
     _commit("experiment", "f"),
     "nessie merge experiment",
-    _commit("main", "g", "orders are invoices"),
+    _commit("main", "g", _CORRECTION),
+    _commit("experiment", "h", _CORRECTION),
+    "nessie merge experiment",
+    _commit("main", "i", "orders are invoices"),
     "nessie tag month-end",
 )
 PICTURES = (

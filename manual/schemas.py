@@ -262,11 +262,12 @@ def _type(schema: Schema) -> str:
         return " | ".join(_type(one) for one in schema["anyOf"])
     if "const" in schema or "enum" in schema:
         return " | ".join(json.dumps(value) for value in schema.get("enum", [schema.get("const")]))
-    if schema["type"] == "array":
+    kind = schema.get("type", "any")
+    if kind == "array":
         return f"[{_type(schema['items'])}]"
-    if schema["type"] == "object":
-        return f"{{{_type(schema['additionalProperties'])}}}"
-    return str(schema["type"])
+    if kind == "object":
+        return f"{{{_type(schema.get('additionalProperties', {}))}}}"
+    return str(kind)
 
 
 # -- the strict form -------------------------------------------------------------------------------

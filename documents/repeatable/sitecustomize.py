@@ -2,7 +2,8 @@
 
 Python imports this module at its start, because its folder is on `PYTHONPATH`. The programs of a
 session are numbered. The number is the seed of `os.urandom` and decides the time, which does not
-change while the program runs. So ids and times on a page are the same after each run.
+change while the program runs. `secrets` takes its numbers from there, too. So ids and times on a
+page are the same after each run.
 """
 
 from __future__ import annotations
@@ -32,6 +33,8 @@ def _make_repeatable() -> None:
     time.time_ns = lambda: now
     time.time = lambda: now / 1e9
     os.urandom = random.Random(number).randbytes  # noqa: S311
+    # `secrets` uses `random.SystemRandom`, which has a name of its own for `os.urandom`.
+    random._urandom = os.urandom  # type: ignore[attr-defined]  # noqa: SLF001
 
 
 if "DOCUMENTS_COUNTER" in os.environ:

@@ -20,7 +20,8 @@ _ORDERS = {"id": [1, 2, 3], "customer": ["ann", "bob", "ann"], "amount": [10.0, 
 def fill(store: str, warehouse: Path, *, conflict: bool) -> tuple[str, str]:
     """Creates a store with two branches, and returns their names.
 
-    With `conflict`, both branches replace the rows of one table. Raises `OSError` if a file cannot be written.
+    With `conflict`, both branches replace the rows of one table. Raises `OSError` if a file cannot
+    be written.
     """
     with create(store, default_branch=MAIN) as repository:
         with _catalog(store, warehouse, MAIN, "ann@example.org") as catalog:

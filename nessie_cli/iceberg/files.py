@@ -82,6 +82,10 @@ class Files:
         else:
             self._asked_remotely(uri, scheme_of(uri), lambda io: io.delete(uri))
 
+    def open(self, uri: str) -> Any:
+        """Opens a file of any size for random access by pyarrow. Raises the errors of `read`."""
+        return self._asked(uri, lambda path: path.open("rb"), lambda file: file.open())
+
     def _asked(self, uri: str, local: Callable[[Path], T], remote: Callable[[Any], T]) -> T:
         if not uri.strip():
             raise InvalidInput("the name of the metadata file is empty")

@@ -32,10 +32,11 @@ class DecisionEffect(NamedTuple):
 def options_of(conflict: Conflict) -> Sequence[MergeOption]:
     """Returns the decisions that are possible about a conflict.
 
-    A namespace that is still needed can always be kept; a revert finds such a conflict only when it
-    checks its operations.
+    A namespace that is still needed can be kept if no content is known: a revert finds such a
+    conflict only when it checks its operations.
     """
-    if not conflict.options and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+    is_needed = conflict.type is ConflictType.NAMESPACE_NOT_EMPTY
+    if is_needed and not conflict.options and conflict.content_id is None:
         return (MergeOption(MergeBehavior.DROP),)
     return conflict.options
 

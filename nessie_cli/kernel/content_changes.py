@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
-from nessie_cli.kernel.forms import content_id_of
+from nessie_cli.kernel.forms import content_id_of, is_namespace, with_content_id
 from nessie_cli.kernel.objects import Objects
 
 
@@ -94,8 +94,11 @@ class ContentChanges:
 
     def _states(self, changes: Sequence[ThreeWay]) -> list[ContentStates]:
         theirs = _Positions((change.key, change.before, change.after) for change in changes)
-        states: list[ContentStates] = []
+        states = [each for change in changes if (each := self._created_again(change, theirs))]
+        taken = {content_id_of(p.record) for each in states for p in each if p is not None}
         for content_id in dict.fromkeys([*theirs.before, *theirs.after]):
+            if content_id in taken:
+                continue
             before, after = theirs.before.get(content_id, []), theirs.after.get(content_id, [])
             if len(before) > 1 or len(after) > 1:
                 states += self._by_key(content_id, before, after)
@@ -106,6 +109,27 @@ class ContentChanges:
                 ContentStates(before[0] if before else None, ours, after[0] if after else None)
             )
         return states
+
+    def _created_again(self, change: ThreeWay, theirs: _Positions) -> ContentStates | None:
+        """Returns the states of a namespace that one side changed and the other created again.
+
+        If it was created as it was at the base, both are one namespace, and it counts as unchanged.
+        Two branches that merged each other exchange the ids of a namespace that both created.
+        """
+        key, before, ours, after = change.key, change.before, change.target, change.after
+        if before is None or ours is None or after is None or ours == before:
+            return None
+        if not all(map(is_namespace, (before, ours, after))):
+            return None
+        id_ = content_id_of(before)
+        ids = {content_id_of(ours), content_id_of(after)}
+        again = ours if content_id_of(after) == id_ else after
+        if len(ids) == 1 or id_ not in ids or with_content_id(again, id_) != before:
+            return None
+        sides = (theirs.before, theirs.after, self._ours_changes.before, self._ours_changes.after)
+        if any(p.key != key for positions in sides for i in ids for p in positions.get(i, ())):
+            return None
+        return ContentStates(*(Position(key, record) for record in (again, ours, after)))
 
     def _by_key(
         self, content_id: bytes, before: Sequence[Position], after: Sequence[Position]

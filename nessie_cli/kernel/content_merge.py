@@ -125,8 +125,9 @@ def merge_contents(
     """Merges the contents that theirs changed. `default` decides those without a choice.
 
     With `only_conflicts`, DROP is only for contents in conflict, and for those at the keys
-    `blocked`. Raises `InvalidInput` if a choice names two contents in conflict, if two choices
-    name one content, or if they give one key to two contents.
+    `blocked`. A choice, and not the default, is also about a namespace that both sides created.
+    Raises `InvalidInput` if a choice names two contents in conflict, if two choices name one
+    content, or if they give one key to two contents.
     """
     undecided = ContentMerge(changes, others)
     undecided.settle()
@@ -184,7 +185,11 @@ class ContentMerge:
         ):
             choice = by_index.get(index)
             behavior = choice.behavior if choice else default
-            is_contested = not before.is_settled or before.states.key in blocked
+            is_contested = (
+                not before.is_settled
+                or before.states.key in blocked
+                or (choice is not None and undecided.shares_namespace(before))
+            )
             if behavior is MergeBehavior.DROP and only_conflicts and not is_contested:
                 continue
             if choice is None:
@@ -259,6 +264,13 @@ class ContentMerge:
         holder = arrival.holder if arrival is not None else None
         verdicts = [v if v is not holder else arrival for v in by_side if v is not None]
         return [v for i, v in enumerate(verdicts) if v is not None and v not in verdicts[:i]]
+
+    def shares_namespace(self, verdict: Verdict) -> bool:
+        """Returns whether a content is one of two namespaces with one key, before decisions."""
+        result = verdict.result
+        holder = self._at[Side.OURS].get(result.key) if result and verdict.arrives else verdict
+        # Without decisions, only a namespace gives way.
+        return holder is not None and holder.side is Side.THEIRS
 
     @property
     def contested(self) -> list[Verdict]:

@@ -55,7 +55,8 @@ class ContentRules:
         """Merges the contents that the source changed, then checks the namespaces.
 
         In a transplant, DROP is only for contents in conflict: those that differ on both sides, and
-        namespaces that the target still needs.
+        namespaces that the target still needs. A decision is also about a namespace that both sides
+        created.
         """
         changes = ContentChanges(objects, sides)
         choices = [c for commit, c in self._choices if commit in (None, sides.source)]

@@ -193,6 +193,15 @@ class Terminal:
             ("\t".join(self.painted([cell]) for cell in record) for record in records), paged=paged
         )
 
+    def print_data(self, lines: Iterable[str]) -> None:
+        """Prints lines of data for other programs, with their ends.
+
+        They are unchanged in a pipe. On a terminal nothing in them controls it.
+        """
+        if self.is_terminal:
+            lines = (visible(line.removesuffix("\n")) + "\n" for line in lines)
+        self._write_all(lines)
+
     def print_texts(self, texts: Iterable[str]) -> None:
         """Prints texts through the pager; their stored data has been made visible already."""
         self._write((line for text in texts for line in text.split("\n")), paged=True)

@@ -8,17 +8,28 @@ one could delete the files of both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.metadata_files import metadata_file
 from nessie_cli.model import Content, ContentKey
 
+State = Mapping[ContentKey, Content]
 Edits = Mapping[ContentKey, Content | None]
 
 
-def refuse_second_entries(state: Mapping[ContentKey, Content], edits: Edits) -> None:
+def refuse_second_entries(state: State, edits: Edits) -> None:
     """Raises `InvalidInput` if edits of a state create a table that is there under another key."""
+    for key, other in second_entries(state, edits):
+        raise InvalidInput(
+            f"{key}: {other} has the same metadata file, and one table would have two keys",
+            hint=f"`nessie content rename {other} {key}` gives the present entry this key; the"
+            f" deleted one can come back after {other} has been deleted",
+        )
+
+
+def second_entries(state: State, edits: Edits) -> Iterator[tuple[ContentKey, ContentKey]]:
+    """Yields the keys of tables that edits of a state create, with their keys in the state."""
     present = {content.id for content in state.values()} - {None}
     after = {key: content for key, content in {**state, **edits}.items() if content is not None}
     keys = {metadata_file(content): key for key, content in after.items() if content.id in present}
@@ -28,8 +39,4 @@ def refuse_second_entries(state: Mapping[ContentKey, Content], edits: Edits) -> 
             continue
         other = keys.get(file) or staged.get(file)
         if other is not None and other != key:
-            raise InvalidInput(
-                f"{key}: {other} has the same metadata file, and one table would have two keys",
-                hint=f"`nessie content rename {other} {key}` gives the present entry this key; the"
-                f" deleted one can come back after {other} has been deleted",
-            )
+            yield key, other

@@ -79,6 +79,8 @@ def content_in_conflict(conflict: model.Conflict) -> dict[str, Any]:
         )
         if rename
     }
+    if conflict.same_file_key is not None:
+        attributes["same_file_key"] = optional_key(conflict.same_file_key)
     if conflict.content_id is None:
         return attributes
     attributes |= {
@@ -87,8 +89,6 @@ def content_in_conflict(conflict: model.Conflict) -> dict[str, Any]:
         "theirs_key": optional_key(conflict.theirs_key),
         "key_is_ambiguous": conflict.is_ambiguous,
     }
-    if conflict.same_file_key is not None:
-        attributes["same_file_key"] = optional_key(conflict.same_file_key)
     return attributes | ({"commit": conflict.commit} if conflict.commit else {})
 
 

@@ -82,6 +82,18 @@ def proposed(item: Staged) -> Content | None:
     return None if isinstance(operation, Delete) else item.seen
 
 
+def overlaid(state: Mapping[ContentKey, Content], staged: StagedList) -> dict[ContentKey, Content]:
+    """Returns a state with staged operations applied."""
+    contents = dict(state)
+    for item in staged:
+        content = proposed(item)
+        if content is None:
+            contents.pop(item.key, None)
+        else:
+            contents[item.key] = content
+    return contents
+
+
 def put(
     staged: StagedList,
     key: ContentKey,

@@ -285,6 +285,20 @@ def test_an_answer_about_a_restored_table_that_came_back_keeps_its_id(
     assert "db.q" not in values(catalog)
 
 
+def test_a_restored_table_that_was_registered_again_can_only_be_dropped(
+    answering, nessie, catalog
+) -> None:
+    before = content(catalog, "db.orders")
+    catalog.drop("main", "db.orders")
+    nessie("restore", "db.orders", "--at", "v1")
+    head = catalog.commit("main", "register", Put(key("db.again"), before.with_id(None)))
+    code, seen = answering("p\nc\n", "resolve", "-m", "mine")
+    assert code == 0, seen
+    assert "[p]roposed not possible: db.again has the same metadata file" in seen
+    assert seen.count("[c]urrent, [p]roposed") == 2, "the question is repeated"
+    assert (staged(nessie), catalog.head("main")) == ([], head)
+
+
 def test_an_answer_that_changes_one_content_promises_no_deletion(
     answering, nessie, renamed
 ) -> None:

@@ -287,6 +287,56 @@ def test_a_table_does_not_come_back_beside_another_entry_with_its_metadata_file(
     assert catalog.repository.content("main", key("db.orders")) == before
 
 
+@pytest.mark.parametrize("verb", ["restore", "revert", "stash"])
+def test_a_staged_restoration_is_compared_with_tables_registered_since(
+    nessie, catalog, verb
+) -> None:
+    before = catalog.repository.content("main", key("db.orders"))
+    dropped = catalog.drop("main", "db.orders")
+    words = ["revert", dropped, "-n"] if verb == "revert" else ["restore", "db.orders", "-s", "v1"]
+    assert nessie(*words).code == 0
+    if verb == "stash":
+        assert nessie("stash").code == 0
+    head = catalog.commit("main", "register", Put(key("db.other"), before.with_id(None)))
+    if verb == "stash":
+        assert nessie("stash", "pop").code == 0
+    for command in (
+        ["commit", "-m", "back"],
+        ["commit", "-m", "back", "--dry-run"],
+        ["resolve", "--proposed", "db.orders", "-m", "back"],
+    ):
+        ran = nessie(*command)
+        ran.expect(3, "db.orders has the metadata file of db.other", "nessie reset db.orders")
+        assert "--proposed" not in ran.err
+        assert (catalog.head("main"), staged(nessie)) == (head, [("PUT", "db.orders")])
+    (conflict,) = nessie("status", "--json").json["conflicts"]
+    assert conflict["sameFileKey"]["elements"] == ["db", "other"]
+    assert conflict["changedBy"]["hash"] == head
+    assert nessie("content", "delete", "db.other").code == 0
+    assert nessie("commit", "-m", "back").code == 0
+    assert catalog.repository.content("main", key("db.orders")) == before
+
+
+@pytest.mark.parametrize("change", ["other file", "deleted", "staged"])
+def test_a_staged_restoration_is_committed_if_no_other_table_has_its_file(
+    nessie, catalog, change
+) -> None:
+    """The batch can delete the other entry, and create one that was asked for."""
+    before = catalog.repository.content("main", key("db.orders"))
+    catalog.drop("main", "db.orders")
+    assert nessie("restore", "db.orders", "-s", "v1").code == 0
+    other = table(7, 7) if change == "other file" else before.with_id(None)
+    catalog.commit("main", "register", Put(key("db.other"), other))
+    if change != "other file":
+        assert nessie("content", "delete", "db.other").code == 0
+    if change == "staged":
+        file = before.metadata_location
+        options = ("--type", "iceberg-table", "--metadata-location", file, "--snapshot-id", "1")
+        assert nessie("content", "put", "db.third", *options).code == 0
+    assert nessie("commit", "-m", "back").code == 0
+    assert catalog.repository.content("main", key("db.orders")) == before
+
+
 @pytest.mark.parametrize("in_the_batch", [False, True])
 def test_a_content_at_the_key_of_a_renamed_one_is_never_deleted_silently(
     nessie, catalog, in_the_batch

@@ -2,7 +2,7 @@ import shlex
 
 import pytest
 
-from nessie_cli.model import Namespace, Put
+from nessie_cli.model import Delete, Namespace, Put
 
 from .conftest import key
 
@@ -216,6 +216,35 @@ def test_a_decision_about_another_commit_is_refused(nessie, renamed_between) -> 
     assert nessie(*words).code == 2
     assert nessie("merge", "dev", "--into", "main", "--theirs", name).code == 2
     assert nessie("revert", "main", "--theirs", name).code == 2
+
+
+@pytest.mark.parametrize("verb", ["transplant", "merge"])
+def test_a_default_that_contradicts_the_only_decision_is_left_out(nessie, catalog, verb) -> None:
+    """A table that keeps its key leaves a namespace, but the default gives this key to another."""
+    catalog.create("main", "a", 1)
+    catalog.create("main", "b", 2)
+    catalog.branch("dev")
+    a, b = (catalog.repository.content("dev", key(name)) for name in "ab")
+    operations = (Delete(key("a")), Put(key("n"), b), Put(key("b"), a, b))
+    moved = catalog.commit("dev", "move", *operations)
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    catalog.create("main", "n.x", 7)
+    source = moved if verb == "transplant" else "dev"
+    words = [verb, source, "--behavior", "force"]
+
+    def lines(*words: str) -> list[str]:
+        ran = nessie(*words, "--json")
+        assert ran.code == 3
+        (conflict,) = ran.error["errorDetails"]["conflicts"]
+        assert conflict["key"]["elements"] == ["n"]
+        return conflict["resolutions"]
+
+    (anew,) = lines(*words)
+    assert "--behavior" not in anew
+    kept = next(line for line in lines(*shlex.split(anew)[1:]) if "--ours" in line)
+    assert nessie(*shlex.split(kept)[1:]).code == 0
+    numbers = {name: catalog.snapshot("main", name) for name in ("a", "b", "n.x")}
+    assert numbers == {"a": 1, "b": 2, "n.x": 7}
 
 
 def test_a_namespace_that_an_earlier_commit_makes_room_for_is_prepared_after_it(

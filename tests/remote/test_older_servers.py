@@ -136,3 +136,15 @@ def test_common_commands_work(at_server: Nessie) -> None:
     at_server.ok("tag", "-d", "v1")
     at_server.ok("status")
     at_server.ok("log", "--graph", "--all")
+
+
+def test_a_pick_that_no_decision_can_carry_out_has_no_line(at_server: Nessie) -> None:
+    at_server.table("a", 1, "-m", "first")
+    at_server.ok("branch", "work")
+    at_server.ok("content", "rename", "a", "c", "-m", "theirs", "--ref", "work")
+    at_server.ok("content", "delete", "a", "-m", "ours")
+    outcome = at_server("transplant", "work")
+    outcome.expect(3, "c was deleted on main", without=("start", "--theirs", "--ours"))
+    outcome = at_server("merge", "work")
+    outcome.expect(3, "--ours c", without=("--theirs",))
+    assert at_server.messages() == ["ours", "first"]

@@ -44,6 +44,14 @@ def begin(catalog: Catalog) -> str:
     return catalog.id("main", "old")
 
 
+def create_again(catalog: Catalog, content: Content) -> None:
+    """Creates a namespace again on main, with this content, and changes it on dev."""
+    catalog.write("main", {"n": NS})
+    catalog.branch("dev")
+    catalog.recreate("main", "n", content)
+    catalog.commit("dev", put("n", namespace("n", catalog.id("dev", "n"), p="1")))
+
+
 def only_conflict(refused: pytest.ExceptionInfo[MergeConflict]) -> Conflict:
     conflicts: tuple[Conflict, ...] = refused.value.result.conflicts
     (conflict,) = conflicts
@@ -538,6 +546,45 @@ class Contents:
         assert listed(result) == {"n": ("NORMAL", NS, NS), "n.a": ("NORMAL", None, 1)}
         assert catalog.id("main", "n") == catalog.id("dev", "n")
 
+    @pytest.mark.parametrize(("source", "target"), [("main", "dev"), ("dev", "main")])
+    def test_a_namespace_that_was_created_again_gets_the_changes_of_the_other_side(
+        self, catalog: Catalog, source: str, target: str
+    ) -> None:
+        create_again(catalog, namespace("n"))
+        changed = catalog.content("dev", "n")
+        result = catalog.merge_contents(source, target)
+        assert [d.result for d in result.details] == ([changed] if source == "dev" else [])
+        assert catalog.content(target, "n") == changed
+
+    @pytest.mark.parametrize(("source", "target"), [("main", "dev"), ("dev", "main")])
+    def test_a_namespace_that_was_created_with_other_properties_conflicts(
+        self, catalog: Catalog, source: str, target: str
+    ) -> None:
+        create_again(catalog, namespace("n", p="2"))
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents(source, target)
+        assert only_conflict(refused).key == key("n")
+        for behavior, side in (("DROP", target), ("FORCE", source)):
+            kept = catalog.content(side, "n")
+            result = catalog.merge_contents(
+                source, target, behaviors=[behave("n", behavior)], dry_run=True
+            )
+            assert [d.result for d in result.details] == [kept]
+
+    @pytest.mark.parametrize(("source", "target"), [("main", "dev"), ("dev", "main")])
+    def test_a_namespace_with_the_old_key_of_a_renamed_one_is_another_one(
+        self, catalog: Catalog, source: str, target: str
+    ) -> None:
+        catalog.write("main", {"n": NS})
+        catalog.branch("dev")
+        catalog.rename("main", "n", "moved")
+        catalog.write("main", {"n": NS})
+        content_id = catalog.id("dev", "n")
+        catalog.commit("dev", put("n", namespace("n", content_id, p="1")))
+        catalog.merge_contents(source, target)
+        assert catalog.content(target, "moved") == namespace("n", content_id, p="1")
+        assert catalog.id(target, "n") == catalog.id("main", "n")
+
     def test_a_namespace_that_is_still_needed_can_be_kept(self, catalog: Catalog) -> None:
         catalog.write("main", {"n": NS})
         catalog.branch("dev")
@@ -664,6 +711,54 @@ class ContentTransplants:
             commits, behaviors=[behavior(commits[0], "DROP"), behavior(commits[1], "FORCE")]
         )
         assert (listed(result), result.skipped) == ({"old": ("FORCE", 9, 3)}, (commits[0],))
+
+    @pytest.mark.parametrize("name", ["key", "content", "commit"])
+    def test_a_decision_keeps_the_namespace_of_the_target(
+        self, catalog: Catalog, name: str
+    ) -> None:
+        begin(catalog)
+        created = catalog.write("dev", {"n": NS, "other": 1})
+        commits = [created, catalog.write("dev", {"n.a": 1})]
+        catalog.commit("main", put("n", namespace("n", keep="1")))
+        kept = catalog.content("main", "n")
+        content_id = catalog.id("dev", "n")
+        decision = {
+            "key": behave("n", "DROP"),
+            "content": KeyBehavior(key("n"), MergeBehavior.DROP, content_id=content_id),
+            "commit": KeyBehavior(
+                key("n"), MergeBehavior.DROP, content_id=content_id, commit=created
+            ),
+        }[name]
+        result = catalog.transplant_contents(commits, behaviors=[decision])
+        assert listed(result) == {
+            "n": ("DROP", NS, NS),
+            "other": ("NORMAL", None, 1),
+            "n.a": ("NORMAL", None, 1),
+        }
+        assert catalog.content("main", "n") == kept
+
+    @pytest.mark.parametrize("behavior", ["NORMAL", "FORCE"])
+    def test_a_picked_namespace_of_both_sides_is_that_of_theirs(
+        self, catalog: Catalog, behavior: str
+    ) -> None:
+        begin(catalog)
+        created = catalog.write("dev", {"n": NS})
+        catalog.commit("main", put("n", namespace("n", keep="1")))
+        behaviors = [] if behavior == "NORMAL" else [behave("n", behavior)]
+        catalog.transplant_contents([created], behaviors=behaviors)
+        assert catalog.content("main", "n") == catalog.content("dev", "n")
+
+    def test_a_decision_leaves_a_clean_change_of_a_namespace(self, catalog: Catalog) -> None:
+        catalog.write("main", {"n": NS})
+        catalog.branch("dev")
+        changed = catalog.commit(
+            "dev", put("n", namespace("n", catalog.id("dev", "n"), p="1")), put("m", namespace("m"))
+        )
+        behaviors = [behave("n", "DROP"), behave("m", "DROP")]
+        catalog.transplant_contents([changed], behaviors=behaviors)
+        assert [catalog.content("main", k) for k in "nm"] == [
+            catalog.content("dev", k) for k in "nm"
+        ]
 
     def test_several_commits_are_listed_by_what_they_change_together(
         self, catalog: Catalog

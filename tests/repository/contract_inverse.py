@@ -5,7 +5,7 @@ from __future__ import annotations
 from nessie_cli.model import CommitMeta, Delete, KeyBehavior, MergeBehavior, Put
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, invert
 from nessie_cli.workspace.edits import operations_for
-from tests.repository.vocabulary import NS, Catalog, key, table
+from tests.repository.vocabulary import NS, Catalog, key, namespace, table
 
 
 def inverse_of(catalog: Catalog, hash_: str, *behaviors: KeyBehavior) -> Inverse:
@@ -86,6 +86,14 @@ class Inverses:
         assert conflict.actual == catalog.repository.content("main", key("a"))
         kept = inverse_of(catalog, hash_, KeyBehavior(key("a"), MergeBehavior.DROP))
         assert (kept.conflicts, kept.edits) == ((), {})
+
+    def test_a_decision_keeps_a_namespace_that_was_created_again(self, catalog: Catalog) -> None:
+        catalog.write("main", {"n": NS})
+        hash_ = catalog.write("main", {"n": None, "a": 1})
+        catalog.commit("main", Put(key("n"), namespace("n", p="1")))
+        kept = catalog.content("main", "n")
+        assert revert(catalog, hash_, KeyBehavior(key("n"), MergeBehavior.DROP)) == {"a"}
+        assert catalog.repository.contents("main", [key("n"), key("a")]) == {key("n"): kept}
 
     def test_a_renamed_table_takes_its_key_back_from_another_table(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 import pytest
 
-from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict
-from nessie_cli.model import NO_ANCESTOR, KeyBehavior, MergeBehavior, ReferenceType
+from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict, ReferenceMoved
+from nessie_cli.model import NO_ANCESTOR, KeyBehavior, MergeBehavior, MergeResult, ReferenceType
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import CreateReference, Merge
@@ -19,7 +20,7 @@ from nessie_cli.repository.remote.opening import open_remote
 from tests.repository.contract_division import Divides
 from tests.repository.servers import Servers
 from tests.repository.test_remote import Served
-from tests.repository.vocabulary import Catalog, behave, key, touched
+from tests.repository.vocabulary import NS, Catalog, behave, key, touched
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +62,7 @@ class Plain(Served):
         "test_every_content_is_stored_exactly[iceberg_table]": (
             "a content of an unknown type is refused"
         ),
+        "test_a_decision_keeps_the_namespace_of_the_target": "such a decision is refused",
         "test_a_conflict_with_a_deletion_has_no_content_of_ours": (
             "another table at the key is reported, not the deletion of the first"
         ),
@@ -77,6 +79,7 @@ class Plain(Served):
                 "test_a_creation_and_a_rename_conflict",
                 "test_a_deletion_of_a_renamed_content_conflicts_under_its_new_key",
                 "test_a_lost_claim_gives_the_content_its_other_key",
+                "test_a_namespace_with_the_old_key_of_a_renamed_one_is_another_one",
                 "test_a_new_content_at_the_old_key_is_not_a_rename",
                 "test_a_pick_follows_a_rename",
                 "test_a_rename_and_a_new_content_at_the_old_key_are_two_contents",
@@ -103,15 +106,12 @@ class Plain(Served):
         "test_a_namespace_that_is_still_needed_can_be_kept": (
             "a conflict of namespaces comes before those of keys, without a result"
         ),
+        "test_a_namespace_that_was_created_again_gets_the_changes_of_the_other_side": (
+            "a namespace that was created again is another one"
+        ),
         "test_a_merge_without_changes_is_recorded": "a merge without changes is not recorded",
         "test_decisions_are_for_a_commit_and_a_content": (
             "a transplant has one decision for each key"
-        ),
-        "test_deleted_on_target_and_renamed_on_source_conflicts": (
-            "a deletion does not conflict with a rename"
-        ),
-        "test_renamed_on_target_and_deleted_on_source_conflicts": (
-            "a deletion does not conflict with a rename"
         ),
         "test_many_renames_combine_with_many_changes": RENAMES,
         "test_reflog_entries_have_committer_time_and_reason": REFLOG,
@@ -186,6 +186,95 @@ class Plain(Served):
         assert touched(kept) == {"old": "DROP"}
         catalog.merge_contents("dev", behaviors=[behave("old", "FORCE")])
         assert catalog.numbers() == {"new": 2}
+
+    @pytest.mark.parametrize("by_id", [False, True])
+    def test_a_transplant_that_keeps_a_namespace_is_refused(
+        self, catalog: Catalog, by_id: bool
+    ) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        picked = catalog.write("dev", {"n": NS})
+        head = catalog.write("main", {"n": NS})
+        content_id = catalog.id("dev", "n") if by_id else None
+        kept = KeyBehavior(key("n"), MergeBehavior.DROP, content_id=content_id)
+        with pytest.raises(ReferenceConflict, match="it cannot give n the result"):
+            catalog.transplant_contents([picked], behaviors=[kept])
+        assert catalog.head() == head
+
+    @pytest.mark.parametrize("verb", ["merge", "transplant"])
+    @pytest.mark.parametrize("value", [None, 2])
+    @pytest.mark.parametrize("side", ["ours", "theirs"])
+    def test_a_deletion_conflicts_with_a_rename(
+        self, catalog: Catalog, side: str, value: int | None, verb: str
+    ) -> None:
+        catalog.write("main", {"old": 1, "aside": 1})
+        catalog.branch("dev")
+        renaming, deleting = ("main", "dev") if side == "ours" else ("dev", "main")
+        catalog.rename(renaming, "old", "new", value)
+        catalog.write(deleting, {"old": None})
+        if verb == "merge":
+            catalog.write("dev", {"theirs": 5})
+            catalog.write("main", {"ours": 6})
+
+        def combine(**options: Any) -> MergeResult:
+            if verb == "merge":
+                return catalog.merge_contents("dev", **options)
+            return catalog.transplant_contents([catalog.head("dev")], **options)
+
+        before = catalog.numbers()
+        for dry_run in (True, False):
+            with pytest.raises(MergeConflict) as refused:
+                combine(dry_run=dry_run)
+        (conflict,) = refused.value.result.conflicts
+        assert (conflict.key, conflict.base_key) == (key("new"), key("old"))
+        # The original loses a content that the source only renamed, and edits no key of the target.
+        # In a transplant, it leaves out only keys that are in conflict themselves.
+        possible = ["FORCE"] if side == "theirs" and value else []
+        if verb == "merge" or side == "ours":
+            possible.append("DROP")
+        assert [option.behavior.value for option in conflict.options] == possible
+        for each in {"DROP", "FORCE"} - {*possible}:
+            with pytest.raises(ReferenceConflict, match="merges key by key"):
+                combine(behaviors=[behave("new", each)])
+        assert catalog.numbers() == before
+        if not possible:
+            return
+        combine(behaviors=[behave("new", possible[0])])
+        taken = {"new": 2} if "FORCE" in possible else {}
+        created = {"theirs": 5} if verb == "merge" else {}
+        assert catalog.numbers() == before | created | taken
+
+    def test_a_merge_of_new_contents_and_deletions_needs_no_decisions(
+        self, catalog: Catalog
+    ) -> None:
+        catalog.write("main", {"a": 1, "b": 1, "both": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"a": None, "theirs": 2, "both": None})
+        catalog.write("main", {"b": None, "ours": 2})
+        catalog.merge_contents("dev")
+        assert catalog.numbers() == {"theirs": 2, "ours": 2}
+
+    @pytest.mark.parametrize("name", ["new", "id"])
+    def test_a_decision_is_about_the_key_at_the_expected_hash(
+        self, catalog: Catalog, name: str
+    ) -> None:
+        catalog.write("main", {"old": 1, "aside": 1})
+        catalog.branch("dev")
+        catalog.rename("dev", "old", "new", 2)
+        expected = catalog.rename("main", "old", "ours")
+        content_id = catalog.id("main", "ours") if name == "id" else None
+        decision = KeyBehavior(key("new"), MergeBehavior.FORCE, content_id=content_id)
+        head = catalog.write("main", {"ours": None})
+        for dry_run in (True, False):
+            with pytest.raises(ReferenceMoved, match="has changed ours since"):
+                catalog.merge_contents(
+                    "dev", behaviors=[decision], expected_hash=expected, dry_run=dry_run
+                )
+        assert catalog.head() == head
+        later = catalog.write("main", {"other": 5})
+        catalog.merge_contents("dev", behaviors=[decision], expected_hash=head)
+        assert later in catalog.top().meta.parents
+        assert catalog.numbers() == {"aside": 1, "new": 2, "other": 5}
 
     def test_a_range_with_two_decisions_about_a_content_is_refused(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": 1})

@@ -17,7 +17,7 @@ from nessie_cli.model import (
     RestoredFrom,
 )
 from nessie_cli.repository.opening import create
-from tests.repository.vocabulary import Catalog, delete, key, put, table
+from tests.repository.vocabulary import Catalog, delete, key, namespace, put, table
 
 Write = Callable[[Catalog, str], object]
 
@@ -130,6 +130,29 @@ def test_opposite_decisions_are_a_conflict_in_both_directions(
     assert not catalog.merge_contents("main", "dev").applied
     catalog.merge_contents("dev", "main")
     assert catalog.numbers("main") == states[0]
+
+
+@pytest.mark.parametrize("longer", ["main", "dev"])
+@pytest.mark.parametrize(("changed", "other"), [("main", "dev"), ("dev", "main")])
+def test_a_namespace_that_both_sides_created_can_be_changed(
+    catalog: Catalog, longer: str, changed: str, other: str
+) -> None:
+    """Each side has taken the namespace of the other one. The longer history is merged first."""
+    for branch in ("main", "dev"):
+        catalog.commit(branch, put("n", namespace("n")))
+    catalog.write(longer, {"other": 2})
+    ids = [catalog.id("dev", "n"), catalog.id("main", "n")]
+    cross(catalog)
+    assert [catalog.id("main", "n"), catalog.id("dev", "n")] == ids
+    catalog.write(other, {"n.t": 1})
+    catalog.commit(changed, put("n", namespace("n", catalog.id(changed, "n"), p="1")))
+    before = catalog.content(changed, "n")
+    taken = catalog.merge_contents(changed, other, dry_run=True)
+    assert [d.result for d in taken.details] == [before]
+    catalog.merge_contents(other, changed)
+    assert (catalog.content(changed, "n"), catalog.numbers(changed)["n.t"]) == (before, 1)
+    catalog.merge_contents(changed, other)
+    assert catalog.content(other, "n") == before
 
 
 @pytest.mark.parametrize("restored", ["main", "dev"])

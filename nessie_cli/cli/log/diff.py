@@ -12,7 +12,26 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
-from nessie_cli.cli.log.options import DeepOption, NameStatusOption
+from nessie_cli.cli.log.options import (
+    DeepOption,
+    NameStatusOption,
+    RowColumnsOption,
+    RowFilterOption,
+    RowFormatOption,
+    RowKeyOption,
+    RowLimitOption,
+    RowOutputOption,
+    RowsOption,
+)
+from nessie_cli.cli.log.rows import (
+    ChangedContents,
+    RowsResult,
+    RowStatisticsResult,
+    compare_rows,
+    count_rows,
+    row_options,
+    show_rows,
+)
 from nessie_cli.errors import InvalidInput
 from nessie_cli.inspection.changes import ContentChange, changes_of
 from nessie_cli.inspection.comparison import changes_between, ends_of
@@ -29,6 +48,8 @@ EXAMPLES = (
     "nessie diff main feature --deep -- db.sales.orders",
     "nessie diff v1 --name-status -- db.sales",
     "nessie diff main feature --name-only",
+    "nessie diff main feature --rows -- db.sales.orders",
+    "nessie diff main feature --rows --key id --where 'id > 1' --format markdown",
     "nessie diff main feature --exit-code --json",
 )
 USAGE = "nessie diff A [B] [-- PREFIX...]"
@@ -73,6 +94,13 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option("--name-only", help="Show only keys, and for a rename only the new key."),
     ] = False
     deep: DeepOption = False
+    rows: RowsOption = False
+    key: RowKeyOption = None
+    columns: RowColumnsOption = None
+    where: RowFilterOption = None
+    limit: RowLimitOption = None
+    format: RowFormatOption = None
+    output: RowOutputOption = None
     exit_code: Annotated[
         bool,
         typer.Option("--exit-code", help="Exit with 1 if there are differences."),
@@ -114,15 +142,21 @@ class DiffResult(Result, frozen=True, kw_only=True):
         return DIFFERENCES_FOUND if self.fails else 0
 
 
-def run(options: Options, app: Invocation) -> DiffResult:
+def run(options: Options, app: Invocation) -> DiffResult | RowsResult | RowStatisticsResult:
     """Finds the differences. They are read while they are printed."""
     _check(options)
+    rows = row_options(options)
     arguments, prefixes = split_keys(app, options.arguments or [], 2, USAGE)
     if options.staged:
         before, after, changes = _staged(arguments, prefixes, app)
     else:
         before, after = (app.repository().resolve(side) for side in _sides(arguments, app))
         changes = changes_between(app.repository(), before.hash, after.hash, prefixes)
+    if rows is not None:
+        contents = ChangedContents(before, after, changes, options.staged)
+        if options.stat:
+            return count_rows(rows, app, contents)
+        return compare_rows(rows, app, contents, exit_code=options.exit_code)
     if options.deep:
         from nessie_cli.cli.log.deep import deepen
 
@@ -144,8 +178,11 @@ def run(options: Options, app: Invocation) -> DiffResult:
     )
 
 
-def show(result: DiffResult, output: Output) -> None:
+def show(result: DiffResult | RowsResult | RowStatisticsResult, output: Output) -> None:
     """Prints the changes in the selected form."""
+    if not isinstance(result, DiffResult):
+        show_rows(result, output)
+        return
     result.options.print_changes(result.changes, output.out)
 
 
@@ -157,6 +194,11 @@ def _check(options: Options) -> None:
         "--name-only": options.name_only,
     }
     given = [name for name, is_given in forms.items() if is_given]
+    if options.rows:
+        forms["--deep"] = options.deep
+        others = [name for name, is_given in forms.items() if is_given and name != "--stat"]
+        if others:
+            raise InvalidInput(f"--rows and {others[0]} cannot be used together")
     if options.deep and given:
         raise InvalidInput(
             "--deep compares field by field; omit --stat, --name-status and --name-only"

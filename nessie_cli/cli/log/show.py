@@ -1,6 +1,7 @@
 """`nessie show`."""
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Annotated
 
 import typer
@@ -12,10 +13,28 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.content.shown import ShownContentResult, print_content, shown_content
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
-from nessie_cli.cli.log.options import DeepOption, NameStatusOption
+from nessie_cli.cli.log.options import (
+    DeepOption,
+    NameStatusOption,
+    RowColumnsOption,
+    RowFilterOption,
+    RowFormatOption,
+    RowKeyOption,
+    RowLimitOption,
+    RowOutputOption,
+    RowsOption,
+)
+from nessie_cli.cli.log.rows import (
+    ChangedContents,
+    RowDiff,
+    RowsResult,
+    compare_rows,
+    row_options,
+    show_rows,
+)
 from nessie_cli.errors import InvalidInput
 from nessie_cli.inspection.changes import ContentChange, changes_of_commit
-from nessie_cli.model import LogEntry
+from nessie_cli.model import LogEntry, Reference, ReferenceType
 from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines
 from nessie_cli.wire import commits
 from nessie_cli.wire.scalars import empty_list
@@ -26,6 +45,7 @@ EXAMPLES = (
     "nessie show 8f31c0de -- db.sales.orders",
     "nessie show --name-status",
     "nessie show v1 --deep --json",
+    "nessie show main --rows --format csv -- db.sales.orders",
     "nessie show v1:db.orders",
 )
 USAGE = "nessie show [REV|REV:KEY] [-- KEY...]"
@@ -47,6 +67,13 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     name_status: NameStatusOption = False
     deep: DeepOption = False
+    rows: RowsOption = False
+    key: RowKeyOption = None
+    columns: RowColumnsOption = None
+    where: RowFilterOption = None
+    limit: RowLimitOption = None
+    format: RowFormatOption = None
+    output: RowOutputOption = None
 
 
 class ShownCommit(commits.LogEntry):
@@ -65,24 +92,51 @@ class ShownCommitResult(Result, frozen=True, kw_only=True):
     names: Names
 
 
-def run(options: Options, app: Invocation) -> ShownCommitResult | ShownContentResult:
+class ShownRowsResult(Result, frozen=True, kw_only=True):
+    """A commit, and the rows that it changed."""
+
+    commit: LoggedCommit
+    names: Names
+    rows: RowsResult
+
+    @property
+    def document(self) -> RowDiff:
+        """The changed rows."""
+        return self.rows.document
+
+
+def run(
+    options: Options, app: Invocation
+) -> ShownCommitResult | ShownRowsResult | ShownContentResult:
     """Reads the commit, or the content of REV:KEY."""
-    before, keys = split_keys(app, options.arguments or [], 1, USAGE)
-    if before and (content := split_content(before[0])) is not None:
-        if keys or options.deep or options.name_status:
-            other = "keys after --" if keys else "--deep" if options.deep else "--name-status"
-            raise InvalidInput(f"{before[0]} shows one content, so {other} cannot be used with it")
+    rows = row_options(options)
+    revisions, keys = split_keys(app, options.arguments or [], 1, USAGE)
+    if revisions and (content := split_content(revisions[0])) is not None:
+        if other := "keys after --" if keys else _form_of(options):
+            raise InvalidInput(
+                f"{revisions[0]} shows one content, so {other} cannot be used with it"
+            )
         return shown_content(app, content[1], content[0])
     if options.deep and options.name_status:
         raise InvalidInput("--deep compares field by field; omit --name-status")
+    if options.rows and (options.deep or options.name_status):
+        other = "--deep" if options.deep else "--name-status"
+        raise InvalidInput(f"--rows and {other} cannot be used together")
     repository = app.repository()
-    entry = repository.commit_at(app.revision(before[0] if before else None))
+    entry = repository.commit_at(app.revision(revisions[0] if revisions else None))
     changes = [change for change in changes_of_commit(repository, entry) if change.touches(keys)]
+    names = NO_NAMES if app.output.is_json else Names(repository.references(), app.head.name)
+    if rows is not None:
+        before, after = (
+            Reference(ReferenceType.DETACHED, "", hash_) for hash_ in (entry.parent, entry.hash)
+        )
+        compared = compare_rows(rows, app, ChangedContents(before, after, changes))
+        commit = LoggedCommit(entry, changes)
+        return ShownRowsResult(commit=commit, names=names, rows=compared)
     if options.deep:
         from nessie_cli.cli.log.deep import deepen
 
         changes = list(deepen(changes, app))
-    names = NO_NAMES if app.output.is_json else Names(repository.references(), app.head.name)
     document = ShownCommit.of(entry)
     document.diffs = list(diff_entries(changes))
     return ShownCommitResult(
@@ -94,8 +148,24 @@ def run(options: Options, app: Invocation) -> ShownCommitResult | ShownContentRe
     )
 
 
-def show(result: ShownCommitResult | ShownContentResult, output: Output) -> None:
-    """Prints the commit, then each change field by field; or the content."""
+def _form_of(options: Options) -> str | None:
+    """Returns the option that selects what is shown of a commit."""
+    forms = {
+        "--deep": options.deep,
+        "--name-status": options.name_status,
+        "--rows": options.rows,
+    }
+    return next((name for name, is_given in forms.items() if is_given), None)
+
+
+def show(result: ShownCommitResult | ShownRowsResult | ShownContentResult, output: Output) -> None:
+    """Prints the commit, then each change field by field or row by row; or the content."""
+    if isinstance(result, ShownRowsResult):
+        if result.rows.is_for_people and not result.rows.is_quiet:
+            lines = show_lines(result.commit, output.out, result.names, by_letter=True)
+            output.out.print_lines(chain(lines, [[]]))
+        show_rows(result.rows, output)
+        return
     if isinstance(result, ShownContentResult):
         print_content(result, output)
         return

@@ -95,6 +95,8 @@ class MergeResolutions(WaysOut):
         self._pinned = _joined(_pinned(lasting, pinned))
         anew = [part for part in lasting if not part.name]
         self._anew = _joined(_pinned(anew, {} if source else pinned))
+        undecided = [part for part in anew if not _is_default(part)]
+        self._undecided = _joined(_pinned(undecided, {} if source else pinned))
         self._decisions = [part for part in parts if part.name]
         self._has_decided = any(part.name for part in _parts(arguments, ()))
         # A given hash may be the name of a branch. What counts is the state that is shown.
@@ -139,7 +141,7 @@ class MergeResolutions(WaysOut):
         arguments = list(self._again)
         position = command_position(arguments)
         assert position is not None
-        has_default = any(each.partition("=")[0] == "--behavior" for each in arguments)
+        has_default = any(map(_is_default, _parts(arguments, ())))
         is_asking = arguments[position] == "resolve"
         if is_asking or has_default or all(c.type in BY_COMMIT for c in self._conflicts):
             return ""
@@ -159,8 +161,9 @@ class MergeResolutions(WaysOut):
                 yield from self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case _:
                 options = options_of(conflict)
-                if not options:
-                    yield Resolution(command_line(*self._anew), _ANEW)
+                if not options and (self._has_decided or self._undecided != self._anew):
+                    # A default is one of the decisions so far.
+                    yield Resolution(command_line(*self._undecided), _ANEW)
                 for option in options:
                     # The decision is about the state that is shown.
                     decided = [*self._pinned, _OPTIONS[option.behavior], name, *self._expected]
@@ -275,6 +278,10 @@ class MergeResolutions(WaysOut):
 
 def _joined(parts: Iterable[_Part]) -> list[str]:
     return [argument for part in parts for argument in part.arguments]
+
+
+def _is_default(part: _Part) -> bool:
+    return part.arguments[0].partition("=")[0] == "--behavior"
 
 
 def _pinned(parts: Iterable[_Part], pinned: Mapping[str, str]) -> Iterator[_Part]:

@@ -29,7 +29,7 @@ def refuse_changed(
     ids: Collection[str] = (),
     hint: str = "",
 ) -> None:
-    """Raises `ReferenceMoved` if a branch has changed any of these keys or contents since a commit.
+    """Raises `ReferenceMoved` if a branch has changed these keys or contents since a commit.
 
     `ids` are the ids of contents, whatever their keys. Raises `CommitNotFound` unless the commit is
     in its history.

@@ -92,12 +92,11 @@ def run(options: Options, app: Invocation) -> Merged:
         dry_run=options.dry_run,
     )
     patterns = patterns_of(options, options.behavior)
-    # The decisions of globs are about the state of the source that they have seen.
-    source = pinned if patterns else source
 
     def merge_with(decided: MergeOptions) -> MergeResult:
         with once(app, "merge", branch, hash_, decided, dry_run=options.dry_run) as request_id:
-            return repository.merge(branch, source, decided, request_id=request_id)
+            # Decisions and combined tables are about this state of the source.
+            return repository.merge(branch, pinned, decided, request_id=request_id)
 
     word = pinned_word(pinned)
     with conflicts_of_merge(app, branch, options.source, pinned={options.source: word}):

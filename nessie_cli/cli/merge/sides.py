@@ -81,6 +81,9 @@ class Sides(NamedTuple):
             can_edit = conflict.actual is not None and _is_one(conflict)
             return sides if can_edit else sides._replace(is_edit_possible=False)
         key, below = conflict.key, "the changes below it"
+        if conflict.same_file_key is not None:
+            why = f"{conflict.same_file_key} has the same metadata file"
+            return self._replace(meaning_of_theirs=f"not possible: {why}", is_theirs_possible=False)
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
                 keep, drop = f"create namespace {key} and keep {below}", f"drop {below}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.errors import NotFound
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Put, RestoredFrom
+from nessie_cli.repository.recreated import second_entries
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.content_edits import content_edits
-from nessie_cli.workspace.staging import StagedList
+from nessie_cli.workspace.staging import StagedList, overlaid
 
 if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
@@ -76,28 +77,57 @@ def places_of_restored(
     A deleted content is left out. Cost: for each commit that contents are restored from, a diff of
     it and `head`.
     """
+    places: dict[ContentKey, Place] = {}
+    for hash_, puts in _restored(staged).items():
+        present = _present(repository, head, hash_, puts)
+        by_id = {content.id: Place(key, content) for key, content in present.items()}
+        for put in puts:
+            place = by_id.get(put.content.id)
+            if place is not None:
+                places[put.key] = place
+    return places
+
+
+def second_entries_of_restored(
+    repository: Repository, head: str, staged: StagedList
+) -> list[tuple[ContentKey, ContentKey]]:
+    """Returns the keys of restored tables that `head` has already, as another content at a key.
+
+    Tables that the batch itself creates are not compared. Cost as that of `places_of_restored`.
+    """
+    state: dict[ContentKey, Content] = {}
+    restored: dict[ContentKey, Content | None] = {}
+    for hash_, puts in _restored(staged).items():
+        state |= _present(repository, head, hash_, puts)
+        restored |= {put.key: put.content for put in puts}
+    after = overlaid(state, tuple(item for item in staged if item.key not in restored))
+    return list(second_entries({key: c for key, c in after.items() if c.id}, restored))
+
+
+def _restored(staged: StagedList) -> dict[str, list[Put]]:
+    """Returns the operations that restore contents, by the commit from which they do."""
     created = {edit.new for edit in content_edits(staged) if edit.old is None}
     restored: dict[str, list[Put]] = {}
     for item in staged:
         put = item.operation
         if item.key in created and isinstance(put, Put) and put.restored_from is not None:
             restored.setdefault(put.restored_from.hash, []).append(put)
+    return restored
+
+
+def _present(
+    repository: Repository, head: str, hash_: str, puts: Sequence[Put]
+) -> dict[ContentKey, Content]:
+    """Returns the contents of `head` that a commit does not have, and those of restored keys."""
     at = Revision(None, head)
-    places: dict[ContentKey, Place] = {}
-    for hash_, puts in restored.items():
-        keys = [put.restored_from.key for put in puts if put.restored_from is not None]
-        unchanged = repository.contents(at, keys)
-        present = {content.id: Place(key, content) for key, content in unchanged.items()}
-        # The commit may be gone.
-        with suppress(NotFound):
-            for entry in repository.diff(Revision(None, hash_), at, whole=True):
-                if entry.after is not None:
-                    present[entry.after.id] = Place(entry.key, entry.after)
-        for put in puts:
-            place = present.get(put.content.id)
-            if place is not None:
-                places[put.key] = place
-    return places
+    keys = [put.restored_from.key for put in puts if put.restored_from is not None]
+    present = dict(repository.contents(at, keys))
+    # The commit may be gone.
+    with suppress(NotFound):
+        for entry in repository.diff(Revision(None, hash_), at, whole=True):
+            if entry.after is not None:
+                present[entry.key] = entry.after
+    return present
 
 
 def _last_with(

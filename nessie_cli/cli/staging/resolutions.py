@@ -102,9 +102,12 @@ class BatchResolutions(WaysOut):
                 return [*self._reset(self._staged_below(key)), replace]
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 return self._empty(key)
+        lines: list[Resolution] = []
         if conflict.other_key is not None:
-            return [*self._by_decision(conflict, key), *self._reset([key])]
-        return [*self._stage_again(conflict, key), *self._reset([key])]
+            lines = self._by_decision(conflict, key)
+        elif conflict.same_file_key is None:
+            lines = self._stage_again(conflict, key)
+        return [*lines, *self._reset([key])]
 
     def _stage_again(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
         """Returns the command that stages the change on the current state, if there is one."""
@@ -274,7 +277,11 @@ class BatchResolutions(WaysOut):
     @property
     def _of_contents(self) -> Sequence[Conflict]:
         conflicts = self._error.conflicts
-        return [conflict for conflict in conflicts if conflict.type not in OF_NAMESPACES]
+        return [
+            conflict
+            for conflict in conflicts
+            if conflict.type not in OF_NAMESPACES and conflict.same_file_key is None
+        ]
 
     @cached_property
     def _all_kept(self) -> Restaged | None:

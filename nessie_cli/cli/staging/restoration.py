@@ -13,7 +13,7 @@ from nessie_cli.model import Content, ContentKey, Namespace, RestoredFrom
 from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.edits import operations_for
-from nessie_cli.workspace.staging import StagedList, proposed, renames
+from nessie_cli.workspace.staging import StagedList, overlaid, renames
 
 if TYPE_CHECKING:
     from nessie_cli.repository.base import Repository
@@ -51,10 +51,10 @@ class Restorer:
 
     def restored(self, staged: StagedList) -> Restoration:
         """Returns the restoration with these operations staged before."""
-        branch = _overlaid(self.now, staged)
+        branch = overlaid(self.now, staged)
         if not self._is_whole and any(_differ(self.then.get(k), branch.get(k)) for k in self._keys):
             self._read_moves()
-            branch = _overlaid(self.now, staged)
+            branch = overlaid(self.now, staged)
         edits = self._edits(branch)
         refuse_second_entries(branch, edits)
         blocked, replaced = self._in_the_way(edits, branch)
@@ -110,18 +110,6 @@ class Restorer:
             gives_way = key in self._keys and origin in self._keys and now.id not in earlier
             (replaced if gives_way else blocked).append(key)
         return tuple(blocked), tuple(replaced)
-
-
-def _overlaid(state: State, staged: StagedList) -> State:
-    """Returns a state with staged operations applied."""
-    overlaid = dict(state)
-    for item in staged:
-        content = proposed(item)
-        if content is None:
-            overlaid.pop(item.key, None)
-        else:
-            overlaid[item.key] = content
-    return overlaid
 
 
 def _differ(then: Content | None, now: Content | None) -> bool:

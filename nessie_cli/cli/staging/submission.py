@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.staging.renamed import departures, old_keys_of, places_of_restored
+from nessie_cli.cli.staging.renamed import (
+    departures,
+    old_keys_of,
+    places_of_restored,
+    second_entries_of_restored,
+)
 from nessie_cli.cli.staging.resolutions import (
     BatchResolutions,
     contents_below,
@@ -37,8 +42,13 @@ from nessie_cli.model import (
     ReferenceType,
     Rename,
 )
-from nessie_cli.model.conflicts import commit_message, conflict_text, second_key_text
-from nessie_cli.workspace.content_edits import content_edits
+from nessie_cli.model.conflicts import (
+    commit_message,
+    conflict_text,
+    same_file_text,
+    second_key_text,
+)
+from nessie_cli.workspace.content_edits import ContentEdit, content_edits
 from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.staging import proposed, without
 
@@ -232,7 +242,8 @@ def changed_since(repository: Repository, batch: StagedBatch, head: str) -> list
     """Returns the keys whose state at `head` differs from the one on which they were staged.
 
     If a content was renamed since, its state is that under the new key. A conflict of a restored
-    content that came back already names its other key.
+    content that came back already names its other key. A restored table that was registered again
+    since is a conflict, too.
     """
     staged = batch.staged
     states = repository.contents(head, batch.keys)
@@ -268,6 +279,11 @@ def changed_since(repository: Repository, batch: StagedBatch, head: str) -> list
         if edit is not None and edit.is_rename and edit.old and edit.new:
             conflict = replace(conflict, source_rename=Rename(edit.old, edit.new))
         conflicts.append(conflict)
+    if head != batch.begun_at:
+        reported = {conflict.key for conflict in conflicts}
+        for key, other in second_entries_of_restored(repository, head, staged):
+            if key not in reported:
+                conflicts.append(_with_same_file(repository, arriving[key], other, head))
     return conflicts
 
 
@@ -276,6 +292,22 @@ def _with_other_key(conflict: Conflict, key: ContentKey, other: ContentKey) -> C
     type_ = ConflictType.KEY_EXISTS
     message = conflict_text(type_, key) + second_key_text(other)
     return replace(conflict, type=type_, message=message, other_key=other)
+
+
+def _with_same_file(
+    repository: Repository, edit: ContentEdit, other: ContentKey, head: str
+) -> Conflict:
+    """Returns the conflict of a restored table that the branch has at another key."""
+    key, type_ = edit.new, ConflictType.KEY_EXISTS
+    assert key is not None
+    return Conflict(
+        type=type_,
+        key=key,
+        message=conflict_text(type_, key) + same_file_text(other),
+        proposed=edit.after,
+        changed_by=repository.last_change(head, other),
+        same_file_key=other,
+    )
 
 
 def _id_of(content: Content | None) -> str | None:

@@ -29,6 +29,7 @@ from nessie_cli.iceberg.combination.manifests import (
     read_manifest,
 )
 from nessie_cli.iceberg.combination.states import (
+    GONE,
     FileContent,
     Identity,
     Row,
@@ -107,7 +108,14 @@ def combine(
     ]
     if is_serializable and not any(name in documents[0]["properties"] for name in _ISOLATION):
         states[0] = structs.replace(states[0], is_serializable=True)
-    merged = merge_files(states[0], states[1], states[2], *_fork(documents[1], documents[2]))
+    fork = _fork(documents[1], documents[2])
+    merged = merge_files(
+        states[0],
+        states[1],
+        states[2],
+        *fork,
+        has_equality_deletes=_has_equality_deletes(states, lists, shared, fork[0]),
+    )
     same_keys = _files_with_same_keys(documents[1], states, merged)
     if same_keys and refuses_same_keys:
         reason = "both sides added rows whose identifiers may be equal"
@@ -210,6 +218,24 @@ def _files(reader: _Reader, listed: ManifestList, shared: set[str]) -> dict[Iden
     }
 
 
+def _has_equality_deletes(
+    states: Sequence[TableState],
+    lists: Sequence[ManifestList],
+    shared: Collection[str],
+    fork_sequence: int,
+) -> bool:
+    """Returns whether a state may have equality deletes that are not older than the fork."""
+    return any(
+        file.content is FileContent.EQUALITY_DELETES
+        for state in states
+        for file in state.files.values()
+    ) or any(
+        row.get("content") and (row.get("sequence_number") or 0) > fork_sequence
+        for path, row in lists[0].rows.items()
+        if path in shared
+    )
+
+
 def _fork(ours: Document, theirs: Document) -> tuple[int, int]:
     """Returns the last sequence number that means the same on both sides, and the next row id then.
 
@@ -272,21 +298,33 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
     added: list[str] = []
     removed: list[str] = []
     deleted_in: list[str] = []
+    row_ids: dict[str, int | None] = {}
     has_wide_deletes = False
     for row in reader.added_by(snapshot):
         for entry in reader.manifest(row).entries:
             file = entry.file
             if entry.status is Status.EXISTING or file.snapshot_id != id_:
                 continue
-            if file.is_data:
-                (added if entry.status is Status.ADDED else removed).append(file.path)
+            if file.is_data and entry.status is Status.ADDED:
+                added.append(file.path)
+            elif file.is_data:
+                removed.append(file.path)
+                row_ids[file.path] = file.first_row_id
             elif entry.status is Status.ADDED:
                 if file.content is FileContent.POSITION_DELETES and file.referenced is not None:
                     deleted_in.append(file.referenced)
                 else:
                     has_wide_deletes = True
-    operation = (snapshot.get("summary") or {}).get("operation", "overwrite")
-    return SnapshotChanges(operation, added, removed, deleted_in, has_wide_deletes)
+    summary = snapshot.get("summary") or {}
+    return SnapshotChanges(
+        summary.get("operation", "overwrite"),
+        added,
+        removed,
+        deleted_in,
+        has_wide_deletes,
+        row_ids,
+        str(summary.get(GONE, "")).split(),
+    )
 
 
 def _list_location(snapshot: Document) -> str:

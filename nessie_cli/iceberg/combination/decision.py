@@ -9,22 +9,23 @@ https://iceberg.apache.org/spec/#scan-planning
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
+from typing import NamedTuple
 
 from msgspec import Struct
 
+from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.states import (
+    ANY_FILE,
     FileContent,
     Identity,
     SnapshotChanges,
     TableFile,
     TableState,
+    file_digest,
 )
-
-ROW_LINEAGE = 3
-"""The format version since which rows have ids."""
 
 
 class FileConflict(Struct, frozen=True):
@@ -47,12 +48,14 @@ class AddedFile(Struct, frozen=True):
 class FileMerge(Struct, frozen=True):
     """The outcome: what is added to ours and removed from it, or the conflicts.
 
-    `sequence` is the sequence number of the new snapshot.
+    `sequence` is the sequence number of the new snapshot. `gone` are digests of data files that
+    theirs added and rewrote.
     """
 
     sequence: int
     added: Sequence[AddedFile] = ()
     removed: Sequence[TableFile] = ()
+    gone: Collection[str] = ()
     conflicts: Sequence[FileConflict] = ()
 
     @property
@@ -144,9 +147,31 @@ class _Changes:
         )
 
     @cached_property
-    def ever_removed(self) -> frozenset[str]:
-        """All data files that some snapshot since the base removed."""
-        return frozenset(self._remover)
+    def gone(self) -> frozenset[str]:
+        """Digests of the data files that the side has had since the base and does not have now."""
+        history = self.state.history
+        if history is None:
+            return frozenset({ANY_FILE})
+        removed = map(file_digest, self._remover)
+        return frozenset(removed).union(*(changes.gone for changes in history))
+
+    def has_had(self, file: TableFile) -> bool:
+        """Returns whether the side had a data file and has it no more: it rewrote its rows."""
+        if file.identity in self.state.files:
+            return False
+        return ANY_FILE in self.gone or file_digest(file.path) in self.gone
+
+    @cached_property
+    def ever_added(self) -> frozenset[str]:
+        """All data files that some snapshot since the base added."""
+        return frozenset(path for changes in self.state.history or () for path in changes.added)
+
+    def first_row_id(self, file: TableFile) -> int | None:
+        """Returns the id of the first row of a data file that the side has or has removed."""
+        if (present := self.state.files.get(file.identity)) is not None:
+            return present.first_row_id
+        remover = self._remover.get(file.path)
+        return None if remover is None else remover.row_ids.get(file.path)
 
     @cached_property
     def compacted(self) -> frozenset[str]:
@@ -178,14 +203,29 @@ def merge_files(
     theirs: TableState,
     fork_sequence: int,
     fork_row_id: int = 0,
+    *,
+    has_equality_deletes: bool = True,
 ) -> FileMerge:
     """Merges the files of two sides.
 
     `fork_sequence` is the last sequence number that means the same on both sides, and `fork_row_id`
     the first id of a row that does not. The base can be a
-    later state of theirs: that before a picked commit. Costs the number of given files.
+    later state of theirs: that before a picked commit. `has_equality_deletes` is whether there can
+    be some that are not older than the fork. Costs the number of given files.
     """
-    return _Merge(base, ours, theirs, fork_sequence, fork_row_id).result()
+    fork = _Fork(fork_sequence, fork_row_id, has_equality_deletes)
+    return _Merge(base, ours, theirs, fork).result()
+
+
+class _Fork(NamedTuple):
+    """The last sequence number that means the same on both sides, the first row id that does not.
+
+    `has_equality_deletes` is whether there can be some that one of the sides added.
+    """
+
+    sequence: int
+    row_id: int
+    has_equality_deletes: bool
 
 
 class _Merge:
@@ -194,22 +234,20 @@ class _Merge:
         base: TableState,
         ours: TableState,
         theirs: TableState,
-        fork_sequence: int,
-        fork_row_id: int,
+        fork: _Fork,
     ) -> None:
         self._base = base
-        self._fork = fork_sequence
-        self._fork_row_id = fork_row_id
+        self._fork, self._fork_row_id, self._has_equality_deletes = fork
         self._ours, self._theirs = _Changes(base, ours), _Changes(base, theirs)
-        ahead = theirs.last_sequence - fork_sequence
-        self._shift = ours.last_sequence - fork_sequence
+        ahead = theirs.last_sequence - fork.sequence
+        self._shift = ours.last_sequence - fork.sequence
         self._sequence = ours.last_sequence + max(1, ahead) if ours.version > 1 else 0
 
     def result(self) -> FileMerge:
         conflicts = list(self._conflicts())
         if conflicts:
             return FileMerge(self._sequence, conflicts=conflicts)
-        return FileMerge(self._sequence, list(self._added()), list(self._removed()))
+        return FileMerge(self._sequence, list(self._added()), list(self._removed()), self._gone())
 
     # -- conflicts -----------------------------------------------------------------------------
 
@@ -261,16 +299,19 @@ class _Merge:
                 yield FileConflict("both sides removed or rewrote this file", [file])
 
     def _merged_before(self) -> Iterator[FileConflict]:
-        """A file that ours had and rewrote: its rows are in other files of ours."""
-        if self._ours.state.history is None and self._ours.added_data and self._theirs.added_data:
-            yield FileConflict(
-                "the snapshots of ours do not lead back to the base, so its files may contain rows"
-                " that theirs added",
-                self._ours.added_data,
-            )
-        for file in self._theirs.added_data:
-            if file.identity not in self._ours.state.files and file.path in self._ours.ever_removed:
-                yield FileConflict("ours had this file and removed it", [file])
+        """A file that the other side had and rewrote: its rows are in other files of that side."""
+        ours, theirs = self._ours, self._theirs
+        if not (ours.added_data and theirs.added_data):
+            return
+        for side, other, name in ((ours, theirs, "ours"), (theirs, ours, "theirs")):
+            if side.state.history is None:
+                yield FileConflict(
+                    f"the snapshots of {name} do not lead back to the base, so its files may"
+                    " contain rows that the other side added",
+                    side.added_data,
+                )
+            elif again := [file for file in other.added_data if side.has_had(file)]:
+                yield FileConflict(f"{name} had these files and rewrote their rows", again)
 
     def _removed_and_changed(self, side: _Changes, other: _Changes) -> Iterator[FileConflict]:
         """A deletion of rows in a file that the other side rewrote would be lost.
@@ -343,50 +384,49 @@ class _Merge:
         )
 
     def _kept_numbers(self) -> Iterator[FileConflict]:
-        """A file keeps the number of rows that it had before, which ours must have given, too."""
+        """Only equality deletes depend on the number of a data file, which ours did not give."""
         before = self._base.last_sequence
-        kept = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
-        if kept:
-            yield FileConflict("theirs restored or rewrote rows that ours never had", kept)
+        older = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
+        if older and self._has_equality_deletes:
+            yield FileConflict("theirs restored or rewrote rows that ours never had", older)
 
     def _row_ids(self) -> Iterator[FileConflict]:
-        """Format version 3: rewritten files and updated rows of theirs contain ids of rows.
-
-        Ours must have the same ids: those that were given out before the sides parted, or the same
-        ones in the same file. With others, two rows would have one id.
-        """
+        """Format version 3: new versions of rows keep the ids that rows have in theirs."""
         ours, theirs = self._ours, self._theirs
-        if ours.state.version < ROW_LINEAGE or ours.state.next_row_id <= self._fork_row_id:
+        history = theirs.state.history
+        if theirs.state.version < ROW_LINEAGE:
             return
-        if theirs.state.history is None and theirs.added_data:
-            yield FileConflict(
-                "the snapshots of theirs do not lead back to the base, so the ids of its rows are"
-                " not known",
-                theirs.added_data,
-            )
-        own: set[str] = set()
-        for changes in theirs.state.history or ():
-            sources = {*changes.removed, *changes.deleted_in}
-            has_other_ids = any(path in own or not self._has_ids_of_ours(path) for path in sources)
-            files = [file for file in theirs.added_data if file.path in changes.added]
-            if files and (has_other_ids or (own and changes.has_wide_deletes)):
+        if history is None:
+            gave_ids = ours.state.next_row_id > self._fork_row_id
+            if theirs.added_data and (ours.added_data or gave_ids):
                 yield FileConflict(
-                    "theirs rewrote or updated rows whose row ids can be those of rows of ours",
+                    "the snapshots of theirs do not lead back to the base, so the ids of its rows"
+                    " are not known",
+                    theirs.added_data,
+                )
+            return
+        for changes in history:
+            files = [file for file in theirs.added_data if file.path in changes.added]
+            if files and any(map(self._has_other_ids, [*changes.removed, *changes.deleted_in])):
+                yield FileConflict(
+                    "theirs changed rows to which it had given ids: ours can have other rows with"
+                    " these ids",
                     files,
                 )
-            own.update(changes.added)
 
-    def _has_ids_of_ours(self, path: str) -> bool:
-        """Returns whether the rows of a file of the base have the same ids on ours."""
-        before = self._base.files.get(Identity(path))
-        if before is None:
-            # In a manifest that all states share, or removed at once.
-            return True
-        if before.first_row_id is None:
-            return False
-        now = self._ours.state.files.get(Identity(path))
-        is_common = before.first_row_id + before.records <= self._fork_row_id
-        return is_common or (now is not None and now.first_row_id == before.first_row_id)
+    def _has_other_ids(self, path: str) -> bool:
+        """Returns whether rows of a data file have ids in theirs that are not theirs in ours."""
+        base, ours = self._base, self._ours.state
+        if path in self._theirs.ever_added:
+            return ours.next_row_id > self._fork_row_id
+        id_ = Identity(path)
+        here = ours.files.get(id_)
+        if here is None:
+            # In a manifest of all three states, whose rows get ids in the first commit after an
+            # upgrade; or removed by ours.
+            return id_ not in base.files and base.next_row_id == 0
+        there = self._theirs.first_row_id(here)
+        return there is not None and there != here.first_row_id
 
     # -- the new snapshot ------------------------------------------------------------------------
 
@@ -396,6 +436,10 @@ class _Merge:
             if file.identity in ours.state.files or self._is_dangling(file):
                 continue
             yield AddedFile(file, self._number(file))
+
+    def _gone(self) -> frozenset[str]:
+        """Returns digests of the files that theirs has had, without those of the base."""
+        return self._theirs.gone - {file_digest(id_.path) for id_ in self._base.files}
 
     def _is_dangling(self, file: TableFile) -> bool:
         """Returns whether ours dropped the only file in which a file deletes rows."""

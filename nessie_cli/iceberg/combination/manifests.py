@@ -143,8 +143,8 @@ def _entries(rows: Iterable[Row], listed: Row) -> Iterator[Entry]:
                 snapshot_id=listed["added_snapshot_id"] if snapshot_id is None else snapshot_id,
                 row=file,
                 referenced=_referenced(file),
-                first_row_id=first_row_id,
                 manifest=str(listed["manifest_path"]),
+                first_row_id=first_row_id,
             ),
         )
 

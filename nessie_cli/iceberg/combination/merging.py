@@ -116,6 +116,7 @@ class TableMerger:
     def merge(self, do: Callable[[MergeOptions], T], options: MergeOptions) -> T:
         """Performs a merge, transplant or revert, with combined tables.
 
+        `do` must apply the same commits each time, also if their branch moves meanwhile.
         Raises the errors of `do`. Conflicts about tables that do not combine have their collisions;
         so have those about combined tables that the store refuses.
         The files of an attempt that failed are removed, unless its outcome is unknown.

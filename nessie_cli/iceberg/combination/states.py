@@ -5,6 +5,7 @@ https://iceberg.apache.org/spec/#manifests
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -53,8 +54,8 @@ class TableFile(Struct, frozen=True, eq=False):
     snapshot_id: int
     row: Row
     referenced: str | None = None
-    first_row_id: int | None = None
     manifest: str = ""
+    first_row_id: int | None = None
 
     @property
     def path(self) -> str:
@@ -72,12 +73,25 @@ class TableFile(Struct, frozen=True, eq=False):
         return self.identity.offset is not None
 
 
+GONE = "nessie.combined-gone"
+"""The member of a snapshot's summary with the digests of files that are gone."""
+ANY_FILE = "*"
+"""Stands for the digests of files that are too many to list, or not known."""
+
+
+def file_digest(path: str) -> str:
+    """Returns a short digest of the path of a data file."""
+    return hashlib.blake2b(path.encode(), digest_size=8).hexdigest()
+
+
 class SnapshotChanges(Struct, frozen=True):
     """What one snapshot changed.
 
     `added` and `removed` are paths of data files. `deleted_in` are those in which it deleted rows
     by their positions. `has_wide_deletes` is whether it also added delete files that can be about
-    any data file.
+    any data file. `row_ids` are the ids of the first rows of the removed files. `gone` are digests
+    of data files whose rows it brought in other files, if it combined two sides: the other side had
+    added them and rewrote them.
     """
 
     operation: str
@@ -85,6 +99,8 @@ class SnapshotChanges(Struct, frozen=True):
     removed: Collection[str] = ()
     deleted_in: Collection[str] = ()
     has_wide_deletes: bool = False
+    row_ids: Mapping[str, int | None] = {}
+    gone: Collection[str] = ()
 
 
 class TableState(Struct, frozen=True):

@@ -24,12 +24,14 @@ from nessie_cli.iceberg.combination.manifests import (
     write_list,
     write_manifest,
 )
-from nessie_cli.iceberg.combination.states import FileContent, Row, TableFile
+from nessie_cli.iceberg.combination.states import ANY_FILE, GONE, FileContent, Row, TableFile
 from nessie_cli.iceberg.warehouses.metadata_files import next_metadata_file
 
 Write = Callable[[str, bytes], None]
 """Writes a new file. Raises `InvalidInput` or `StoreUnavailable`."""
 _SNAPSHOT_ID_BITS = 63
+_MOST_GONE = 4_000
+"""The most data files that a summary lists as gone. With more, it says so of all files."""
 
 
 class CombinedTable(NamedTuple):
@@ -126,6 +128,7 @@ class _Snapshot:
                 "operation": self._operation(),
                 **self._counts(),
                 **{name: str(count) for name, count in counts.items()},
+                **self._gone(),
                 **summary,
             },
             "schema-id": self._merged["current-schema-id"],
@@ -205,6 +208,13 @@ class _Snapshot:
         return next_row_id
 
     # -- summary ---------------------------------------------------------------------------------
+
+    def _gone(self) -> dict[str, str]:
+        """Returns which files of theirs are gone, so that they are not added later."""
+        gone = sorted(self._combination.files.gone)
+        if not gone:
+            return {}
+        return {GONE: ANY_FILE if len(gone) > _MOST_GONE else " ".join(gone)}
 
     def _operation(self) -> str:
         files = self._combination.files

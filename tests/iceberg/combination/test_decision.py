@@ -105,6 +105,7 @@ class Table:
         sequence: int | None = None,
     ) -> None:
         self.last += 1
+        row_ids = {path: self.files[Identity(path)][0].first_row_id for path in removed}
         for path in removed:
             del self.files[Identity(path)]
             for id_ in [i for i, (f, _) in self.files.items() if f.referenced == path]:
@@ -128,7 +129,7 @@ class Table:
             file = self._file(FileContent.EQUALITY_DELETES, len(keys), None)
             self.files[file.identity] = (file, Stored(keys=keys))
         self.history.append(
-            SnapshotChanges(operation, added, removed, list(positions or ()), bool(keys))
+            SnapshotChanges(operation, added, removed, list(positions or ()), bool(keys), row_ids)
         )
 
     def _file(
@@ -271,7 +272,7 @@ def test_a_file_whose_rows_have_other_ids_on_ours_is_not_combined(has_other_ids:
     theirs.commit("replace", (theirs.rows(2),), (path,))
     merge = merge_files(base.state(), ours.state(), theirs.state(), base.last, fork)
     reasons = [conflict.reason for conflict in merge.conflicts]
-    assert any("row ids" in reason for reason in reasons) is has_other_ids
+    assert any("rows with these ids" in reason for reason in reasons) is has_other_ids
 
 
 def test_files_of_unknown_origin_are_not_combined() -> None:

@@ -28,7 +28,7 @@ from nessie_cli.repository.remote.bodies import (
     merge_body,
     with_request_id,
 )
-from nessie_cli.repository.remote.contents import contents
+from nessie_cli.repository.remote.contents import contents, diff
 from nessie_cli.repository.remote.history import commit_at
 from nessie_cli.repository.remote.lost_answers import look_up_outcome
 from nessie_cli.repository.remote.merge_answers import AnswerByKey, with_current_namespaces
@@ -180,22 +180,31 @@ def _send_planned(server: Server, combination: Combination, send: SendCombinatio
 def _refuse_changed(server: Server, combination: Combination, send: SendCombination) -> None:
     """Raises `ReferenceMoved` if the branch has changed a key since the expected hash.
 
-    The server compares no keys with it. The keys are those of a dry run on the present state.
+    The server compares no keys with it. The keys are those of a dry run on the present state, and
+    those of decided contents at both times: one can have been renamed or deleted since.
     """
     options, target = combination.options, combination.target
     expected = options.expected_hash
     assert expected is not None
     on_head = structs.replace(options, expected_hash=None, dry_run=True)
+    ids = {behavior.content_id for behavior in options.behaviors}
     try:
         preview = _send_planned(server, combination._replace(options=on_head), send)
         keys = {detail.key for detail in preview.details}
+        ids |= {
+            detail.source.id
+            for detail in preview.details
+            if detail.source is not None and detail.behavior is not MergeBehavior.NORMAL
+        }
     except MergeConflict as error:
         keys = {conflict.key for conflict in error.conflicts if conflict.key is not None}
     keys |= {behavior.key for behavior in options.behaviors if behavior.content_id is None}
-    before, after = (
-        contents(server.session, hash_, sorted(keys)) for hash_ in (expected, target.hash)
-    )
-    changed = [key for key in keys if before.get(key) != after.get(key)]
+    ids.discard(None)
+    changed = [
+        entry.key
+        for entry in diff(server.session, expected, target.hash)
+        if entry.key in keys or any(side and side.id in ids for side in (entry.before, entry.after))
+    ]
     if changed:
         raise changed_since(target.name, expected, target.hash, changed)
 

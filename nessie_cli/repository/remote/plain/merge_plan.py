@@ -35,6 +35,7 @@ from nessie_cli.model import (
     KeyBehavior,
     MergeBehavior,
     MergeDetail,
+    MergeOption,
     MergeResult,
     Put,
     Reference,
@@ -76,9 +77,9 @@ class KeyPlan(NamedTuple):
 def plan(server: Server, combination: Combination, *, is_refused: bool = False) -> KeyPlan | None:
     """Returns how to send a merge per content; None if the server needs no other options.
 
-    Costs one diff, unless contents moved, decisions are given, or the server refused the merge
-    already (`is_refused`). Raises `MergeConflict` for conflicts of moved contents, and
-    `ReferenceConflict` if the server cannot merge them.
+    Costs one diff, unless contents moved or only one side has them, decisions are given, or the
+    server refused the merge already (`is_refused`). Raises `MergeConflict` for conflicts of moved
+    contents, and `ReferenceConflict` if the server cannot merge them.
     """
     session, options, sources = server.session, combination.options, combination.sources
     if options.per_key or sources[-1] == NO_ANCESTOR:
@@ -94,7 +95,7 @@ def plan(server: Server, combination: Combination, *, is_refused: bool = False) 
             return None
     replay = KeyMergeReplay(server, combination, base)
     has_other_names = any(given.content_id or given.commit for given in options.behaviors)
-    if not replay.has_moved and not has_other_names:
+    if not (replay.has_moved or replay.keeps_namespace or has_other_names):
         return None
     replay.check_conflicts()
     return KeyPlan(
@@ -103,7 +104,11 @@ def plan(server: Server, combination: Combination, *, is_refused: bool = False) 
 
 
 def _has_moved(session: RestSession, combination: Combination) -> bool:
-    """Returns whether target and source have a content at different keys."""
+    """Returns whether a content can have different keys at the base, on target and source.
+
+    That is a content that target and source have at different keys, or that only one of them has:
+    the other one can have deleted it.
+    """
     ours: defaultdict[str | None, set[ContentKey]] = defaultdict(set)
     theirs: defaultdict[str | None, set[ContentKey]] = defaultdict(set)
     for entry in diff(session, combination.target.hash, combination.sources[-1]):
@@ -117,7 +122,7 @@ def _has_moved(session: RestSession, combination: Combination) -> bool:
             for operation in commit.operations or ():
                 if isinstance(operation, Put):
                     theirs[operation.content.id].add(operation.key)
-    return any(theirs[content_id] - keys for content_id, keys in ours.items() if theirs[content_id])
+    return ours.keys() != theirs.keys() or any(theirs[each] - ours[each] for each in ours)
 
 
 class _Step(NamedTuple):
@@ -151,6 +156,15 @@ class KeyMergeReplay:
     def has_moved(self) -> bool:
         """Whether a content that a side changed has different keys."""
         return any(len(keys) > 1 for keys in self._keys.values())
+
+    @property
+    def keeps_namespace(self) -> bool:
+        """Whether a decision keeps a namespace that a transplant on the server replaces."""
+        return self._combination.is_transplant and any(
+            detail.behavior is DROP and is_namespace(detail.source) and is_namespace(detail.target)
+            for step in self._steps
+            for detail in step.outcome.details.values()
+        )
 
     def _replayed(self) -> Iterator[_Step]:
         target, sources, options, is_transplant, _ = self._combination
@@ -251,9 +265,22 @@ class KeyMergeReplay:
         raise MergeConflict(merge_message(conflicts), conflicts, result)
 
     def _with_options_per_key(self, conflict: Conflict) -> Conflict:
-        """Returns a conflict with those options that only change keys that the source changed."""
-        changed = {decode_key(change.key) for step in self._steps for change in step.changes}
-        options = [o for o in conflict.options if not o.renames and changed.issuperset(o.deletes)]
+        """Returns a conflict with those options that decisions per key can carry out."""
+        step = self._steps[-1]
+        changed = {decode_key(change.key) for each in self._steps for change in each.changes}
+        own_keys = {conflict.key, conflict.base_key, conflict.theirs_key}
+        own = [change for change in step.changes if decode_key(change.key) in own_keys]
+        at_base = _by_id(step.base)
+
+        def is_possible(option: MergeOption) -> bool:
+            return changed.issuperset(option.deletes) and all(
+                self._choices(
+                    change, change.after if option.behavior is FORCE else change.target, at_base
+                )
+                for change in own
+            )
+
+        options = [each for each in conflict.options if not each.renames and is_possible(each)]
         return structs.replace(conflict, options=tuple(options))
 
     def details(self, conflicts: Iterable[Conflict]) -> tuple[MergeDetail, ...]:
@@ -294,7 +321,7 @@ class KeyMergeReplay:
         for step in self._steps:
             self._check_other_keys(step)
             decided |= {key: d.behavior for key, d in step.outcome.details.items()}
-            at_base = {content_id_of(record): (key, record) for key, record in step.base.items()}
+            at_base = _by_id(step.base)
             for change in step.changes:
                 choices = self._choices(change, step.after.get(change.key), at_base)
                 if not choices:
@@ -340,7 +367,7 @@ class KeyMergeReplay:
             and result is not None
             and ours is not None
             and theirs is not None
-            and content_id_of(result) == content_id_of(ours)
+            and content_id_of(result) == content_id_of(ours) == content_id_of(theirs)
         ):
             contents = (self._content(ours), self._content(result))
             choices.append(KeyBehavior(name, NORMAL, *contents))
@@ -414,6 +441,11 @@ class KeyMergeReplay:
 
 def _edited(state: Records, edits: Mapping[bytes, bytes | None]) -> dict[bytes, bytes]:
     return {key: r for key, r in {**state, **edits}.items() if r is not None}
+
+
+def _by_id(state: Records) -> dict[bytes, tuple[bytes, bytes]]:
+    """Returns the keys and records of a state by content id."""
+    return {content_id_of(record): (key, record) for key, record in state.items()}
 
 
 def _key_of(state: Mapping[bytes, bytes | None], content_id: bytes) -> bytes | None:

@@ -1,0 +1,1 @@
+"""The rows that differ between two states of an Iceberg table."""

@@ -1,0 +1,175 @@
+"""What differs between two states of a table, by their metadata alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+
+from msgspec import Struct
+from pyiceberg.schema import Schema
+from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder.document import NO_SNAPSHOT, normalized
+from nessie_cli.iceberg.builder.values import Document, by_id
+from nessie_cli.iceberg.combination.states import TableFile
+from nessie_cli.iceberg.row_diff.filters import row_filter
+from nessie_cli.iceberg.row_diff.scan import FilePair, Read, differing_files
+from nessie_cli.iceberg.row_diff.schemas import compared_schema, selected
+
+
+class Selection(Struct, frozen=True):
+    """The rows and columns that are compared.
+
+    `key` are the columns that pair the two states of an updated row (default: the identifier fields
+    of the table, otherwise row ids). `columns` are compared and returned, beside the key (default:
+    all). `where` is a filter as in SQL: a change is returned if its row matches before or after.
+    `limit` is the largest number of changes.
+    """
+
+    key: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    where: str | None = None
+    limit: int | None = None
+
+
+class FileTotals(Struct, frozen=True):
+    """The number of some data files, with their rows and bytes. Deleted rows are included."""
+
+    files: int
+    rows: int
+    bytes: int
+
+
+class TableDifference(Struct, frozen=True, dict=True):
+    """The files that differ between two states of a table, and how their rows are compared.
+
+    The states are normalized metadata; None means no table. `schema` are the compared columns, and
+    `key` the names of those that pair updated rows. Rows without a key are paired by row ids below
+    `next_row_id`, if it is not None.
+    """
+
+    before: Document | None
+    after: Document | None
+    files: Sequence[FilePair]
+    schema: Schema
+    key: Sequence[str]
+    next_row_id: int | None
+    where: str | None
+    limit: int | None
+
+    @cached_property
+    def added(self) -> FileTotals:
+        """The data files that only the later state has."""
+        return _totals(pair.file for pair in self.files if pair.before is None)
+
+    @cached_property
+    def removed(self) -> FileTotals:
+        """The data files that only the earlier state has."""
+        return _totals(pair.file for pair in self.files if pair.after is None)
+
+    @cached_property
+    def changed(self) -> FileTotals:
+        """The data files in which the states delete different rows."""
+        return _totals(pair.file for pair in self.files if pair.before and pair.after)
+
+    @cached_property
+    def delete_files(self) -> Sequence[TableFile]:
+        """The delete files that apply to any of the data files."""
+        scanned = [side for pair in self.files for side in pair if side is not None]
+        deletes = (delete for side in scanned for delete in (*side.positions, *side.equality))
+        return list({delete.identity: delete for delete in deletes}.values())
+
+    @cached_property
+    def bytes(self) -> int:
+        """The bytes of all files that may be read."""
+        data = sum(_size(pair.file) for pair in self.files)
+        return data + sum(map(_size, self.delete_files))
+
+
+def _totals(files: Iterable[TableFile]) -> FileTotals:
+    listed = list(files)
+    return FileTotals(len(listed), sum(file.records for file in listed), sum(map(_size, listed)))
+
+
+def _size(file: TableFile) -> int:
+    size = file.identity.size
+    return int(file.row["file_size_in_bytes"]) if size is None else size
+
+
+def compare_tables(
+    before: Document | None,
+    after: Document | None,
+    read: Read,
+    selection: Selection = Selection(),  # noqa: B008 (immutable)
+) -> TableDifference:
+    """Compares two states of a table by their metadata and manifests.
+
+    The states are table metadata in the state that a content names; None means no table. Raises
+    `InvalidInput` if they belong to different tables, or are not supported.
+    """
+    documents = [None if each is None else normalized(each) for each in (before, after)]
+    old, new = documents
+    if old and new and old.get("table-uuid") != new.get("table-uuid"):
+        raise InvalidInput(
+            "the rows cannot be compared: this is another table, which was created under the same"
+            " key"
+        )
+    whole = compared_schema(old, new)
+    key = list(selection.key) or _identifiers(new or old, whole)
+    schema = selected(whole, [*key, *selection.columns]) if selection.columns else whole
+    for name in key:
+        _check_key(selected(whole, [name]).fields[0])
+    if selection.where is not None:
+        row_filter(selection.where, schema)
+    return TableDifference(
+        old,
+        new,
+        differing_files(old, new, read),
+        schema,
+        key,
+        None if key else _shared_row_ids(old, new),
+        selection.where,
+        selection.limit,
+    )
+
+
+def _identifiers(document: Document | None, schema: Schema) -> list[str]:
+    """Returns the names of the identifier fields. There are none if one is inside a struct."""
+    schemas = by_id(document["schemas"], "schema-id") if document else {}
+    current = schemas[document["current-schema-id"]] if document else {}
+    ids = current.get("identifier-field-ids") or ()
+    names = [field.name for field in schema.fields if field.field_id in ids]
+    return names if len(names) == len(ids) else []
+
+
+def _check_key(field: NestedField) -> None:
+    type_ = field.field_type
+    if not isinstance(type_, PrimitiveType) or isinstance(type_, FloatType | DoubleType):
+        raise InvalidInput(f"column '{field.name}' of type {type_} cannot be a key")
+
+
+def _shared_row_ids(before: Document | None, after: Document | None) -> int | None:
+    """Returns the id before which both states gave ids to the same rows, or None if no id is.
+
+    It is the next row id of the newest snapshot that both states descend from. Beyond it, each
+    branch gave out the same ids to different rows. Before format version 3 rows have no ids.
+    """
+    if before is None or after is None:
+        return None
+    lines = [_line(document) for document in (before, after)]
+    common = next((snapshot for id_, snapshot in lines[0].items() if id_ in lines[1]), None)
+    if common is None or common.get("first-row-id") is None or common.get("added-rows") is None:
+        return None
+    return int(common["first-row-id"] + common["added-rows"])
+
+
+def _line(document: Document) -> Mapping[int, Document]:
+    """Returns the current snapshot and its ancestors, newest first, as far as they are listed."""
+    snapshots = by_id(document["snapshots"], "snapshot-id")
+    line: dict[int, Document] = {}
+    id_ = document["current-snapshot-id"]
+    while id_ != NO_SNAPSHOT and id_ in snapshots and id_ not in line:
+        line[id_] = snapshots[id_]
+        id_ = snapshots[id_].get("parent-snapshot-id", NO_SNAPSHOT)
+    return line

@@ -1,0 +1,77 @@
+"""Rows in temporary files, so that a diff needs little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any, Self
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+_OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+class Spool:
+    """Batches of rows in temporary files: rows with the same hash are in the same part.
+
+    The first column of the batches is the hash. `parts` is a power of two, up to 256.
+    """
+
+    def __init__(self, schema: pa.Schema, parts: int) -> None:
+        self._schema = schema
+        self._folder = TemporaryDirectory(prefix="nessie-rows-")
+        self._writers: dict[int, Any] = {}
+        self.parts = range(parts)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._close()
+        self._folder.cleanup()
+
+    def fill(self, batches: Iterable[pa.RecordBatch]) -> None:
+        """Writes all batches."""
+        for batch in batches:
+            for part, rows in self._divided(batch):
+                if part not in self._writers:
+                    self._writers[part] = pa.ipc.new_stream(
+                        self._path(part), self._schema, options=_OPTIONS
+                    )
+                self._writers[part].write_batch(rows)
+        self._close()
+
+    def read(self, part: int, columns: Sequence[int] | None = None) -> Iterator[pa.RecordBatch]:
+        """Yields the batches of a part, or only some of their columns, in the order of writing."""
+        path = Path(self._path(part))
+        if not path.exists():
+            return
+        options = pa.ipc.IpcReadOptions(included_fields=columns)
+        with pa.OSFile(str(path)) as file, pa.ipc.open_stream(file, options=options) as stream:
+            yield from stream
+
+    def _close(self) -> None:
+        while self._writers:
+            self._writers.popitem()[1].close()
+
+    def _path(self, part: int) -> str:
+        return str(Path(self._folder.name) / f"{part}.arrow")
+
+    def _divided(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
+        """Yields the rows of each part."""
+        if len(self.parts) == 1:
+            yield 0, batch
+            return
+        last = len(self.parts) - 1
+        hashes = batch.column(0).to_pylist()
+        parts = pa.array([row[0] & last if row else 0 for row in hashes], pa.uint8())
+        for part in parts.unique().to_pylist():
+            yield part, batch.filter(pc.equal(parts, part))

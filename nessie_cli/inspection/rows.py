@@ -1,0 +1,114 @@
+"""The rows that differ in the changed tables of two states of a catalog."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.metadata import Document, in_state
+from nessie_cli.iceberg.row_diff.changes import AFTER, BEFORE, CHANGE_TYPE, INSERT, RowChanges
+from nessie_cli.iceberg.row_diff.difference import Selection, TableDifference, compare_tables
+from nessie_cli.iceberg.row_diff.values import json_values
+from nessie_cli.inspection.changes import ContentChange
+from nessie_cli.inspection.metadata import Read, metadata_reader
+from nessie_cli.model import Content, IcebergTable
+
+if TYPE_CHECKING:
+    from nessie_cli.model.progress import Progress
+
+UPDATE = "UPDATE"
+
+
+class ChangedTable(NamedTuple):
+    """A table whose content differs, and what differs by its metadata."""
+
+    change: ContentChange
+    difference: TableDifference
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the compared columns."""
+        return [field.name for field in self.difference.schema.fields]
+
+
+class ChangedRow(NamedTuple):
+    """A row that was inserted (`INSERT`), deleted (`DELETE`) or updated (`UPDATE`).
+
+    Values are JSON, in the order of the compared columns; a state is None if it lacks the row.
+    """
+
+    kind: str
+    before: Sequence[Any] | None
+    after: Sequence[Any] | None
+
+
+def changed_tables(
+    changes: Iterable[ContentChange],
+    files: Files,
+    selection: Selection,
+    work: AbstractContextManager[Progress],
+) -> Iterator[ChangedTable]:
+    """Yields the Iceberg tables among changed contents, compared by their metadata.
+
+    Raises `InvalidInput` for a table that cannot be compared, and the errors of `Files`. `work` is
+    entered for each table.
+    """
+    read = metadata_reader(files)
+    for change in changes:
+        states = (change.before, change.after)
+        if not any(isinstance(content, IcebergTable) for content in states):
+            continue
+        with work:
+            try:
+                before, after = (_document(content, read) for content in states)
+                difference = compare_tables(before, after, files.read, selection)
+            except InvalidInput as error:
+                raise type(error)(f"{change.keys}: {error.message}") from None
+        yield ChangedTable(change, difference)
+
+
+def _document(content: Content | None, read: Read) -> dict[str, Any] | None:
+    if not isinstance(content, IcebergTable):
+        return None
+    document: Document = in_state(read(content.metadata_location), content)
+    return dict(document)
+
+
+def changed_rows(changes: RowChanges, work: AbstractContextManager[object]) -> Iterator[ChangedRow]:
+    """Yields the changes. `work` is entered while files are read."""
+    batches = iter(changes)
+    while True:
+        with work:
+            batch = next(batches, None)
+        if batch is None:
+            return
+        kinds = batch[CHANGE_TYPE].to_pylist()
+        rows = list(zip(*map(json_values, batch.columns[1:]), strict=True))
+        for number, kind in enumerate(kinds):
+            if kind == BEFORE:
+                yield ChangedRow(UPDATE, rows[number], rows[number + 1])
+            elif kind != AFTER:
+                is_new = kind == INSERT
+                yield ChangedRow(
+                    kind, None if is_new else rows[number], rows[number] if is_new else None
+                )
+
+
+def write_parquet(changes: RowChanges, path: Path) -> Counter[str]:
+    """Writes changes to a Parquet file, and returns their number by kind."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    counts: Counter[str] = Counter()
+    with parquet.ParquetWriter(path, changes.schema) as writer:
+        for batch in changes:
+            writer.write_table(pa.Table.from_batches([batch]))
+            counts.update(batch[CHANGE_TYPE].to_pylist())
+    updates = counts.pop(BEFORE, 0)
+    del counts[AFTER]
+    return counts + Counter({UPDATE: updates})

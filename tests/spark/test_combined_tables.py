@@ -1,0 +1,242 @@
+"""A combined table in Spark, Java and DuckDB: later writes, maintenance, metadata tables, row ids."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.iceberg.combination.duck import duckdb_rows
+from tests.spark.iceberg import MISSING, RUNTIME
+from tests.spark.operations import base_table, values
+from tests.spark.results import check_result
+from tests.spark.sides import Sides, Table, document, path_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
+VERSIONS = pytest.mark.parametrize("version", [1, 2, 3])
+METADATA_TABLES = (
+    *("entries", "files", "data_files", "delete_files", "manifests", "snapshots", "history"),
+    *("partitions", "refs", "metadata_log_entries", "all_files", "all_data_files", "all_entries"),
+    *("all_delete_files", "all_manifests"),
+)
+
+
+@pytest.fixture(scope="module")
+def sides(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
+    return Sides(spark, tmp_path_factory.mktemp("combined"))
+
+
+def combined(sides: Sides, base: str, ours: str, theirs: str) -> str:
+    """Combines both sides. Returns the metadata file of the result."""
+    combination = sides.combine(base, ours, theirs)
+    assert combination.conflicts == []
+    result = sides.written(combination, ours)
+    check_result(document(result))
+    return result
+
+
+def changed(sides: Sides, start: str, *changes: Callable[[Table], object]) -> str:
+    table = sides.register(start)
+    for change in changes:
+        change(table)
+    return table.location
+
+
+def sql(statement: str) -> Callable[[Table], object]:
+    return lambda table: table.sql(statement)
+
+
+def tokens(table: Table) -> set[str]:
+    return {token for (token,) in table.sides.sql(f"SELECT token FROM lake.db.{table.name}")}
+
+
+@pytest.fixture(params=[1, 2, 3])
+def result(request: pytest.FixtureRequest, sides: Sides) -> Table:
+    """A combined table: rows were appended, deleted and updated on both sides."""
+    version = request.param
+    base = base_table(sides, version).location
+    ours = changed(
+        sides,
+        base,
+        sql("INSERT INTO {} VALUES " + values(20, 21, partition=0, side="o")),
+        sql("DELETE FROM {} WHERE p = 0 AND id = 1"),
+    )
+    theirs = changed(
+        sides,
+        base,
+        sql("UPDATE {} SET token = 'updated' WHERE p = 1 AND id = 14"),
+        sql("DELETE FROM {} WHERE p = 1 AND id = 12"),
+        sql("INSERT INTO {} VALUES " + values(30, 31, partition=2, side="t")),
+    )
+    return sides.register(combined(sides, base, ours, theirs))
+
+
+EXPECTED = {"b2", "b4", "b5", "b6", "b11", "b15", "updated", "o20", "o21", "t30", "t31"}
+
+
+def rows_of(version: int) -> set[str]:
+    return EXPECTED | ({"b3", "b13"} if version == 1 else set())
+
+
+def test_spark_goes_on_from_a_combined_table(sides: Sides, result: Table) -> None:
+    expected = rows_of(document(result.location)["format-version"])
+    assert tokens(result) == expected
+    assert duckdb_rows(result.location, "token") == Counter(expected)
+    result.sql("INSERT INTO {} VALUES (99, 0, 'later', 'x')")
+    result.sql("DELETE FROM {} WHERE p = 2 AND id = 30")
+    result.sql("UPDATE {} SET token = 'again' WHERE p = 0 AND id = 2")
+    expected = expected - {"t30", "b2"} | {"later", "again"}
+    assert tokens(result) == expected
+    sides.sql(
+        f"CALL lake.system.rewrite_data_files('db.{result.name}', options => map('rewrite-all', 'true'))"
+    )
+    assert tokens(result) == expected
+    sides.sql(f"CALL lake.system.expire_snapshots('db.{result.name}', TIMESTAMP '2100-01-01', 1)")
+    assert tokens(result) == expected
+    location = path_of(result.java.location())
+    orphan = location / "data" / "orphan.parquet"
+    orphan.write_bytes(b"x")
+    actions = sides.iceberg.spark.actions.SparkActions.get(sides.session._jsparkSession)
+    removal = actions.deleteOrphanFiles(result.java).olderThan(4_000_000_000_000).execute()
+    removed = list(removal.orphanFileLocations())
+    assert any("orphan.parquet" in path for path in removed)
+    assert tokens(result) == expected
+    assert duckdb_rows(result.location, "token") == Counter(expected)
+
+
+def test_the_combined_snapshot_survives_the_expiry_of_those_before(
+    sides: Sides, result: Table
+) -> None:
+    expected = tokens(result)
+    snapshot = result.java.currentSnapshot().snapshotId()
+    result.sql("DELETE FROM {} WHERE p = 0")
+    expiry = result.java.expireSnapshots().retainLast(2).expireOlderThan(4_000_000_000_000)
+    expiry.commit()
+    read = sides.sql(f"SELECT token FROM lake.db.{result.name} VERSION AS OF {snapshot}")
+    assert {token for (token,) in read} == expected
+
+
+def test_metadata_tables_can_be_read(sides: Sides, result: Table) -> None:
+    rows = {
+        name: sides.sql(f"SELECT * FROM lake.db.{result.name}.{name}") for name in METADATA_TABLES
+    }
+    assert all(rows[name] for name in METADATA_TABLES if "delete" not in name)
+    counts: list[Any] = sides.sql(
+        f"SELECT sum(record_count), sum(position_delete_record_count) FROM lake.db.{result.name}.partitions"
+    )
+    version = document(result.location)["format-version"]
+    assert counts[0][0] == sum(
+        row[0] for row in sides.sql(f"SELECT record_count FROM lake.db.{result.name}.data_files")
+    )
+    assert counts[0][1] == (0 if version == 1 else 4 + 1)
+
+
+def test_changes_of_a_combined_table_are_in_its_changelog(sides: Sides) -> None:
+    """Appends of theirs are new rows for readers of increments."""
+    base = base_table(sides, 2).location
+    ours, theirs = (
+        changed(sides, base, sql("INSERT INTO {} VALUES " + values(id_, partition=0, side=side)))
+        for id_, side in ((20, "o"), (30, "t"))
+    )
+    table = sides.register(combined(sides, base, ours, theirs))
+    start = document(base)["current-snapshot-id"]
+    read = sides.session.read.format("iceberg").option("start-snapshot-id", str(start))
+    assert {row.token for row in read.load(f"lake.db.{table.name}").collect()} == {"o20", "t30"}
+
+
+@pytest.mark.parametrize("turned", [False, True], ids=["", "turned"])
+def test_ids_of_rows_that_theirs_gave_out_are_not_given_out_again(
+    sides: Sides, turned: bool
+) -> None:
+    """Format version 3: a file that theirs rewrote contains the ids of its rows."""
+    base = base_table(sides, 3).location
+    ours = changed(sides, base, sql("DELETE FROM {} WHERE p = 1 AND id = 14"))
+
+    def rewrite(table: Table) -> None:
+        table.with_properties(
+            lambda: table.sql("DELETE FROM {} WHERE p = 2 AND id < 36"),
+            write_delete_mode="copy-on-write",
+        )
+
+    theirs = changed(
+        sides,
+        base,
+        sql("INSERT INTO {} VALUES " + values(*range(30, 38), partition=2, side="t")),
+        rewrite,
+    )
+    if turned:
+        ours, theirs = theirs, ours
+    table = sides.register(combined(sides, base, ours, theirs))
+    table.sql("INSERT INTO {} VALUES " + values(*range(50, 60), partition=0, side="n"))
+    (lineage,) = sides.lineage(table.location)
+    assert len({row_id for row_id, _ in lineage.values()}) == len(lineage)
+
+
+def update(mode: str, id_: int, partition: int) -> Callable[[Table], object]:
+    """Returns a change of one row, which keeps its id."""
+    return lambda table: table.with_properties(
+        lambda: table.sql(f"UPDATE {{}} SET token = 'u' WHERE p = {partition} AND id = {id_}"),
+        write_update_mode=mode,
+    )
+
+
+def insert(side: str, *ids: int) -> Callable[[Table], object]:
+    return sql("INSERT INTO {} VALUES " + values(*ids, partition=0, side=side))
+
+
+def check_row_ids(sides: Sides, base: str, ours: str, theirs: str) -> bool:
+    """Combines both sides. Returns whether they combine; then each row has an id of its own."""
+    combination = sides.combine(base, ours, theirs)
+    if combination.conflicts:
+        (conflict,) = combination.conflicts
+        assert "row" in str(getattr(conflict, "reason", "")), conflict
+        return False
+    (lineage,) = sides.lineage(sides.written(combination, ours))
+    assert len({row_id for row_id, _ in lineage.values()}) == len(lineage)
+    return True
+
+
+MODES = pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
+
+
+@MODES
+def test_ids_that_both_sides_gave_to_the_rows_of_the_base(sides: Sides, mode: str) -> None:
+    """The base was upgraded, and no commit since has given ids to its rows."""
+    table = base_table(sides, 2)
+    table.sql("ALTER TABLE {} SET TBLPROPERTIES ('format-version' = '3')")
+    base = table.location
+    ours = changed(sides, base, insert("o", 20))
+    theirs = changed(sides, base, insert("t", *range(30, 36)), update(mode, 1, 0))
+    assert not check_row_ids(sides, base, ours, theirs)
+
+
+@MODES
+def test_ids_of_rows_that_theirs_added_and_changed(sides: Sides, mode: str) -> None:
+    base = base_table(sides, 3).location
+    ours = changed(sides, base, insert("o", *range(20, 26)))
+    theirs = changed(sides, base, insert("t", *range(30, 36)), update(mode, 32, 0))
+    assert not check_row_ids(sides, base, ours, theirs)
+
+
+@MODES
+@pytest.mark.parametrize("backwards", [False, True], ids=["", "backwards"])
+def test_ids_of_rows_in_a_second_merge(sides: Sides, mode: str, backwards: bool) -> None:
+    """The first merge has given new ids to the rows of theirs."""
+    base = base_table(sides, 3).location
+    ours = changed(sides, base, insert("o", *range(20, 26)))
+    theirs = changed(sides, base, insert("t", *range(30, 36)))
+    merged = combined(sides, base, ours, theirs)
+    sides_now = merged, changed(sides, theirs, update(mode, 32, 0))
+    if backwards:
+        sides_now = (
+            changed(sides, theirs, insert("n", 40)),
+            changed(sides, merged, update(mode, 32, 0)),
+        )
+    assert not check_row_ids(sides, theirs, *sides_now)
+    # Rows of the base have the same ids everywhere.
+    assert check_row_ids(sides, theirs, merged, changed(sides, theirs, update(mode, 1, 0)))
