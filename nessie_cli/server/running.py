@@ -35,7 +35,7 @@ from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.threads import Threads
 from nessie_cli.server.runtime.tls import RenewedContext, Tls
 from nessie_cli.server.runtime.watched_files import report_on_stderr
-from nessie_cli.server.web_server import configuration, managed
+from nessie_cli.server.web_server import configuration, managed, raise_file_limit
 from nessie_cli.server.workers import (
     STOPPING,
     SharedLog,
@@ -305,6 +305,7 @@ class ServerWorker(Struct, frozen=True):
 
     def run(self, repository: StoreRepository, parts: Parts) -> None:
         """Answers requests until a signal."""
+        raise_file_limit()
         apps = applications(repository, parts._replace(started=self._started))
         collect_rarely()
         server = uvicorn.Server(configuration(apps.main))

@@ -1,8 +1,7 @@
 """The web server: uvicorn, by its public settings.
 
 It bounds the number of connections and the time between two requests of one. `http.connections`
-bounds what a client sends before it has its answers. Clients that send a head slowly or without end
-are left to a proxy in front of the server.
+bounds what a client sends before it has its answers, and the time of a head.
 
 The management port answers health checks and metrics, apart from the port that clients fill. It has
 an event loop of its own, so neither idle connections nor busy clients delay it.
@@ -10,6 +9,7 @@ an event loop of its own, so neither idle connections nor busy clients delay it.
 
 from __future__ import annotations
 
+import resource
 import socket
 import threading
 from collections.abc import Iterator
@@ -33,7 +33,7 @@ def configuration(app: Pipeline) -> uvicorn.Config:
     tls = app.tls
     return uvicorn.Config(
         app,
-        http=connections(),
+        http=connections(app.limits.idle_seconds),
         ws="none",
         lifespan="on",
         log_level="critical",
@@ -52,7 +52,7 @@ def management_configuration(app: Pipeline) -> uvicorn.Config:
     """Returns the settings of uvicorn for the management port, which uses plain HTTP."""
     return uvicorn.Config(
         app,
-        http=connections(),
+        http=connections(app.limits.idle_seconds),
         ws="none",
         lifespan="off",
         log_level="critical",
@@ -61,6 +61,22 @@ def management_configuration(app: Pipeline) -> uvicorn.Config:
         proxy_headers=False,
         timeout_graceful_shutdown=_CLOSES_WITHIN,
     )
+
+
+_MOST_FILES = 16_384
+"""The open files that a server asks the system for, connections included."""
+
+
+def raise_file_limit() -> None:
+    """Lets the process open more files than the usual 1,024, if the system allows it.
+
+    Otherwise idle connections could use up all of them, also those of the management port.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= _MOST_FILES:
+        return
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
 
 
 _CHECKS_END_WITHIN = 5.0

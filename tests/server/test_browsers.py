@@ -121,7 +121,7 @@ def test_many_hosts_and_origins_are_refused_at_once():
         begun = time.perf_counter()
         with socket.create_connection((parts.hostname, parts.port), timeout=60) as connection:
             connection.sendall(b"POST /api/v2/trees HTTP/1.1\r\n" + headers + b"\r\n")
-            assert connection.recv(1000).startswith(b"HTTP/1.1 400 ")
+            assert connection.recv(1000).startswith(b"HTTP/1.1 431 ")
         assert time.perf_counter() - begun < 1
 
 

@@ -7,12 +7,13 @@ import json
 import socket
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from urllib.parse import urlsplit
 
 import pytest
 
 from nessie_cli import connect
+from nessie_cli.server.http.connections import MOST_LINES
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Limits
 from nessie_cli.server.pipeline.pipeline import Parts
@@ -85,6 +86,66 @@ def test_an_idle_client_is_disconnected():
     with limited(idle_seconds=1) as url, speaking(url) as connection:
         connection.sendall(CONFIG + b"\r\n")
         assert b"".join(iter(lambda: connection.recv(65536), b"")).startswith(b"HTTP/1.1 200 ")
+
+
+BEGINNINGS = {
+    "nothing": b"",
+    "a head": CONFIG,
+    "a second head": CONFIG + b"\r\n" + CONFIG,
+    "line ends": b"\r\n",
+}
+
+
+@pytest.mark.parametrize("drops", [False, True])
+@pytest.mark.parametrize("what", BEGINNINGS)
+def test_a_head_without_an_end_is_not_waited_for(what, drops):
+    """Silent clients would use up the connections, and heads that trickle their memory."""
+    begun = time.monotonic()
+    with limited(idle_seconds=1) as url, speaking(url) as connection:
+        connection.sendall(BEGINNINGS[what])
+        connection.settimeout(0.1)
+        data = None
+        while data != b"" and time.monotonic() - begun < 20:
+            with suppress(TimeoutError):
+                data = connection.recv(65536)
+            if drops and what != "nothing" and data != b"":
+                with suppress(OSError):
+                    connection.sendall(b"a" if CONFIG in BEGINNINGS[what] else b"\r\n")
+    assert data == b""
+
+
+def test_a_connection_in_use_is_kept():
+    with limited(idle_seconds=1) as url, speaking(url) as connection:
+        for _ in range(3):
+            connection.sendall(CONFIG + b"\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+            time.sleep(0.5)
+
+
+@pytest.mark.parametrize("count", [MOST_LINES - 2, MOST_LINES + 1])
+def test_a_head_has_a_limited_number_of_lines(count):
+    """The parser makes an object of each of them."""
+    with limited() as url, speaking(url) as connection:
+        connection.sendall(CONFIG + b"a:\r\n" * (count - 2))
+        if count > MOST_LINES:
+            assert connection.recv(65536).startswith(b"HTTP/1.1 431 ")
+        else:
+            connection.sendall(b"\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize("count", [MOST_LINES, MOST_LINES + 1])
+def test_a_trailer_has_a_limited_number_of_lines(count):
+    body = b"1\r\n{\r\n1\r\n}\r\n0\r\n" + b"a:\r\n" * count
+    with limited() as url, speaking(url) as connection:
+        connection.sendall(POST + b"transfer-encoding: chunked\r\n\r\n")
+        with suppress(OSError):
+            connection.sendall(body + b"\r\n")
+        data = b""
+        with suppress(OSError):
+            data = connection.recv(65536)
+    assert data.startswith(b"HTTP/1.1 400 " if count <= MOST_LINES else b"")
+    assert bool(data) == (count <= MOST_LINES)
 
 
 def test_a_body_that_arrives_too_slowly_times_out():

@@ -2,6 +2,8 @@
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -194,6 +196,20 @@ def test_the_management_port_answers_while_all_connections_are_idle(tmp_path, wo
         management.close()
         for connection in idle:
             connection.close()
+
+
+@pytest.mark.parametrize("hard", [2_000, 20_000])
+def test_a_server_may_open_more_files_than_the_usual_limit(hard):
+    """Otherwise 1,024 idle connections would use up the files of the management port, too."""
+    program = (
+        "import resource; from nessie_cli.server.web_server import raise_file_limit;"
+        f"resource.setrlimit(resource.RLIMIT_NOFILE, (256, {hard})); raise_file_limit();"
+        "print(resource.getrlimit(resource.RLIMIT_NOFILE)[0])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert int(done.stdout) == min(hard, 16_384)
 
 
 def test_slow_clients_delay_nobody(url):

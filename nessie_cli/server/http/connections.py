@@ -49,11 +49,16 @@ LONGEST_HEAD = 128 << 10
 
 A head that ends before is answered if it exceeds the limit of the server.
 """
+MOST_LINES = 1_000
+"""The most lines of a head, and of a trailer. The parser makes an object of each of them."""
 
 
-def connections() -> type[asyncio.Protocol]:
-    """Returns the setting `http` of a server of uvicorn, whose connections take turns."""
-    return cast("type[asyncio.Protocol]", partial(ClientConnection, Turns()))
+def connections(head_seconds: float) -> type[asyncio.Protocol]:
+    """Returns the setting `http` of a server of uvicorn, whose connections take turns.
+
+    A connection is closed if its next request has not begun after `head_seconds`.
+    """
+    return cast("type[asyncio.Protocol]", partial(ClientConnection, Turns(), head_seconds))
 
 
 def connection_of(scope: Any) -> ClientConnection | None:
@@ -99,8 +104,11 @@ class Turns:
 class ClientConnection(asyncio.Protocol):
     """A connection of a client, in front of the protocol that uvicorn uses by default."""
 
-    def __init__(self, turns: Turns, app_state: dict[str, Any], **others: Any) -> None:
+    def __init__(
+        self, turns: Turns, head_seconds: float, app_state: dict[str, Any], **others: Any
+    ) -> None:
         self._turns = turns
+        self._head_seconds = head_seconds
         self._protocol: asyncio.Protocol = cast("Any", AutoHTTPProtocol)(
             app_state=app_state | {_CONNECTION: self}, **others
         )
@@ -109,13 +117,14 @@ class ClientConnection(asyncio.Protocol):
         self._is_paused = False
         self._body: Framing | None = None
         self._is_answered = False
-        self._head_bytes = 0
+        self._head_bytes = self._head_lines = 0
         self._is_full = False
         self._is_ended = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by the event loop."""
         self._transport = cast("asyncio.Transport", transport)
+        self._expect_head()
         self._protocol.connection_made(cast("asyncio.Transport", _Transport(transport, self)))
 
     def data_received(self, data: bytes) -> None:
@@ -139,6 +148,7 @@ class ClientConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Called by the event loop."""
         self._rest = b""
+        self._timer.cancel()
         self._protocol.connection_lost(exc)
         # The last request refers to this connection, and uvicorn's protocol to that request.
         self._protocol = asyncio.Protocol()
@@ -165,9 +175,10 @@ class ClientConnection(asyncio.Protocol):
 
         The application calls this as soon as it gets the request.
         """
+        self._timer.cancel()
         self._body = Framing(method, headers)
         self._is_answered = False
-        self._head_bytes = 0
+        self._head_bytes = self._head_lines = 0
 
     def abort(self) -> None:
         """Ends the connection at once, without the bytes that its client has not read."""
@@ -176,7 +187,13 @@ class ClientConnection(asyncio.Protocol):
     def release(self) -> None:
         """Ends what `begin` began: the request has been answered."""
         self._is_answered = True
+        if not self._transport.is_closing():
+            self._expect_head()
         self._wait()
+
+    def _expect_head(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._head_seconds, self._transport.close)
 
     def take_turn(self, most: int) -> int:
         """Hands on a part of at most `most` bytes, if the connection is still ready.
@@ -205,13 +222,18 @@ class ClientConnection(asyncio.Protocol):
         if self._body is None or self._body.is_unclear:
             size = min(_part_size(self._rest, most), len(self._rest))
             self._head_bytes += size
+            self._head_lines += self._rest.count(b"\n", 0, size)
         else:
             size = self._body.take(self._rest[:most])
         part, self._rest = self._rest[:size], self._rest[size:]
         if self._body is not None and self._body.trailers:
             part = _with_renamed(part, self._body.trailers)
         self._protocol.data_received(part)
-        if self._head_bytes > LONGEST_HEAD or (self._body is not None and self._body.is_too_long):
+        if (
+            self._head_bytes > LONGEST_HEAD
+            or self._head_lines > MOST_LINES
+            or (self._body is not None and self._body.is_too_long)
+        ):
             self._refuse()
         return size
 
@@ -297,9 +319,9 @@ class Framing:
         self.is_ended = not self._left and not self._is_chunked
         self.is_unclear = False
         """Whether a line is not the size of a chunk. The parser most likely refuses it."""
-        self._line_bytes = 0
+        self._line_bytes = self._trailer_lines = 0
         self.is_too_long = False
-        """Whether the lines of the body exceed `LONGEST_HEAD`."""
+        """Whether the lines of the body exceed `LONGEST_HEAD`, or `MOST_LINES` in a trailer."""
 
     def take(self, data: bytes) -> int:
         """Returns how many of the next bytes belong to the body, and passes them."""
@@ -340,9 +362,10 @@ class Framing:
         end = data.find(b"\n", start) + 1 or len(data)
         if self._is_trailer and not self._line and data[start] not in _LINE_END:
             self.trailers.append(start)
+            self._trailer_lines += 1
         self._line = (self._line + data[start : min(end, start + _LONGEST)])[:_LONGEST]
         self._line_bytes += end - start
-        self.is_too_long = self._line_bytes > LONGEST_HEAD
+        self.is_too_long = self._line_bytes > LONGEST_HEAD or self._trailer_lines > MOST_LINES
         if data[end - 1 : end] != b"\n":
             return end
         line, self._line = self._line, b""
