@@ -143,12 +143,12 @@ class _Changes:
         """All data files that some snapshot since the base added."""
         return frozenset(path for changes in self.state.history or () for path in changes.added)
 
-    def first_row_id(self, file: TableFile) -> int | None:
+    def first_row_id(self, id_: Identity) -> int | None:
         """Returns the id of the first row of a data file that the side has or has removed."""
-        if (present := self.state.files.get(file.identity)) is not None:
+        if (present := self.state.files.get(id_)) is not None:
             return present.first_row_id
-        remover = self._remover.get(file.path)
-        return None if remover is None else remover.row_ids.get(file.path)
+        remover = self._remover.get(id_.path)
+        return None if remover is None else remover.row_ids.get(id_.path)
 
     @cached_property
     def compacted(self) -> frozenset[str]:
@@ -305,6 +305,19 @@ class _Merge:
                 "the equality deletes of theirs would reach rows that ours changed",
                 theirs.equality_deletes,
             )
+        renumbered = [
+            file
+            for file in theirs.state.files.values()
+            if (present := ours.state.files.get(file.identity)) is not None
+            and file.is_data
+            and file.sequence != present.sequence
+        ]
+        if theirs.equality_deletes and renumbered:
+            # An earlier merge into theirs has given other numbers to files that ours has.
+            yield FileConflict(
+                "the equality deletes of theirs would reach rows that they do not reach there",
+                [*theirs.equality_deletes, *renumbered],
+            )
         if (
             ours.equality_deletes
             and theirs.added_deletes
@@ -336,38 +349,37 @@ class _Merge:
         """Format version 3: new versions of rows keep the ids that rows have in theirs."""
         ours, theirs = self._ours, self._theirs
         history = theirs.state.history
-        if theirs.state.version < ROW_LINEAGE:
+        if theirs.state.version < ROW_LINEAGE or not theirs.added_data:
             return
         if history is None:
-            gave_ids = ours.state.next_row_id > self._base.next_row_id
-            if theirs.added_data and (ours.added_data or gave_ids):
+            if ours.added_data or ours.state.next_row_id > self._base.next_row_id:
                 yield FileConflict(
                     "the snapshots of theirs do not lead back to the base, so the ids of its rows"
                     " are not known",
                     theirs.added_data,
                 )
-            return
-        for changes in history:
-            files = [file for file in theirs.added_data if file.path in changes.added]
-            if files and any(map(self._has_other_ids, [*changes.removed, *changes.deleted_in])):
-                yield FileConflict(
-                    "theirs changed rows to which it had given ids: ours can have other rows with"
-                    " these ids",
-                    files,
-                )
+        elif any(
+            changes.added and any(map(self._has_other_ids, (*changes.removed, *changes.deleted_in)))
+            for changes in history
+        ):
+            yield FileConflict(
+                "theirs changed rows to which it had given ids: ours can have other rows with"
+                " these ids",
+                theirs.added_data,
+            )
 
     def _has_other_ids(self, path: str) -> bool:
         """Returns whether rows of a data file have ids in theirs that are not theirs in ours."""
         base, ours = self._base, self._ours.state
-        if path in self._theirs.ever_added:
-            return ours.next_row_id > base.next_row_id
         id_ = Identity(path)
+        there = self._theirs.first_row_id(id_)
+        if path in self._theirs.ever_added:
+            return there is None or there < ours.next_row_id
         here = ours.files.get(id_)
         if here is None:
             # In a manifest of all three states, whose rows get ids in the first commit after an
             # upgrade; or removed by ours.
             return id_ not in base.files and base.next_row_id == 0
-        there = self._theirs.first_row_id(here)
         return there is not None and there != here.first_row_id
 
     # -- the new snapshot ------------------------------------------------------------------------
