@@ -108,13 +108,13 @@ def combine(
     ]
     if is_serializable and not any(name in documents[0]["properties"] for name in _ISOLATION):
         states[0] = structs.replace(states[0], is_serializable=True)
-    fork = _fork(documents[1], documents[2])
+    fork = _fork_sequence(documents[1], documents[2])
     merged = merge_files(
         states[0],
         states[1],
         states[2],
-        *fork,
-        has_equality_deletes=_has_equality_deletes(states, lists, shared, fork[0]),
+        fork,
+        has_equality_deletes=_has_equality_deletes(states, lists, shared, fork),
     )
     same_keys = _files_with_same_keys(documents[1], states, merged)
     if same_keys and refuses_same_keys:
@@ -236,24 +236,18 @@ def _has_equality_deletes(
     )
 
 
-def _fork(ours: Document, theirs: Document) -> tuple[int, int]:
-    """Returns the last sequence number that means the same on both sides, and the next row id then.
+def _fork_sequence(ours: Document, theirs: Document) -> int:
+    """Returns the last sequence number that means the same on both sides.
 
-    They are those of the snapshots that both list, as far as none has expired.
+    That is the one of the newest snapshot that both list, as far as none has expired.
     """
-    listed = {(each["snapshot-id"], each.get("sequence-number")) for each in ours["snapshots"]}
-    shared = [
-        each
-        for each in theirs["snapshots"]
-        if (each["snapshot-id"], each.get("sequence-number")) in listed
-    ]
-    return (
-        max((each.get("sequence-number") or 0 for each in shared), default=0),
-        max(
-            ((each.get("first-row-id") or 0) + (each.get("added-rows") or 0) for each in shared),
-            default=0,
-        ),
+    shared = set.intersection(
+        *(
+            {(each["snapshot-id"], each.get("sequence-number") or 0) for each in side["snapshots"]}
+            for side in (ours, theirs)
+        )
     )
+    return max((number for _, number in shared), default=0)
 
 
 class _Base(NamedTuple):

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import takewhile
-from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -166,12 +165,12 @@ class _Changes:
         """All data files that some snapshot since the base added."""
         return frozenset(path for changes in self.state.history or () for path in changes.added)
 
-    def first_row_id(self, file: TableFile) -> int | None:
+    def first_row_id(self, id_: Identity) -> int | None:
         """Returns the id of the first row of a data file that the side has or has removed."""
-        if (present := self.state.files.get(file.identity)) is not None:
+        if (present := self.state.files.get(id_)) is not None:
             return present.first_row_id
-        remover = self._remover.get(file.path)
-        return None if remover is None else remover.row_ids.get(file.path)
+        remover = self._remover.get(id_.path)
+        return None if remover is None else remover.row_ids.get(id_.path)
 
     @cached_property
     def compacted(self) -> frozenset[str]:
@@ -202,30 +201,17 @@ def merge_files(
     ours: TableState,
     theirs: TableState,
     fork_sequence: int,
-    fork_row_id: int = 0,
     *,
     has_equality_deletes: bool = True,
 ) -> FileMerge:
     """Merges the files of two sides.
 
-    `fork_sequence` is the last sequence number that means the same on both sides, and `fork_row_id`
-    the first id of a row that does not. The base can be a
+    `fork_sequence` is the last sequence number that means the same on both sides. The base can be a
     later state of theirs: that before a picked commit. `has_equality_deletes` is whether there can
     be some that are not older than the fork. Costs the number of given files.
     """
-    fork = _Fork(fork_sequence, fork_row_id, has_equality_deletes)
-    return _Merge(base, ours, theirs, fork).result()
-
-
-class _Fork(NamedTuple):
-    """The last sequence number that means the same on both sides, the first row id that does not.
-
-    `has_equality_deletes` is whether there can be some that one of the sides added.
-    """
-
-    sequence: int
-    row_id: int
-    has_equality_deletes: bool
+    merge = _Merge(base, ours, theirs, fork_sequence, has_equality_deletes=has_equality_deletes)
+    return merge.result()
 
 
 class _Merge:
@@ -234,13 +220,16 @@ class _Merge:
         base: TableState,
         ours: TableState,
         theirs: TableState,
-        fork: _Fork,
+        fork_sequence: int,
+        *,
+        has_equality_deletes: bool,
     ) -> None:
         self._base = base
-        self._fork, self._fork_row_id, self._has_equality_deletes = fork
+        self._fork = fork_sequence
+        self._has_equality_deletes = has_equality_deletes
         self._ours, self._theirs = _Changes(base, ours), _Changes(base, theirs)
-        ahead = theirs.last_sequence - fork.sequence
-        self._shift = ours.last_sequence - fork.sequence
+        ahead = theirs.last_sequence - fork_sequence
+        self._shift = ours.last_sequence - fork_sequence
         self._sequence = ours.last_sequence + max(1, ahead) if ours.version > 1 else 0
 
     def result(self) -> FileMerge:
@@ -356,6 +345,19 @@ class _Merge:
                 "the equality deletes of theirs would reach rows that ours changed",
                 theirs.equality_deletes,
             )
+        renumbered = [
+            file
+            for file in theirs.state.files.values()
+            if (present := ours.state.files.get(file.identity)) is not None
+            and file.is_data
+            and file.sequence != present.sequence
+        ]
+        if theirs.equality_deletes and renumbered:
+            # An earlier merge into theirs has given other numbers to files that ours has.
+            yield FileConflict(
+                "the equality deletes of theirs would reach rows that they do not reach there",
+                [*theirs.equality_deletes, *renumbered],
+            )
         if (
             ours.equality_deletes
             and theirs.added_deletes
@@ -394,38 +396,37 @@ class _Merge:
         """Format version 3: new versions of rows keep the ids that rows have in theirs."""
         ours, theirs = self._ours, self._theirs
         history = theirs.state.history
-        if theirs.state.version < ROW_LINEAGE:
+        if theirs.state.version < ROW_LINEAGE or not theirs.added_data:
             return
         if history is None:
-            gave_ids = ours.state.next_row_id > self._fork_row_id
-            if theirs.added_data and (ours.added_data or gave_ids):
+            if ours.added_data or ours.state.next_row_id > self._base.next_row_id:
                 yield FileConflict(
                     "the snapshots of theirs do not lead back to the base, so the ids of its rows"
                     " are not known",
                     theirs.added_data,
                 )
-            return
-        for changes in history:
-            files = [file for file in theirs.added_data if file.path in changes.added]
-            if files and any(map(self._has_other_ids, [*changes.removed, *changes.deleted_in])):
-                yield FileConflict(
-                    "theirs changed rows to which it had given ids: ours can have other rows with"
-                    " these ids",
-                    files,
-                )
+        elif any(
+            changes.added and any(map(self._has_other_ids, (*changes.removed, *changes.deleted_in)))
+            for changes in history
+        ):
+            yield FileConflict(
+                "theirs changed rows to which it had given ids: ours can have other rows with"
+                " these ids",
+                theirs.added_data,
+            )
 
     def _has_other_ids(self, path: str) -> bool:
         """Returns whether rows of a data file have ids in theirs that are not theirs in ours."""
         base, ours = self._base, self._ours.state
-        if path in self._theirs.ever_added:
-            return ours.next_row_id > self._fork_row_id
         id_ = Identity(path)
+        there = self._theirs.first_row_id(id_)
+        if path in self._theirs.ever_added:
+            return there is None or there < ours.next_row_id
         here = ours.files.get(id_)
         if here is None:
             # In a manifest of all three states, whose rows get ids in the first commit after an
             # upgrade; or removed by ours.
             return id_ not in base.files and base.next_row_id == 0
-        there = self._theirs.first_row_id(here)
         return there is not None and there != here.first_row_id
 
     # -- the new snapshot ------------------------------------------------------------------------

@@ -101,9 +101,9 @@ class _Snapshot:
         # Data manifests come first: the ids of rows follow their order.
         rows.sort(key=lambda row: bool(row.get("content")))
         first_row_id = self._merged.get("next-row-id") or 0
-        # Rewritten files of theirs contain ids that theirs gave out: new ones come after them.
-        given = self._combination.theirs.get("next-row-id") or 0
-        next_row_id = self._number_rows(rows, max(first_row_id, given))
+        # Files that theirs rewrote contain ids that it gave out: no other row gets these.
+        unused = max(first_row_id, self._combination.theirs.get("next-row-id") or 0)
+        next_row_id = self._number_rows(rows, unused)
         location = f"{self._name}-list.avro"
         parent = self._combination.ours["current-snapshot-id"]
         metadata = {

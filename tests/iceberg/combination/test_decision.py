@@ -31,9 +31,10 @@ Row = tuple[str, int]
 
 
 class Stored(NamedTuple):
-    """What a file contains: rows, positions in one file, or keys."""
+    """What a file contains: rows with the ids that it says, positions in one file, or keys."""
 
     rows: tuple[Row, ...] = ()
+    row_ids: tuple[int | None, ...] = ()
     positions: frozenset[int] = frozenset()
     keys: frozenset[int] = frozenset()
 
@@ -54,6 +55,7 @@ class Table:
         side = Table(self.rng, self.version)
         side.files = dict(self.files)
         side.last, side.next_row_id, side.name = self.last, self.next_row_id, name
+        side.updates = set(self.updates)
         return side
 
     name = "b"
@@ -83,6 +85,16 @@ class Table:
     def tokens(self) -> Counter[str]:
         return Counter(row[0] for path in self.paths for _, row in self.live(path))
 
+    def row_ids(self) -> dict[str, int]:
+        """Returns the id of each row, in format version 3."""
+        return {
+            row[0]: (file.first_row_id or 0) + position if given is None else given
+            for path in self.paths
+            for file, stored in [self.files[Identity(path)]]
+            for position, row in self.live(path)
+            for given in [stored.row_ids[position]]
+        }
+
     def state(self) -> TableState:
         files = {id_: file for id_, (file, _) in self.files.items()}
         return TableState(self.version, self.last, files, self.next_row_id, tuple(self.history))
@@ -103,19 +115,23 @@ class Table:
         positions: dict[str, frozenset[int]] | None = None,
         keys: frozenset[int] = frozenset(),
         sequence: int | None = None,
+        updated: tuple[str, str] = ("", ""),
     ) -> None:
         self.last += 1
-        row_ids = {path: self.files[Identity(path)][0].first_row_id for path in removed}
+        ids: dict[str, int] = self.row_ids()
+        if updated[0]:
+            ids[updated[1]] = ids[updated[0]]
+        first_row_ids = {path: self.files[Identity(path)][0].first_row_id for path in removed}
         for path in removed:
             del self.files[Identity(path)]
             for id_ in [i for i, (f, _) in self.files.items() if f.referenced == path]:
                 del self.files[id_]
         added = []
         for rows in data:
-            file = structs.replace(
-                self._file(FileContent.DATA, len(rows), sequence), first_row_id=self.next_row_id
-            )
-            self.files[file.identity] = (file, Stored(rows))
+            file = self._file(FileContent.DATA, len(rows), sequence)
+            file = structs.replace(file, first_row_id=self.next_row_id)
+            stored = Stored(rows, tuple(ids.get(token) for token, _ in rows))
+            self.files[file.identity] = (file, stored)
             self.next_row_id += len(rows)
             added.append(file.path)
         for path, deleted in (positions or {}).items():
@@ -129,7 +145,9 @@ class Table:
             file = self._file(FileContent.EQUALITY_DELETES, len(keys), None)
             self.files[file.identity] = (file, Stored(keys=keys))
         self.history.append(
-            SnapshotChanges(operation, added, removed, list(positions or ()), bool(keys), row_ids)
+            SnapshotChanges(
+                operation, added, removed, list(positions or ()), bool(keys), first_row_ids
+            )
         )
 
     def _file(
@@ -167,13 +185,17 @@ class Table:
                 kept = tuple(row for _, row in live[1:])
                 new = self.rows(rng.randint(0, 1))
                 self.updates |= {live[0][1][0]} if new else set()
-                self.commit("overwrite", (kept + new,), (path,))
+                updated = (live[0][1][0], new[0][0]) if new else ("", "")
+                self.commit("overwrite", (kept + new,), (path,), updated=updated)
             case "delete" | "update" if live and self.version > 1:
                 position, row = rng.choice(live)
                 new = (self.rows(1),) if operation == "update" else ()
                 self.updates |= {row[0]} if new else set()
                 self.commit(
-                    "overwrite" if new else "delete", new, positions={path: frozenset({position})}
+                    "overwrite" if new else "delete",
+                    new,
+                    positions={path: frozenset({position})},
+                    updated=(row[0], new[0][0][0]) if new else ("", ""),
                 )
             case "compact":
                 chosen = rng.sample(paths, rng.randint(1, len(paths)))
@@ -191,9 +213,11 @@ class Table:
 
 
 def merged(ours: Table, theirs: Table, merge: FileMerge) -> Table:
-    """Returns the table that the merge describes."""
-    result = ours.fork("m")
+    """Returns the table that the merge describes, with its history since the state of theirs."""
+    result = ours.fork(f"{ours.name}{theirs.name}")
+    result.updates |= theirs.updates
     result.last = merge.sequence
+    result.next_row_id = max(ours.next_row_id, theirs.next_row_id)
     for file in merge.removed:
         del result.files[file.identity]
     for added in merge.added:
@@ -201,10 +225,46 @@ def merged(ours: Table, theirs: Table, merge: FileMerge) -> Table:
         sequence = merge.sequence if added.sequence is None else added.sequence
         moved = TableFile(
             file.identity, file.content, 0, (), file.records, sequence, merge.sequence,
-            merge.sequence, {}, file.referenced,
+            merge.sequence, {}, file.referenced, first_row_id=result.next_row_id,
         )  # fmt: skip
         assert moved.identity not in result.files
         result.files[moved.identity] = (moved, stored)
+        result.next_row_id += len(stored.rows)
+    removed = [file for file in merge.removed if file.is_data]
+    operation = SnapshotChanges(
+        "overwrite",
+        removed=[file.path for file in removed],
+        row_ids={file.path: file.first_row_id for file in removed},
+    )
+    result.history = [*ours.history, operation]
+    return result
+
+
+def steps(side: Table, *, equality: bool) -> None:
+    for _ in range(side.rng.randint(0, 3)):
+        side.step(equality=equality)
+
+
+def check_merge(base: Table, ours: Table, theirs: Table) -> Table | None:
+    """Merges two sides. Returns the result, unless it is a conflict."""
+    merge = merge_files(base.state(), ours.state(), theirs.state(), base.last)
+    if merge.conflicts:
+        return None
+    result = merged(ours, theirs, merge)
+    b, o, t = base.tokens(), ours.tokens(), theirs.tokens()
+    assert result.tokens() == (o - (b - t)) + (t - b)
+    both = (b - o) & (b - t)
+    assert not both or not (set(both) & (ours.updates | theirs.updates))
+    for file, _ in result.files.values():
+        assert file.sequence <= merge.sequence
+        if file.is_vector:
+            assert Identity(file.referenced or "") in result.files
+    if base.version > 2:
+        ids = result.row_ids().values()
+        assert len(set(ids)) == len(ids)
+        assert max(ids, default=-1) < result.next_row_id
+    again = merge_files(theirs.state(), result.state(), theirs.state(), theirs.last)
+    assert again.is_empty
     return result
 
 
@@ -216,28 +276,20 @@ def check(rng: random.Random, *, version: int, equality: bool) -> str:
     base.history.clear()
     ours, theirs = base.fork("o"), base.fork("t")
     for side in (ours, theirs):
-        for _ in range(rng.randint(0, 3)):
-            side.step(equality=equality)
-    merge = merge_files(base.state(), ours.state(), theirs.state(), base.last, base.next_row_id)
-    if merge.conflicts:
+        steps(side, equality=equality)
+    result = check_merge(base, ours, theirs)
+    if result is None:
         # A merge whose one side is unchanged is that side's table.
         assert ours.history
         assert theirs.history
         return "conflict"
-    result = merged(ours, theirs, merge)
-    b, o, t = base.tokens(), ours.tokens(), theirs.tokens()
-    assert result.tokens() == (o - (b - t)) + (t - b)
-    both = (b - o) & (b - t)
-    assert not both or not (set(both) & (ours.updates | theirs.updates))
-    for file, _ in result.files.values():
-        assert file.sequence <= merge.sequence
-        if file.is_vector:
-            assert Identity(file.referenced or "") in result.files
-    again = merge_files(
-        theirs.state(), result.state(), theirs.state(), theirs.last, theirs.next_row_id
-    )
-    assert again.is_empty
-    return "merged"
+    # Both sides go on, and one is merged again, in either direction.
+    later, history = theirs.fork("l"), result.history
+    for side in (result, later):
+        steps(side, equality=equality)
+    assert result.history[: len(history)] == history
+    sides = (result, later) if rng.random() < 0.5 else (later, result)
+    return "merged" if check_merge(theirs, *sides) is None else "merged twice"
 
 
 @pytest.mark.parametrize("version", [1, 2, 3])
@@ -249,7 +301,8 @@ def test_a_merge_is_refused_or_gives_the_rows_of_both(version: int, equality: bo
             check(random.Random(f"{version}{equality}{seed}"), version=version, equality=equality)
         ] += 1
     # A merge that always refuses would pass every other check.
-    assert outcomes["merged"] > 0.4 * outcomes.total()
+    assert outcomes["conflict"] < 0.6 * outcomes.total()
+    assert outcomes["merged twice"] > 0.1 * outcomes.total()
 
 
 @pytest.mark.parametrize("has_other_ids", [False, True])
@@ -260,7 +313,6 @@ def test_a_file_whose_rows_have_other_ids_on_ours_is_not_combined(has_other_ids:
     """
     base = Table(random.Random(1), 3)
     base.commit("append", (base.rows(3),))
-    fork = base.next_row_id
     base.commit("append", (base.rows(2),))
     (path,) = base.paths[1:]
     base.history.clear()
@@ -270,7 +322,7 @@ def test_a_file_whose_rows_have_other_ids_on_ours_is_not_combined(has_other_ids:
         file, stored = ours.files[Identity(path)]
         ours.files[Identity(path)] = (structs.replace(file, first_row_id=900), stored)
     theirs.commit("replace", (theirs.rows(2),), (path,))
-    merge = merge_files(base.state(), ours.state(), theirs.state(), base.last, fork)
+    merge = merge_files(base.state(), ours.state(), theirs.state(), base.last)
     reasons = [conflict.reason for conflict in merge.conflicts]
     assert any("rows with these ids" in reason for reason in reasons) is has_other_ids
 
@@ -282,7 +334,5 @@ def test_files_of_unknown_origin_are_not_combined() -> None:
     for side in (ours, theirs):
         side.commit("append", (side.rows(1),))
     unknown = structs.replace(ours.state(), history=None)
-    (conflict,) = merge_files(
-        base.state(), unknown, theirs.state(), base.last, base.next_row_id
-    ).conflicts
+    (conflict,) = merge_files(base.state(), unknown, theirs.state(), base.last).conflicts
     assert conflict.reason.startswith("the snapshots of ours do not lead back to the base")
