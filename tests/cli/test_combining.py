@@ -395,3 +395,29 @@ def test_a_killed_merge_leaves_the_old_state_or_the_new_one(
         assert ran.code == 0, ran.err
     assert is_merged or not (lake.files() & written_first)
     assert lake.ids("main") == [1, 2, 3, 10, 20]
+
+
+def test_a_deep_dry_run_compares_with_the_combined_table(nessie: InProcess, lake: Lake) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    before = lake.files()
+    ran = nessie("merge", "dev", "--dry-run", "--deep")
+    assert (ran.code, lake.files()) == (0, before)
+    assert "no such file" not in ran.out + ran.err
+    assert "rows        4    -> 5" in ran.out
+
+
+def test_a_revert_says_what_it_takes_out(nessie: InProcess, lake: Lake) -> None:
+    lake.append("main", 666, 667)
+    lake.append("main", 10)
+    for options in (["--dry-run"], []):
+        ran = nessie("revert", "main~1", *options)
+        assert ran.code == 0
+        assert "combined with later changes: 1 files with 2 rows removed, 0 with 0" in ran.err
+
+
+def test_changed_rows_beside_added_rows_are_noted(nessie: InProcess, lake: Lake) -> None:
+    lake.delete("main", 1)
+    lake.append("dev", 20)
+    ran = nessie("merge", "dev")
+    assert (ran.code, "(write skew)" in ran.err) == (0, True)

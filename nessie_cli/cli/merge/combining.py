@@ -8,12 +8,19 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from nessie_cli.errors import ReferenceConflict
-from nessie_cli.model import Collision, ContentKey, IcebergTable
+from nessie_cli.model import (
+    Collision,
+    ContentKey,
+    IcebergTable,
+    MergeResult,
+    TableCombination,
+)
 from nessie_cli.repository.changes import MergeOptions
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
     from nessie_cli.cli.merge.options import SideOptions
+    from nessie_cli.iceberg.files import Files
 
 T = TypeVar("T")
 TABLES = "merge.tables"
@@ -29,11 +36,13 @@ def combining(
     *,
     commits: int = 1,
     decided: Collection[ContentKey] = (),
+    files: Files | None = None,
 ) -> Callable[[MergeOptions], T]:
     """Returns a merge, transplant or revert that combines tables in conflict, if it may.
 
     `description` names it in the snapshots of combined tables, `commits` is the number of
-    transplanted commits, and the tables at the keys `decided` are left to the caller.
+    transplanted commits, and the tables at the keys `decided` are left to the caller. `files` reads
+    and writes the files of tables; by default, a dry run writes none.
     """
     if options.no_combine or app.setting(TABLES) == "conflict":
         return do
@@ -57,17 +66,34 @@ def combining(
                     for conflict in error.conflicts
                 )
                 raise error from None
-        from nessie_cli.iceberg.files import Files
-        from nessie_cli.workspace.environment import of_s3
-
         merger = TableMerger(
-            Files(of_s3()),
+            files or table_files(dry_run=merging.dry_run),
             description,
             commits=commits,
             is_serializable=app.setting(ISOLATION) == "serializable",
             refuses_same_keys=app.setting(IDENTIFIERS) == "conflict",
             decided=decided,
         )
-        return merger.merge(do, merging)
+        result = merger.merge(do, merging)
+        if not isinstance(result, MergeResult):
+            for combination in merger.combinations.values():
+                app.output.note(_described(combination))
+        return result
 
     return combined
+
+
+def table_files(*, dry_run: bool) -> Files:
+    """Returns the files of tables, with the user's settings. A dry run writes none."""
+    from nessie_cli.iceberg.combination.merging import UnwrittenFiles
+    from nessie_cli.iceberg.files import Files
+    from nessie_cli.workspace.environment import of_s3
+
+    return UnwrittenFiles(of_s3()) if dry_run else Files(of_s3())
+
+
+def _described(combination: TableCombination) -> str:
+    """Returns what a revert takes out of a table that has changed since, and brings back."""
+    taken = f"{combination.removed_files:,} files with {combination.removed_rows:,} rows removed"
+    back = f"{combination.added_files:,} with {combination.added_rows:,} rows restored"
+    return f"combined with later changes: {taken}, {back}"

@@ -17,7 +17,7 @@ from nessie_cli.cli.merge.behaviors import (
     refuse_unknown,
     states_of_merge,
 )
-from nessie_cli.cli.merge.combining import combining
+from nessie_cli.cli.merge.combining import combining, table_files
 from nessie_cli.cli.merge.commits import pinned_source, pinned_word
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import Merged, print_outcome, refuse_deep_write, with_differences
@@ -43,8 +43,9 @@ class Options(MergingOptions, frozen=True, kw_only=True):
     resolves conflicts one by one.
 
     Prints the keys that the merge changes or that a decision keeps, each with its result (merged,
-    theirs or ours) and the snapshot, version or type of its content on the target before the merge
-    (ours) and on the source (theirs).
+    combined, theirs or ours) and the snapshot, version or type of its content on the target before
+    the merge (ours) and on the source (theirs). The files of a table that both sides changed are
+    combined if that is safe; FILES and ROWS are what this adds and removes.
     """
 
     WORDS: ClassVar[Mapping[str, str]] = {
@@ -99,11 +100,14 @@ def run(options: Options, app: Invocation) -> Merged:
             return repository.merge(branch, pinned, decided, request_id=request_id)
 
     word = pinned_word(pinned)
+    files = table_files(dry_run=True) if options.deep else None
     with conflicts_of_merge(app, branch, options.source, pinned={options.source: word}):
-        combined = combining(app, merge_with, options, f"merge of {hash_} into {branch}")
+        combined = combining(
+            app, merge_with, options, f"merge of {hash_} into {branch}", files=files
+        )
         outcome = deciding(combined, merging, patterns)
     merge = Merged(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
-    return with_differences(merge, app) if options.deep else merge
+    return with_differences(merge, app, files) if files else merge
 
 
 def show(result: Merged, output: Output) -> None:

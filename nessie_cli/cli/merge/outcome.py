@@ -1,6 +1,7 @@
 """The result of merge and transplant."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
@@ -10,7 +11,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.errors import InvalidInput
-from nessie_cli.inspection.changes import ContentChange
+from nessie_cli.inspection.changes import ContentChange, changes_of
 from nessie_cli.inspection.merges import differences_of
 from nessie_cli.model import MergeResult
 from nessie_cli.render.merges import (
@@ -22,6 +23,9 @@ from nessie_cli.render.merges import (
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import short_hash
 from nessie_cli.wire.documents import DetailedMerge
+
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.files import Files
 
 
 class Merge(DetailedMerge, kw_only=True):
@@ -63,11 +67,13 @@ def refuse_deep_write(*, deep: bool, dry_run: bool) -> None:
         )
 
 
-def with_differences(merge: Merged, app: Invocation) -> Merged:
+def with_differences(merge: Merged, app: Invocation, files: "Files") -> Merged:
     """Adds the comparison of metadata files to the result of a dry run."""
-    from nessie_cli.cli.log.deep import deep_changes
+    from nessie_cli.cli.log.deep import deepen
+    from nessie_cli.inspection.metadata import metadata_reader
 
-    return replace(merge, changes=list(deep_changes(differences_of(merge.outcome), app)))
+    changes = changes_of(differences_of(merge.outcome))
+    return replace(merge, changes=list(deepen(changes, app, metadata_reader(files))))
 
 
 def print_outcome(merge: Merged, output: Output) -> None:

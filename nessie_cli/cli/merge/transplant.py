@@ -16,7 +16,7 @@ from nessie_cli.cli.merge.behaviors import (
     refuse_unknown,
     states_of_transplant,
 )
-from nessie_cli.cli.merge.combining import combining
+from nessie_cli.cli.merge.combining import combining, table_files
 from nessie_cli.cli.merge.commits import commits_to_transplant, pinned_commits
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import (
@@ -96,14 +96,20 @@ def run(options: Options, app: Invocation) -> Merged:
         with once(app, "transplant", *request, dry_run=options.dry_run) as request_id:
             return repository.transplant(branch, commits, decided, request_id=request_id)
 
+    files = table_files(dry_run=True) if options.deep else None
     with conflicts_of_merge(app, branch, " ".join(options.revisions), commits, pinned):
         combined = combining(
-            app, transplant_with, options, f"transplant onto {branch}", commits=len(commits)
+            app,
+            transplant_with,
+            options,
+            f"transplant onto {branch}",
+            commits=len(commits),
+            files=files,
         )
         outcome = deciding(combined, merging, patterns_of(options, options.behavior))
     source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")
     merge = Merged(outcome=outcome, verb="transplanted", source=source)
-    return with_differences(merge, app) if options.deep else merge
+    return with_differences(merge, app, files) if files else merge
 
 
 def show(result: Merged, output: Output) -> None:

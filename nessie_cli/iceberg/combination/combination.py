@@ -72,7 +72,12 @@ class Combination(Struct, frozen=True):
             f"both sides added rows whose identifiers may be equal (in {len(self.same_keys)} of the"
             " files of theirs): the table may contain them twice"
         )
-        return [*self.definitions.notes, *([text] if self.same_keys else [])]
+        skew = "one side changed rows that may depend on changes of the other side (write skew)"
+        return [
+            *self.definitions.notes,
+            *([text] if self.same_keys else []),
+            *([skew] if self.files.may_skew else []),
+        ]
 
     @property
     def conflicts(self) -> list[FileConflict | DefinitionConflict]:

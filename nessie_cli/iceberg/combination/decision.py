@@ -48,13 +48,15 @@ class FileMerge(Struct, frozen=True):
     """The outcome: what is added to ours and removed from it, or the conflicts.
 
     `sequence` is the sequence number of the new snapshot. `gone` are digests of data files that
-    theirs added and rewrote.
+    theirs added and rewrote. `may_skew` is whether one side changed rows, perhaps because of rows
+    that the other side has changed.
     """
 
     sequence: int
     added: Sequence[AddedFile] = ()
     removed: Sequence[TableFile] = ()
     gone: Collection[str] = ()
+    may_skew: bool = False
     conflicts: Sequence[FileConflict] = ()
 
     @property
@@ -236,7 +238,13 @@ class _Merge:
         conflicts = list(self._conflicts())
         if conflicts:
             return FileMerge(self._sequence, conflicts=conflicts)
-        return FileMerge(self._sequence, list(self._added()), list(self._removed()), self._gone())
+        return FileMerge(
+            self._sequence,
+            list(self._added()),
+            list(self._removed()),
+            self._gone(),
+            bool(self._dependent_files()),
+        )
 
     # -- conflicts -----------------------------------------------------------------------------
 
@@ -267,17 +275,20 @@ class _Merge:
     def _isolation(self) -> Iterator[FileConflict]:
         """Serializable: an overwrite may depend on rows that the other side added or deleted."""
         states = (self._base, self._ours.state, self._theirs.state)
-        if not any(state.is_serializable for state in states):
-            return
+        if any(state.is_serializable for state in states) and (files := self._dependent_files()):
+            yield FileConflict(
+                "the table is serializable, and one side changed rows while the other one added"
+                " rows or deletes",
+                files,
+            )
+
+    def _dependent_files(self) -> list[TableFile]:
+        """Returns the added files of a side on which changed rows of the other side may depend."""
         for side, other in ((self._ours, self._theirs), (self._theirs, self._ours)):
-            changed = [f for f in other.added if f.path not in other.compacted]
-            if side.changed_rows and changed:
-                yield FileConflict(
-                    "the table is serializable, and one side changed rows while the other one"
-                    " added rows or deletes",
-                    changed,
-                )
-                return
+            files = [f for f in other.added if f.path not in other.compacted]
+            if side.changed_rows and files:
+                return files
+        return []
 
     def _double_removals(self) -> Iterator[FileConflict]:
         ours, theirs = self._ours, self._theirs

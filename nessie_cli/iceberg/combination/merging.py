@@ -28,6 +28,7 @@ from nessie_cli.iceberg.combination.decision import FileConflict
 from nessie_cli.iceberg.combination.definitions import DefinitionConflict
 from nessie_cli.iceberg.combination.states import FileContent, TableFile
 from nessie_cli.iceberg.combination.writing import write_table
+from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.metadata import content_of, in_state, parse_document
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import (
@@ -62,6 +63,27 @@ class TableFiles(Protocol):
         """Removes a file that nothing names. Raises `InvalidInput` or `StoreUnavailable`."""
 
 
+class UnwrittenFiles(Files):
+    """The files of a dry run: new ones are only in memory."""
+
+    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
+        super().__init__(properties)
+        self._new: dict[str, bytes] = {}
+
+    def read(self, uri: str) -> bytes:
+        """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
+        data = self._new.get(uri)
+        return super().read(uri) if data is None else data
+
+    def write(self, uri: str, data: bytes) -> None:
+        """Keeps a new file in memory."""
+        self._new[uri] = data
+
+    def remove(self, uri: str) -> None:
+        """Drops a new file."""
+        self._new.pop(uri, None)
+
+
 class _Case(Struct, frozen=True):
     """The three states of one table in one commit."""
 
@@ -70,7 +92,6 @@ class _Case(Struct, frozen=True):
     base: IcebergTable
     ours: IcebergTable
     theirs: IcebergTable
-    is_dry_run: bool
 
 
 class _Decided(Struct, frozen=True):
@@ -109,7 +130,8 @@ class TableMerger:
         self._refuses_same_keys = refuses_same_keys
         self._keys = decided
         self._now = now
-        self._unwritten: dict[str, bytes] = {}
+        self.combinations: Mapping[str | None, TableCombination] = {}
+        """The combined tables of the last merge, by content id."""
         self._decided: dict[_Case, _Decided] = {}
         self._collisions: dict[_Case, tuple[Collision, ...]] = {}
 
@@ -130,7 +152,7 @@ class TableMerger:
                 try:
                     result = do(replace(options, behaviors=behaviors))
                 except ReferenceConflict as error:
-                    cases = _cases(error.conflicts, options)
+                    cases = _cases(error.conflicts)
                     new = [c for c in cases if c not in seen and c.key not in self._keys]
                     seen.update(new)
                     more = {
@@ -139,7 +161,7 @@ class TableMerger:
                         if (decided := self._decide(case)) is not None
                     }
                     if not more:
-                        error.conflicts = tuple(self._explained(error.conflicts, options))
+                        error.conflicts = tuple(self._explained(error.conflicts))
                         raise
                     used |= more
                     conflict = error
@@ -148,7 +170,7 @@ class TableMerger:
                     if conflict is None:
                         raise
                     self._collisions |= dict.fromkeys(seen, (Collision(error.message),))
-                    conflict.conflicts = tuple(self._explained(conflict.conflicts, options))
+                    conflict.conflicts = tuple(self._explained(conflict.conflicts))
                     raise conflict from None
                 else:
                     break
@@ -158,7 +180,8 @@ class TableMerger:
             self._remove([])
             raise
         self._remove(used.values())
-        return self._with_combinations(result, used)
+        self.combinations = _by_content(used.values())
+        return self._with_combinations(result)
 
     # -- one table -----------------------------------------------------------------------------
 
@@ -190,7 +213,7 @@ class TableMerger:
             self._document(case.base),
             self._document(case.ours),
             self._document(case.theirs),
-            self._read,
+            self._files.read,
             is_serializable=self._is_serializable,
             refuses_same_keys=self._refuses_same_keys,
         )
@@ -205,11 +228,8 @@ class TableMerger:
             return _Decided(behavior, summary, [])
 
         def write(location: str, data: bytes) -> None:
-            if case.is_dry_run:
-                self._unwritten[location] = data
-            else:
-                written.append(location)
-                self._files.write(location, data)
+            written.append(location)
+            self._files.write(location, data)
 
         table = write_table(
             combination,
@@ -238,20 +258,14 @@ class TableMerger:
 
     def _document(self, content: IcebergTable) -> dict[str, Any]:
         location = content.metadata_location
-        document = parse_document(self._read(location), location)
+        document = parse_document(self._files.read(location), location)
         check_metadata(document)
         return dict(in_state(document, content))
 
-    def _read(self, location: str) -> bytes:
-        unwritten = self._unwritten.get(location)
-        return self._files.read(location) if unwritten is None else unwritten
-
     # -- afterwards ------------------------------------------------------------------------------
 
-    def _explained(
-        self, conflicts: Sequence[Conflict], options: MergeOptions
-    ) -> Iterator[Conflict]:
-        cases = {(case.commit, case.key): case for case in _cases(conflicts, options)}
+    def _explained(self, conflicts: Sequence[Conflict]) -> Iterator[Conflict]:
+        cases = {(case.commit, case.key): case for case in _cases(conflicts)}
         for conflict in conflicts:
             case = cases.get((conflict.commit, conflict.key)) if conflict.key else None
             collisions = self._collisions.get(case, ()) if case is not None else ()
@@ -270,23 +284,14 @@ class TableMerger:
             with suppress(NessieError, OSError):
                 self._files.remove(location)
 
-    @staticmethod
-    def _with_combinations(result: T, used: Mapping[tuple[str | None, ContentKey], _Decided]) -> T:
-        """Adds the combinations to the details of a merge or transplant.
-
-        A table can be combined in several commits of a transplant.
-        """
+    def _with_combinations(self, result: T) -> T:
+        """Adds the combinations to the details of a merge or transplant."""
         if not isinstance(result, MergeResult):
             return result
-        by_id: dict[str | None, TableCombination] = {}
-        for decided in used.values():
-            if decided.behavior.is_combined:
-                id_ = decided.behavior.content_id
-                by_id[id_] = _sum(by_id.get(id_), decided.combination)
         return replace(
             result,
             details=tuple(
-                replace(detail, combination=by_id.get(detail.result.id))
+                replace(detail, combination=self.combinations.get(detail.result.id))
                 if detail.result is not None
                 else detail
                 for detail in result.details
@@ -294,7 +299,17 @@ class TableMerger:
         )
 
 
-def _cases(conflicts: Sequence[Conflict], options: MergeOptions) -> Iterator[_Case]:
+def _by_content(decided: Collection[_Decided]) -> dict[str | None, TableCombination]:
+    """Returns the combinations by content id. A transplant can combine a table several times."""
+    combinations: dict[str | None, TableCombination] = {}
+    for each in decided:
+        if each.behavior.is_combined:
+            id_ = each.behavior.content_id
+            combinations[id_] = _sum(combinations.get(id_), each.combination)
+    return combinations
+
+
+def _cases(conflicts: Sequence[Conflict]) -> Iterator[_Case]:
     """Yields the tables whose values conflict, and that are in all three states."""
     for conflict in conflicts:
         states = conflict.expected, conflict.actual, conflict.proposed
@@ -310,7 +325,7 @@ def _cases(conflicts: Sequence[Conflict], options: MergeOptions) -> Iterator[_Ca
             and ours.id is not None
             and base.id == ours.id == theirs.id
         ):
-            yield _Case(conflict.commit, conflict.key, base, ours, theirs, options.dry_run)
+            yield _Case(conflict.commit, conflict.key, base, ours, theirs)
 
 
 def _collision(conflict: FileConflict | DefinitionConflict) -> Collision:
