@@ -42,6 +42,7 @@ _ISOLATION = (
     "write.update.isolation-level",
     "write.merge.isolation-level",
 )
+_FIRST_ROW_ID = "first_row_id"
 Read = Callable[[str], bytes]
 """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
 
@@ -121,9 +122,11 @@ class _Reader:
     def manifest(self, listed: Row) -> Manifest:
         """Returns a manifest of a manifest list."""
         path = str(listed["manifest_path"])
-        if path not in self.manifests:
-            self.manifests[path] = read_manifest(self._read(path), listed)
-        return self.manifests[path]
+        manifest = self.manifests.get(path)
+        # The first commit after an upgrade gives ids to rows in earlier manifests.
+        if manifest is None or manifest.listed.get(_FIRST_ROW_ID) != listed.get(_FIRST_ROW_ID):
+            self.manifests[path] = manifest = read_manifest(self._read(path), listed)
+        return manifest
 
 
 def _state(
@@ -198,6 +201,7 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
     removed: list[str] = []
     deleted_in: list[str] = []
     row_ids: dict[str, int | None] = {}
+    removed_deletes: list[Identity] = []
     has_wide_deletes = False
     for row in reader.list_of(snapshot).rows.values():
         if row["added_snapshot_id"] != id_:
@@ -211,13 +215,16 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
             elif file.is_data:
                 removed.append(file.path)
                 row_ids[file.path] = file.first_row_id
-            elif entry.status is Status.ADDED:
-                if file.content is FileContent.POSITION_DELETES and file.referenced is not None:
-                    deleted_in.append(file.referenced)
-                else:
-                    has_wide_deletes = True
+            elif entry.status is Status.DELETED:
+                removed_deletes.append(file.identity)
+            elif file.content is FileContent.POSITION_DELETES and file.referenced is not None:
+                deleted_in.append(file.referenced)
+            else:
+                has_wide_deletes = True
     operation = (snapshot.get("summary") or {}).get("operation", "overwrite")
-    return SnapshotChanges(operation, added, removed, deleted_in, has_wide_deletes, row_ids)
+    return SnapshotChanges(
+        operation, added, removed, deleted_in, has_wide_deletes, row_ids, removed_deletes
+    )
 
 
 def _snapshot(document: Document) -> Document | None:

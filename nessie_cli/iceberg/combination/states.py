@@ -87,6 +87,8 @@ class SnapshotChanges(Struct, frozen=True):
     has_wide_deletes: bool = False
     row_ids: Mapping[str, int | None] = {}
     """The ids of the first rows of the removed files."""
+    removed_deletes: Collection[Identity] = ()
+    """The delete files that it removed."""
 
 
 class TableState(Struct, frozen=True):
