@@ -14,6 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyiceberg.table import Table
+from pyiceberg.types import LongType, StringType
 
 from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.iceberg.files import Files
@@ -69,11 +70,13 @@ class Lake:
         return set(self.folder.rglob("*.parquet"))
 
 
-SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+SCHEMA = pa.schema(
+    [pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int32())]
+)
 
 
 def rows(*ids: int) -> pa.Table:
-    return pa.table({"id": list(ids), "v": ["x"] * len(ids)}, schema=SCHEMA)
+    return pa.table({"id": list(ids), "v": ["x"] * len(ids), "n": [1] * len(ids)}, schema=SCHEMA)
 
 
 @pytest.fixture
@@ -421,3 +424,53 @@ def test_changed_rows_beside_added_rows_are_noted(nessie: InProcess, lake: Lake)
     lake.append("dev", 20)
     ran = nessie("merge", "dev")
     assert (ran.code, "(write skew)" in ran.err) == (0, True)
+
+
+@pytest.mark.parametrize("change", ["add", "promote", "optional"])
+@pytest.mark.parametrize("ours_has_other_columns", [False, True])
+def test_a_picked_commit_with_other_columns_is_a_conflict(
+    nessie: InProcess, lake: Lake, change: str, ours_has_other_columns: bool
+) -> None:
+    """The commit changes no column, but its files were written with the columns of its branch."""
+    with lake.table("dev") as table, table.update_schema() as update:
+        if change == "add":
+            update.add_column("secret", StringType())
+        elif change == "promote":
+            update.update_column("n", LongType())
+        else:
+            update.make_column_optional("id")
+    if ours_has_other_columns:
+        with lake.table("main") as table, table.update_schema() as update:
+            update.add_column("city", StringType())
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    ran = nessie("transplant", "dev")
+    assert ran.code == 3
+    assert "not combined       both sides changed the columns" in ran.err
+    assert lake.ids("main") == [1, 2, 3, 10]
+
+
+def test_a_picked_commit_fits_columns_that_were_added_on_the_target(
+    nessie: InProcess, lake: Lake
+) -> None:
+    with lake.table("main") as table, table.update_schema() as update:
+        update.add_column("city", StringType())
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    lake.append("dev", 21)
+    assert nessie("transplant", "dev").code == 0
+    assert lake.ids("main") == [1, 2, 3, 10, 21]
+
+
+def test_rows_deleted_after_crossed_merges_do_not_come_back(nessie: InProcess, lake: Lake) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    assert nessie("branch", "old-main", "main").code == 0
+    assert nessie("merge", "dev").code == 0
+    assert nessie("merge", "old-main", "--into", "dev").code == 0
+    lake.delete("main", 10)
+    lake.delete("main", 20)
+    ran = nessie("merge", "dev")
+    assert lake.ids("main") == [1, 2, 3], ran.err
+    nessie("merge", "main", "--into", "dev")
+    assert 10 not in lake.ids("main")

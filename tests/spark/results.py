@@ -28,7 +28,8 @@ def check_result(metadata: Document) -> None:
     assert last == metadata.get("last-sequence-number", 0)
     if version > 1:
         assert last > max(
-            each.get("sequence-number", 0) for each in metadata["snapshots"] if each != snapshot
+            (each.get("sequence-number", 0) for each in metadata["snapshots"] if each != snapshot),
+            default=0,
         )
     live: list[tuple[int, int, dict[str, Any]]] = []
     next_row_id = 0

@@ -282,5 +282,5 @@ def expected_rows(
     assert not deleted_twice & changed, "both sides changed these rows"
     return Counter(
         tuple((field, value) for field, value in contents[token] if field in fields)
-        for token in ((o - (b - t)) + (t - b)).elements()
+        for token in ((o - (b - t)) + ((t - b) - (o - b))).elements()
     )

@@ -149,7 +149,8 @@ class History:
 
     def _roll_back(self) -> None:
         snapshot = self.table.java.currentSnapshot()
-        if (parent := snapshot.parentId()) is not None and self.table.java.snapshot(parent):
+        parent = snapshot and snapshot.parentId()
+        if parent is not None and self.table.java.snapshot(parent):
             self._call(f"rollback_to_snapshot({{}}, {parent})")
 
     def _call(self, call: str) -> None:
@@ -176,7 +177,7 @@ class History:
         self.table.sql(f"ALTER TABLE {{}} SET TBLPROPERTIES ('{self.name}' = '{self._token()}')")
 
     def _partitions(self) -> None:
-        if self.table.java.spec().fields().size() < 2:
+        if "id_bucket_2" not in [field.name() for field in self.table.java.spec().fields()]:
             self.table.sql("ALTER TABLE {} ADD PARTITION FIELD bucket(2, id)")
 
     def _drop_partitions(self) -> None:

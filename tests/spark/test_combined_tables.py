@@ -240,3 +240,77 @@ def test_ids_of_rows_in_a_second_merge(sides: Sides, mode: str, backwards: bool)
     assert not check_row_ids(sides, theirs, *sides_now)
     # Rows of the base have the same ids everywhere.
     assert check_row_ids(sides, theirs, merged, changed(sides, theirs, update(mode, 1, 0)))
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_a_deletion_is_taken_back_where_nobody_changed_the_file(sides: Sides, version: int) -> None:
+    """As the revert of a commit that deleted a row."""
+    parent = base_table(sides, version).location
+    commit = changed(sides, parent, sql("DELETE FROM {} WHERE p = 0 AND id = 1"))
+    other = changed(sides, commit, sql("DELETE FROM {} WHERE p = 0 AND id = 4"))
+    table = sides.register(combined(sides, commit, other, parent))
+    assert "b1" in tokens(table)
+    assert "b4" not in tokens(table)
+    for change in (
+        sql("DELETE FROM {} WHERE p = 0 AND id = 2"),
+        sql("DELETE FROM {} WHERE p = 0"),
+        update("copy-on-write", 2, 0),
+    ):
+        (conflict,) = sides.combine(commit, changed(sides, commit, change), parent).conflicts
+        assert "took deletions back" in str(getattr(conflict, "reason", ""))
+
+
+TYPES = {
+    "date": ("DATE '0001-01-01'", "DATE '9999-12-31'"),
+    "timestamp": (
+        "TIMESTAMP '1901-02-03 04:05:06.000007'",
+        "TIMESTAMP '9999-12-31 23:59:59.999999'",
+    ),
+    "timestamp_ntz": (
+        "TIMESTAMP_NTZ '0001-01-01 00:00:00'",
+        "TIMESTAMP_NTZ '2038-01-19 03:14:08.5'",
+    ),
+    "decimal(9,2)": ("-1234567.89", "0.01"),
+    "decimal(38,10)": ("-1234567890123456789012345678.0123456789", "0.0000000001"),
+    "binary": ("X'00FF80'", "X''"),
+    "float": ("float('NaN')", "float('-0.0')"),
+    "double": ("double('-Infinity')", "double('0.1')"),
+    "boolean": ("true", "false"),
+    "string": ("'\u00e4 /%=\U0001f40b'", "''"),
+    "bigint": ("-9223372036854775808", "9223372036854775807"),
+}
+
+
+@VERSIONS
+def test_partitions_of_each_type_stay(sides: Sides, version: int) -> None:
+    columns = [f"c{number} {type_}" for number, type_ in enumerate(TYPES)]
+    table = sides.create(version)
+    table.sql(f"ALTER TABLE {{}} ADD COLUMNS ({', '.join(columns)})")
+    for number in range(len(TYPES)):
+        table.sql(f"ALTER TABLE {{}} ADD PARTITION FIELD c{number}")
+    for field in ("days(c1)", "hours(c2)", "truncate(4, c9)", "bucket(3, c4)"):
+        table.sql(f"ALTER TABLE {{}} ADD PARTITION FIELD {field}")
+    rows = [*zip(*TYPES.values(), strict=True), ("NULL",) * len(TYPES)]
+
+    def insert_all(side: str) -> Callable[[Table], object]:
+        listed = (
+            f"({number}, 0, '{side}{number}', 'x', {', '.join(row)})"
+            for number, row in enumerate(rows)
+        )
+        return sql(f"INSERT INTO {{}} VALUES {', '.join(listed)}")
+
+    insert_all("b")(table)
+    base = table.location
+    ours = changed(sides, base, insert_all("o"), sql("DELETE FROM {} WHERE token = 'b0'"))
+    theirs = changed(sides, base, insert_all("t"), sql("DELETE FROM {} WHERE token = 'b1'"))
+    result = sides.register(combined(sides, base, ours, theirs))
+    expected = {f"{side}{number}" for side in "bot" for number in range(3)} - {"b0", "b1"}
+    assert tokens(result) == expected
+    for number, (type_, (first, second)) in enumerate(TYPES.items()):
+        for place, value in enumerate((first, second)):
+            where = f"c{number} = CAST({value} AS {type_})"
+            read = sides.sql(f"SELECT token FROM lake.db.{result.name} WHERE {where}")
+            assert {f"{side}{place}" for side in "ot"} == {token for (token,) in read}, where
+    sides.sql(f"SELECT * FROM lake.db.{result.name}.partitions")
+    result.sql("DELETE FROM {} WHERE c8")
+    assert tokens(result) == {token for token in expected if not token.endswith("0")}

@@ -44,6 +44,7 @@ _ISOLATION = (
     "write.update.isolation-level",
     "write.merge.isolation-level",
 )
+_FIRST_ROW_ID = "first_row_id"
 Read = Callable[[str], bytes]
 """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
 
@@ -189,9 +190,11 @@ class _Reader:
     def manifest(self, listed: Row) -> Manifest:
         """Returns a manifest of a manifest list."""
         path = str(listed["manifest_path"])
-        if path not in self.manifests:
-            self.manifests[path] = read_manifest(self._read(path), listed)
-        return self.manifests[path]
+        manifest = self.manifests.get(path)
+        # The first commit after an upgrade gives ids to rows in earlier manifests.
+        if manifest is None or manifest.listed.get(_FIRST_ROW_ID) != listed.get(_FIRST_ROW_ID):
+            self.manifests[path] = manifest = read_manifest(self._read(path), listed)
+        return manifest
 
 
 def _state(
@@ -298,6 +301,7 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
     removed: list[str] = []
     deleted_in: list[str] = []
     row_ids: dict[str, int | None] = {}
+    removed_deletes: list[Identity] = []
     has_wide_deletes = False
     for row in reader.added_by(snapshot):
         for entry in reader.manifest(row).entries:
@@ -309,11 +313,12 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
             elif file.is_data:
                 removed.append(file.path)
                 row_ids[file.path] = file.first_row_id
-            elif entry.status is Status.ADDED:
-                if file.content is FileContent.POSITION_DELETES and file.referenced is not None:
-                    deleted_in.append(file.referenced)
-                else:
-                    has_wide_deletes = True
+            elif entry.status is Status.DELETED:
+                removed_deletes.append(file.identity)
+            elif file.content is FileContent.POSITION_DELETES and file.referenced is not None:
+                deleted_in.append(file.referenced)
+            else:
+                has_wide_deletes = True
     summary = snapshot.get("summary") or {}
     return SnapshotChanges(
         summary.get("operation", "overwrite"),
@@ -322,6 +327,7 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
         deleted_in,
         has_wide_deletes,
         row_ids,
+        removed_deletes,
         str(summary.get(GONE, "")).split(),
     )
 

@@ -109,6 +109,27 @@ class _Changes:
         return [file for file in self.added_deletes if file.referenced is None]
 
     @cached_property
+    def undone_deletes(self) -> list[TableFile]:
+        """The position deletes of the base that a rollback or a revert took back."""
+        replaced = {id_ for changes in self.state.history or () for id_ in changes.removed_deletes}
+        return [
+            file
+            for file in self.removed
+            if file.content is FileContent.POSITION_DELETES
+            and file.identity not in replaced
+            and file.referenced not in self.removed_data
+        ]
+
+    def touches_rows(self, deletes: TableFile) -> bool:
+        """Returns whether the side changed files in which a file deletes rows by position."""
+        path = deletes.referenced
+        if path is None:
+            return bool(self.removed_data or self.added_deletes)
+        return bool(
+            path in self.removed_data or self.deletes_by_file.get(path) or self.wide_deletes
+        )
+
+    @cached_property
     def _remover(self) -> Mapping[str, SnapshotChanges]:
         return {path: changes for changes in self.state.history or () for path in changes.removed}
 
@@ -257,6 +278,7 @@ class _Merge:
         yield from self._removed_and_changed(self._theirs, self._ours)
         yield from self._removed_and_changed(self._ours, self._theirs)
         yield from self._double_deletes()
+        yield from self._undone_deletes()
         yield from self._equality_deletes()
         yield from self._kept_numbers()
         yield from self._row_ids()
@@ -301,10 +323,8 @@ class _Merge:
     def _merged_before(self) -> Iterator[FileConflict]:
         """A file that the other side had and rewrote: its rows are in other files of that side."""
         ours, theirs = self._ours, self._theirs
-        if not (ours.added_data and theirs.added_data):
-            return
         for side, other, name in ((ours, theirs, "ours"), (theirs, ours, "theirs")):
-            if side.state.history is None:
+            if side.state.history is None and other.added_data:
                 yield FileConflict(
                     f"the snapshots of {name} do not lead back to the base, so its files may"
                     " contain rows that the other side added",
@@ -341,6 +361,15 @@ class _Merge:
                     [*side.wide_deletes, *other.added_deletes],
                 )
                 return
+
+    def _undone_deletes(self) -> Iterator[FileConflict]:
+        """Rows came back in a file, and the other side's files for it do not have them."""
+        for side, other in ((self._ours, self._theirs), (self._theirs, self._ours)):
+            undone = [file for file in side.undone_deletes if other.touches_rows(file)]
+            if undone:
+                yield FileConflict(
+                    "one side took deletions back, and the other one changed their files", undone
+                )
 
     def _equality_deletes(self) -> Iterator[FileConflict]:
         """Equality deletes reach all files with smaller sequence numbers, also new ones."""

@@ -73,8 +73,13 @@ def _schema(
         for state in (base, ours, theirs)
         for schema in [_current(state, "schemas", "schema-id", "current-schema-id")]
     ]
-    if sides[2] in (sides[0], sides[1]):
+    if sides[2] == sides[1]:
         return []
+    if sides[2] == sides[0]:
+        # The base of a picked commit is not one of ours: did ours begin with its columns?
+        had = [(schemas.form(each), schemas.identifiers(each)) for each in ours["schemas"]]
+        is_evolved = sides[0][:2] in had and sides[0][2] <= sides[1][2]
+        return [] if is_evolved else DefinitionConflict("columns")
     # A column id that one side gave out and dropped again is in its files.
     if sides[1] != sides[0]:
         return DefinitionConflict("columns")

@@ -49,13 +49,15 @@ class Table:
         self.history: list[SnapshotChanges] = []
         self.updates: set[str] = set()
         """Tokens that were replaced by others, and not only deleted."""
+        self.earlier: list[tuple[dict[Identity, tuple[TableFile, Stored]], int, set[str]]] = []
+        """The files of earlier states, how much of the history they have, and their updates."""
         self._numbers = iter(range(10**9))
 
     def fork(self, name: str) -> Table:
         side = Table(self.rng, self.version)
         side.files = dict(self.files)
         side.last, side.next_row_id, side.name = self.last, self.next_row_id, name
-        side.updates = set(self.updates)
+        side.earlier = [(files, 0, set()) for files, _, _ in self.earlier]
         return side
 
     name = "b"
@@ -117,15 +119,19 @@ class Table:
         sequence: int | None = None,
         updated: tuple[str, str] = ("", ""),
     ) -> None:
+        self.earlier.append((dict(self.files), len(self.history), set(self.updates)))
         self.last += 1
         ids: dict[str, int] = self.row_ids()
         if updated[0]:
+            self.updates.add(updated[0])
             ids[updated[1]] = ids[updated[0]]
         first_row_ids = {path: self.files[Identity(path)][0].first_row_id for path in removed}
+        removed_deletes = []
         for path in removed:
             del self.files[Identity(path)]
             for id_ in [i for i, (f, _) in self.files.items() if f.referenced == path]:
                 del self.files[id_]
+                removed_deletes.append(id_)
         added = []
         for rows in data:
             file = self._file(FileContent.DATA, len(rows), sequence)
@@ -139,6 +145,7 @@ class Table:
             if self.version == 3:
                 vectors = [i for i, (f, _) in self.files.items() if f.referenced == path]
                 hidden = hidden.union(*(self.files.pop(id_)[1].positions for id_ in vectors))
+                removed_deletes += vectors
             file = self._file(FileContent.POSITION_DELETES, len(hidden), None, path)
             self.files[file.identity] = (file, Stored(positions=hidden))
         if keys:
@@ -146,7 +153,13 @@ class Table:
             self.files[file.identity] = (file, Stored(keys=keys))
         self.history.append(
             SnapshotChanges(
-                operation, added, removed, list(positions or ()), bool(keys), first_row_ids
+                operation,
+                added,
+                removed,
+                list(positions or ()),
+                bool(keys),
+                first_row_ids,
+                removed_deletes,
             )
         )
 
@@ -173,6 +186,16 @@ class Table:
         rng, paths = self.rng, self.paths
         operations = ["append", "append", "drop", "overwrite", "delete", "update", "compact"]
         operation = rng.choice(operations + ["equality", "upsert"] * equality)
+        if self.earlier and rng.random() < 0.05:
+            number = rng.randrange(len(self.earlier))
+            files, length, updates = self.earlier[number]
+            self.files, self.history, self.updates = (
+                dict(files),
+                self.history[:length],
+                set(updates),
+            )
+            del self.earlier[number:]
+            return
         if operation == "append" or not paths:
             self.commit("append", (self.rows(rng.randint(1, 3)),))
             return
@@ -184,13 +207,11 @@ class Table:
             case "overwrite" if live:
                 kept = tuple(row for _, row in live[1:])
                 new = self.rows(rng.randint(0, 1))
-                self.updates |= {live[0][1][0]} if new else set()
                 updated = (live[0][1][0], new[0][0]) if new else ("", "")
                 self.commit("overwrite", (kept + new,), (path,), updated=updated)
             case "delete" | "update" if live and self.version > 1:
                 position, row = rng.choice(live)
                 new = (self.rows(1),) if operation == "update" else ()
-                self.updates |= {row[0]} if new else set()
                 self.commit(
                     "overwrite" if new else "delete",
                     new,
@@ -215,7 +236,7 @@ class Table:
 def merged(ours: Table, theirs: Table, merge: FileMerge) -> Table:
     """Returns the table that the merge describes, with its history since the state of theirs."""
     result = ours.fork(f"{ours.name}{theirs.name}")
-    result.updates |= theirs.updates
+    result.updates = set(ours.updates)
     result.last = merge.sequence
     result.next_row_id = max(ours.next_row_id, theirs.next_row_id)
     for file in merge.removed:
@@ -233,10 +254,12 @@ def merged(ours: Table, theirs: Table, merge: FileMerge) -> Table:
     removed = [file for file in merge.removed if file.is_data]
     operation = SnapshotChanges(
         "overwrite",
+        removed_deletes=[file.identity for file in merge.removed if not file.is_data],
         removed=[file.path for file in removed],
         row_ids={file.path: file.first_row_id for file in removed},
     )
     result.history = [*ours.history, operation]
+    result.earlier.clear()
     return result
 
 
@@ -252,7 +275,8 @@ def check_merge(base: Table, ours: Table, theirs: Table) -> Table | None:
         return None
     result = merged(ours, theirs, merge)
     b, o, t = base.tokens(), ours.tokens(), theirs.tokens()
-    assert result.tokens() == (o - (b - t)) + (t - b)
+    # Both sides can have restored a row.
+    assert result.tokens() == (o - (b - t)) + ((t - b) - (o - b))
     both = (b - o) & (b - t)
     assert not both or not (set(both) & (ours.updates | theirs.updates))
     for file, _ in result.files.values():
@@ -280,11 +304,12 @@ def check(rng: random.Random, *, version: int, equality: bool) -> str:
     result = check_merge(base, ours, theirs)
     if result is None:
         # A merge whose one side is unchanged is that side's table.
-        assert ours.history
-        assert theirs.history
+        assert (ours.files, ours.last) != (base.files, base.last)
+        assert (theirs.files, theirs.last) != (base.files, base.last)
         return "conflict"
     # Both sides go on, and one is merged again, in either direction.
-    later, history = theirs.fork("l"), result.history
+    later, history = theirs.fork("l"), list(result.history)
+    later.earlier.clear()
     for side in (result, later):
         steps(side, equality=equality)
     assert result.history[: len(history)] == history
