@@ -10,7 +10,7 @@ import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -84,11 +84,16 @@ def replace_text(path: Path, text: str, *, limit: int = LARGEST) -> None:
         temporary.replace(path)
         _sync_folder(path.parent)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        _remove_if_possible(temporary)
         raise StoreUnavailable(f"{path} cannot be written: {error.strerror}") from None
     except KeyboardInterrupt:
-        temporary.unlink(missing_ok=True)
+        _remove_if_possible(temporary)
         raise
+
+
+def _remove_if_possible(path: Path) -> None:
+    with suppress(OSError):
+        path.unlink(missing_ok=True)
 
 
 def remove(path: Path) -> None:

@@ -115,6 +115,25 @@ def test_a_secret_file_named_by_a_workspace_is_not_sent(nessie: Nessie, evil: Re
     assert (refused.code, evil.sent) == (0, {None})
 
 
+@pytest.mark.parametrize("name", ["HEAD", "PREVIOUS", ".nessie"])
+def test_a_secret_behind_a_link_of_a_workspace_is_not_sent(
+    nessie: Nessie, evil: Recorder, name: str
+) -> None:
+    """The current reference is in the path of requests, and many tokens are valid names."""
+    plant(nessie, f'store = "{evil.url}"\n')
+    folder = nessie.folder / ".nessie"
+    if name == ".nessie":
+        (folder / "HEAD").write_text(f"{TOKEN}\n")
+        folder.rename(nessie.folder / "elsewhere")
+        folder.symlink_to(nessie.folder / "elsewhere")
+    else:
+        secret_file(nessie.folder / "token")
+        (folder / name).symlink_to(nessie.folder / "token")
+    for command in (("status",), ("content", "list"), ("switch", "-"), ("reflog",), ("log", "x")):
+        assert TOKEN not in nessie(*command).err
+    assert not [request for request in evil.requests if TOKEN in request.path]
+
+
 def test_a_trusted_workspace_may_send_its_file_to_an_accepted_server(
     nessie: Nessie, evil: Recorder
 ) -> None:

@@ -115,3 +115,17 @@ def test_without_a_workspace_the_outcome_stays_unknown(at_server: Nessie, line: 
     lost = at_server("merge", "work", "--into", "main", "--store", url, cwd=elsewhere)
     assert lost.code == 7
     assert "before you repeat the command" in lost.err
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_a_batch_that_cannot_be_read_hides_no_unknown_outcome(
+    at_server: Nessie, line: Line, trusted: bool
+) -> None:
+    folder = at_server.folder / ".nessie"
+    if not trusted:
+        (folder / "identity").unlink()
+    (folder / "batch.json").symlink_to("/dev/null")
+    line.breaking = True
+    lost = at_server("merge", "work")
+    assert lost.code == 7, lost
+    assert "Repeat the command: it asks the store" in lost.err

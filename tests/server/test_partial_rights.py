@@ -157,3 +157,29 @@ def test_no_sequence_of_writes_makes_more_readable(tmp_path, seed: int) -> None:
             world.hashes += [now] if now != EMPTY else []
         more = everything(world.mal, (*REFERENCES, *OWN), world.hashes) - allowed
         assert not more, (seed, more)
+
+
+def test_refusals_about_a_hidden_key_reveal_its_type_and_id_but_no_value(tmp_path) -> None:
+    """What a caller learns who may change a key but not read it."""
+    rights = ["VIEW_REFERENCE", *WRITES[:4]]
+    with guarded(tmp_path, f"role == 'writer' && op in {rights}") as server:
+        admin, writer = server.as_("root", "admin"), server.as_("will", "writer")
+        admin.commit("main", EMPTY, put("hidden", content=table(123456789)))
+        hidden = admin.get("/api/v2/trees/main/contents/hidden").body["content"]["id"]
+        at = admin.head()
+        other = "00000000-0000-0000-0000-000000000000"
+        attempts = {
+            "another id": put("hidden", content=table(1, other)),
+            "no id": put("hidden", content=table(1)),
+            "another type": put("hidden", content={"type": "UDF", "id": hidden, "version": "1"}),
+            "expected": put("hidden", content=table(1, hidden))
+            | {"expectedContent": table(2, hidden)},
+        }
+        for headers, (name, operation) in product(({}, OURS), attempts.items()):
+            body = {"commitMeta": {"message": "x"}, "operations": [operation]}
+            path = f"/api/v2/trees/main@{at}/history/commit"
+            refused = writer.send("POST", path, body, headers)
+            assert refused.status in (400, 403, 409), (name, refused)
+            # It is the snapshot id, and part of the location.
+            assert "123456789" not in str(refused.body), (name, refused)
+        assert admin.head() == at

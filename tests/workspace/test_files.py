@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.workspace.files import LARGEST, read_text, replace_text
 from tests.command.process import Forker, Nessie, fresh
 
@@ -144,6 +144,31 @@ def test_a_folder_behind_a_link_is_not_used_without_trust(
     outcome = workspace("status")
     assert outcome.code == 6
     assert f"{folder}, a symbolic link, is not used" in outcome.err
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+@pytest.mark.parametrize("make", [_pipe, _device, _folder])
+def test_the_hint_of_an_error_reads_no_file_that_cannot_be_read(
+    workspace: Nessie, make: Callable[[Path], None], trusted: bool
+) -> None:
+    """Hints for an unknown reference ask whether it is the current one."""
+    folder = workspace.folder / ".nessie"
+    if not trusted:
+        (folder / "identity").unlink()
+    (folder / "HEAD").unlink()
+    make(folder / "HEAD")
+    for command in (("log", "nowhere"), ("show", "nowhere"), ("log", "--ref", "nowhere")):
+        outcome = workspace(*command)
+        assert (outcome.code, outcome.err) == (4, "nessie: no branch or tag 'nowhere'\n")
+
+
+def test_a_folder_in_the_place_of_a_temporary_file_is_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "HEAD"
+    path.write_text("main")
+    (tmp_path / f"HEAD.{os.getpid()}.tmp").mkdir()
+    with pytest.raises(StoreUnavailable, match="HEAD cannot be written: "):
+        replace_text(path, "dev")
+    assert path.read_text() == "main"
 
 
 def test_a_link_in_the_place_of_a_temporary_file_is_not_followed(tmp_path: Path) -> None:

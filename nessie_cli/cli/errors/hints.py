@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from itertools import islice
 
 from nessie_cli import errors
@@ -25,7 +26,17 @@ MOST_NAMES = 10_000
 
 
 def hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
-    """Returns the lines that follow an error."""
+    """Returns the lines that follow an error.
+
+    There are none if what they depend on cannot be read: the first error is the one to report.
+    """
+    try:
+        return _hints_for(error, app)
+    except errors.NessieError:
+        return []
+
+
+def _hints_for(error: errors.NessieError, app: Invocation) -> list[str]:
     if isinstance(error, errors.AmbiguousHash):
         return [f"  {hash_[:_CANDIDATE_DIGITS]} {subject}" for hash_, subject in error.candidates]
     if isinstance(error, errors.ReferenceNotFound | errors.ContentNotFound | errors.CommitNotFound):
@@ -86,13 +97,14 @@ def _is_kept(request_id: str, app: Invocation) -> bool:
     from nessie_cli.workspace.batch import BatchFile
     from nessie_cli.workspace.requests import Requests
 
-    try:
+    # A file that cannot be read says nothing.
+    with suppress(errors.NessieError):
         batch = BatchFile(workspace).read()
-    except errors.InvalidInput:
-        batch = None
-    return (batch is not None and batch.request_id == request_id) or Requests(workspace).has(
-        request_id
-    )
+        if batch is not None and batch.request_id == request_id:
+            return True
+    with suppress(errors.NessieError):
+        return Requests(workspace).has(request_id)
+    return False
 
 
 def _unrelated(error: errors.NotFound) -> list[str]:
@@ -124,15 +136,12 @@ def _without_current_reference(error: errors.NotFound, app: Invocation) -> list[
 
 
 def _near_names(error: errors.NotFound, app: Invocation) -> list[str]:
-    """Suggests references or keys. If the store fails again, returns nothing."""
+    """Suggests references or keys."""
     if not app.is_open or not error.name:
         return []
-    try:
-        if isinstance(error, errors.ReferenceNotFound) and (hint := _of_key(error.name, app)):
-            return [hint]
-        names = _known_names(error, app)
-    except errors.NessieError:
-        names = []
+    if isinstance(error, errors.ReferenceNotFound) and (hint := _of_key(error.name, app)):
+        return [hint]
+    names = _known_names(error, app)
     if error.name in names:
         return [f"{app.head} has it"]
     if (
