@@ -8,7 +8,8 @@ one could delete the files of both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.metadata_files import metadata_file
@@ -17,8 +18,13 @@ from nessie_cli.model import Content, ContentKey
 Edits = Mapping[ContentKey, Content | None]
 
 
-def refuse_second_entries(state: Mapping[ContentKey, Content], edits: Edits) -> None:
-    """Raises `InvalidInput` if edits of a state create a table that is there under another key."""
+def refuse_second_entries(
+    state: Mapping[ContentKey, Content], edits: Edits, options: Sequence[str] = ()
+) -> None:
+    """Raises `InvalidInput` if edits of a state create a table that is there under another key.
+
+    `options` are the global options of the command line in the hint.
+    """
     present = {content.id for content in state.values()} - {None}
     after = {key: content for key, content in {**state, **edits}.items() if content is not None}
     keys = {metadata_file(content): key for key, content in after.items() if content.id in present}
@@ -28,8 +34,9 @@ def refuse_second_entries(state: Mapping[ContentKey, Content], edits: Edits) -> 
             continue
         other = keys.get(file) or staged.get(file)
         if other is not None and other != key:
+            line = shlex.join(["nessie", *options, "content", "rename", str(other), str(key)])
             raise InvalidInput(
                 f"{key}: {other} has the same metadata file, and one table would have two keys",
-                hint=f"`nessie content rename {other} {key}` gives the present entry this key; the"
-                f" deleted one can come back after {other} has been deleted",
+                hint=f"`{line}` gives the present entry this key; the deleted one can come back"
+                f" after {other} has been deleted",
             )

@@ -7,8 +7,10 @@ import typer
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.arguments import refuse_empty
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
     contents_of_files,
@@ -184,9 +186,8 @@ def show(result: BatchResult | CommittedResult | Merged | RevertResult, output: 
         print_committed(result, output)
     else:
         print_changes(output, changes_of(result.staged))
-        output.note(
-            "`nessie commit -m MSG` commits" if result.staged else "nothing is left to commit"
-        )
+        commit = command_line(*carried(output.options), "commit", "-m", "MSG")
+        output.note(f"`{commit}` commits" if result.staged else "nothing is left to commit")
 
 
 def _resolve_merge(options: Options, app: Invocation, source: str) -> Merged:
