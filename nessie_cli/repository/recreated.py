@@ -8,7 +8,8 @@ one could delete the files of both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.metadata_files import metadata_file
@@ -18,13 +19,17 @@ State = Mapping[ContentKey, Content]
 Edits = Mapping[ContentKey, Content | None]
 
 
-def refuse_second_entries(state: State, edits: Edits) -> None:
-    """Raises `InvalidInput` if edits of a state create a table that is there under another key."""
+def refuse_second_entries(state: State, edits: Edits, options: Sequence[str] = ()) -> None:
+    """Raises `InvalidInput` if edits of a state create a table that is there under another key.
+
+    `options` are the global options of the command line in the hint.
+    """
     for key, other in second_entries(state, edits):
+        line = shlex.join(["nessie", *options, "content", "rename", str(other), str(key)])
         raise InvalidInput(
             f"{key}: {other} has the same metadata file, and one table would have two keys",
-            hint=f"`nessie content rename {other} {key}` gives the present entry this key; the"
-            f" deleted one can come back after {other} has been deleted",
+            hint=f"`{line}` gives the present entry this key; the deleted one can come back after"
+            f" {other} has been deleted",
         )
 
 

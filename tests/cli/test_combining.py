@@ -12,6 +12,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, StringType
@@ -474,3 +475,33 @@ def test_rows_deleted_after_crossed_merges_do_not_come_back(nessie: InProcess, l
     assert lake.ids("main") == [1, 2, 3], ran.err
     nessie("merge", "main", "--into", "dev")
     assert 10 not in lake.ids("main")
+
+
+def test_a_column_id_that_was_given_out_twice_is_a_conflict(nessie: InProcess, lake: Lake) -> None:
+    """A revert takes back a column, and another one gets its id."""
+    with lake.table("main") as table, table.update_schema() as update:
+        update.add_column("salary", StringType())
+    assert nessie("branch", "other", "main").code == 0
+    assert nessie("--ref", "other", "revert", "other").code == 0
+    with lake.table("other") as table, table.update_schema() as update:
+        update.add_column("nickname", StringType())
+    lake.append("main", 10)
+    ran = nessie("merge", "other")
+    assert (ran.code, "both sides changed the columns" in ran.err) == (3, True)
+
+
+@pytest.mark.parametrize("verb", ["transplant", "revert"])
+def test_a_mapping_of_names_that_files_need_is_not_lost(
+    nessie: InProcess, lake: Lake, tmp_path: Path, verb: str
+) -> None:
+    """Files without ids of columns: the first one sets the property, both need it."""
+    branch = "dev" if verb == "transplant" else "main"
+    for number in (20, 21):
+        file = tmp_path / f"{number}.parquet"
+        pq.write_table(rows(number), file)
+        with lake.table(branch) as table:
+            table.add_files([file.as_uri()])
+    lake.append("main", 10)
+    ran = nessie("transplant", "dev") if verb == "transplant" else nessie("revert", "main~2")
+    assert ran.code == 3
+    assert "schema.name-mapping.default" in ran.err

@@ -288,3 +288,53 @@ def test_a_staged_change_that_is_kept_deletes_only_what_was_shown(nessie, catalo
     again = printed(nessie("commit", "-m", "m", "--json"))
     assert nessie(*again, "-m", "kept").code == 0
     assert catalog.snapshot("main", "db.new") == 1
+
+
+PUT = "content put db.orders --snapshot-id 9 --metadata-location s3://9"
+RENAME = "content rename db.orders db.new"
+
+
+@pytest.mark.parametrize("later", ["delete", "rename", "update"])
+@pytest.mark.parametrize("staged", [[PUT], [PUT, RENAME], [RENAME]])
+def test_a_staged_change_that_is_kept_is_that_of_the_shown_key(
+    nessie, catalog, staged, later
+) -> None:
+    """The key that the table had on the branch is none of its staged keys."""
+    for words in staged:
+        assert nessie(*words.split()).code == 0
+    catalog.rename("main", "db.orders", "db.there")
+    line = printed(nessie("commit", "-m", "m", "--json"))
+    assert "--proposed" in line
+    match later:
+        case "delete":
+            catalog.drop("main", "db.there")
+        case "rename":
+            catalog.rename("main", "db.there", "db.elsewhere")
+        case "update":
+            catalog.update("main", "db.there", 5)
+    before, head = nessie("status", "--json").json["batch"], catalog.head("main")
+    ran = nessie(*line, "-m", "kept")
+    assert (nessie("status", "--json").json["batch"], catalog.head("main")) == (before, head)
+    if later == "delete" and staged == [RENAME]:
+        assert (ran.code, "was deleted on main" in ran.err) == (2, True)
+    else:
+        assert (ran.code, "'main' has changed db." in ran.err) == (5, True)
+
+
+def test_a_staged_change_that_is_kept_is_not_about_other_contents(nessie, catalog) -> None:
+    assert nessie(*PUT.split()).code == 0
+    catalog.rename("main", "db.orders", "db.there")
+    line = printed(nessie("commit", "-m", "m", "--json"))
+    catalog.rename("main", "db.items", "db.orders")
+    catalog.create("main", "db.other", 5)
+    assert nessie(*line, "-m", "kept").code == 0
+    assert catalog.snapshot("main", "db.there") == 9
+    assert catalog.snapshot("main", "db.orders") == 1
+
+
+def test_a_staged_change_that_is_dropped_needs_no_shown_state(nessie, catalog) -> None:
+    assert nessie(*PUT.split()).code == 0
+    shown = catalog.rename("main", "db.orders", "db.there")
+    catalog.drop("main", "db.there")
+    assert nessie("resolve", "--current", "db.orders", "--expected-hash", shown).code == 0
+    assert nessie("status", "--json").json["batch"]["operations"] == []

@@ -148,3 +148,13 @@ def test_a_pick_that_no_decision_can_carry_out_has_no_line(at_server: Nessie) ->
     outcome = at_server("merge", "work")
     outcome.expect(3, "--ours c", without=("--theirs",))
     assert at_server.messages() == ["ours", "first"]
+
+
+def test_a_rename_to_make_first_names_the_store(nessie: Nessie, server: str) -> None:
+    with listening(lambda request: older(server, request)) as url:
+        store = ("--store", url)
+        nessie.table("a", 1, "-m", "first", *store)
+        nessie.ok(*store, "branch", "work")
+        nessie.ok(*store, "content", "rename", "a", "b", "-m", "theirs", "--ref", "work")
+        outcome = nessie(*store, "merge", "work")
+    outcome.expect(3, f"`nessie --store {url} --ref main content rename a b ")

@@ -64,10 +64,15 @@ def command_position(argv: Sequence[str]) -> int | None:
     return position if position < len(argv) and argv[position] != "--" else None
 
 
-def carried(options: GlobalOptions) -> list[str]:
-    """Returns the options that make another command line use the same store and reference."""
+def carried(
+    options: GlobalOptions, names: Sequence[str] = ("store", "profile", "ref")
+) -> list[str]:
+    """Returns the options that make another command line use the same store and reference.
+
+    `names` are those that it uses besides `-C`.
+    """
     arguments = [argument for directory in options.directories for argument in ("-C", directory)]
-    for name in ("store", "profile", "ref"):
+    for name in names:
         value = getattr(options, name)
         arguments += [f"--{name}", value] if value else []
     return arguments

@@ -49,6 +49,9 @@ def conflicts_of_merge(
         yield
     except ReferenceConflict as error:
         error.is_merge = True
+        # A server that merges key by key names the branches, and not the store.
+        line = command_line(*carried(app.options, ("store", "profile")), "--ref")
+        error.message = error.message.replace("`nessie --ref ", f"`{line} ")
         error.ways_out = MergeResolutions(app, branch, error, source, commits, pinned=pinned)
         raise
 
@@ -265,8 +268,7 @@ class MergeResolutions(WaysOut):
     @property
     def _here(self) -> list[str]:
         """The options of all commands, without the reference."""
-        ref = self._app.options.ref
-        return [word for word in carried(self._app.options) if word not in (ref, "--ref")]
+        return carried(self._app.options, ("store", "profile"))
 
     @cached_property
     def _settings(self) -> Mapping[str, str]:

@@ -29,10 +29,10 @@ def refuse_changed(
     ids: Collection[str] = (),
     hint: str = "",
 ) -> None:
-    """Raises `ReferenceMoved` if a branch has changed these keys or contents since a commit.
+    """Raises `ReferenceMoved` if a branch has changed keys or contents since a commit.
 
-    `ids` are the ids of contents, whatever their keys. Raises `CommitNotFound` unless the commit is
-    in its history.
+    `ids` are the ids of the contents, whatever their keys. Raises `CommitNotFound` unless the
+    commit is in its history.
     """
     then, now = Revision(None, expected), Revision(None, branch.hash)
     if not repository.is_ancestor(then, now):

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from itertools import filterfalse
 from typing import TYPE_CHECKING, NamedTuple
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.expected import refuse_changed
 from nessie_cli.cli.merge.names import ContentName
@@ -146,7 +147,9 @@ def operations_of(
         refuse_changed(repository, branch, expected, keys, ids=inverse.decided_ids)
     if inverse.conflicts:
         raise _conflict(repository, branch, to_revert, inverse)
-    refuse_second_entries(inverse.state | _staged_contents(app, branch.name), inverse.edits)
+    refuse_second_entries(
+        inverse.state | _staged_contents(app, branch.name), inverse.edits, carried(app.options)
+    )
     staged = operations_for(inverse.edits, inverse.state, inverse.origins)
     if not staged and all(behavior.behavior is not MergeBehavior.DROP for behavior in behaviors):
         reason = "changed nothing" if inverse.is_empty else "is reverted already"

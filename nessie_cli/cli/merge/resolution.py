@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
 from nessie_cli.cli.merge.patterns import MOST_ROUNDS, ConflictId, SidePattern, deciding, id_of
@@ -175,7 +176,9 @@ def resolve_batch(
                 for conflict in conflicts
                 if (key := conflict.key) is not None and key in decisions.of
             }
-            resolution = BatchResolution(repository, branch, head, batch.begun_at)
+            resolution = BatchResolution(
+                repository, branch, head, batch.begun_at, carried(app.options)
+            )
             staged, dropped = resolution.resolved(staged, decided, error)
             for edit in dropped:
                 app.output.note(_dropped(edit))

@@ -7,8 +7,10 @@ import typer
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.arguments import refuse_empty
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.behaviors import (
     contents_of_files,
@@ -27,7 +29,7 @@ from nessie_cli.cli.merge.commits import (
     pinned_source,
     pinned_word,
 )
-from nessie_cli.cli.merge.decisions import Decisions
+from nessie_cli.cli.merge.decisions import Choice, Decisions
 from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
@@ -52,6 +54,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.workspace.staging import StagedList, proposed
 
 EXAMPLES = (
     "nessie resolve",
@@ -183,9 +186,8 @@ def show(result: BatchResult | CommittedResult | Merged | RevertResult, output: 
         print_committed(result, output)
     else:
         print_changes(output, changes_of(result.staged))
-        output.note(
-            "`nessie commit -m MSG` commits" if result.staged else "nothing is left to commit"
-        )
+        commit = command_line(*carried(output.options), "commit", "-m", "MSG")
+        output.note(f"`{commit}` commits" if result.staged else "nothing is left to commit")
 
 
 def _resolve_merge(options: Options, app: Invocation, source: str) -> Merged:
@@ -274,10 +276,10 @@ def _resolve_batch(options: Options, app: Invocation) -> BatchResult | Committed
             app, batch, branch, lambda part: submit(app, part, trial), decisions
         )
         if expected:
-            keys = {item.key for item in staged}
+            keys, ids = {item.key for item in staged}, _content_ids(batch.staged, staged, decisions)
             repository = app.repository()
             now = repository.reference(branch)
-            refuse_changed(repository, now, expected, keys, hint=_COMMIT_REPORTS)
+            refuse_changed(repository, now, expected, keys, ids=ids, hint=_COMMIT_REPORTS)
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
         if skipped:
@@ -287,6 +289,17 @@ def _resolve_batch(options: Options, app: Invocation) -> BatchResult | Committed
         done = submit_file(app, file, Submission(branch, meta_of(app, message)))
     note_deletions(app.output, staged)
     return CommittedResult.of(done)
+
+
+def _content_ids(before: StagedList, after: StagedList, decisions: Decisions) -> set[str]:
+    """Returns the ids of the contents that a batch changes, and of those whose change it keeps.
+
+    A content that the branch renamed and deleted is restored under another key, or without its id.
+    """
+    proposals = {key for key, each in decisions.of.items() if each.choice is not Choice.OURS}
+    items = [*after, *(item for item in before if item.key in proposals)]
+    contents = (content for item in items for content in (item.seen, proposed(item)))
+    return {content.id for content in contents if content is not None and content.id}
 
 
 def _for_sides(options: Options) -> MergingOptions:

@@ -6,8 +6,10 @@ from typing import Annotated, ClassVar
 import typer
 
 from nessie_cli.cli.app.arguments import refuse_empty
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.combining import combining
 from nessie_cli.cli.merge.expected import expected_commit
@@ -125,7 +127,8 @@ def show(result: BatchResult | RevertResult, output: Output) -> None:
         return
     touched = {str(key) for key in result.touched}
     print_changes(output, (change for change in changes_of(result.staged) if change.key in touched))
-    output.note(f"staged for {result.reference}; `nessie commit -m MSG` commits")
+    commit = command_line(*carried(output.options), "commit", "-m", "MSG")
+    output.note(f"staged for {result.reference}; `{commit}` commits")
 
 
 def _refuse_parent(app: Invocation, message: list[str] | None, commit: str) -> None:

@@ -30,12 +30,16 @@ class Resolved(NamedTuple):
 class BatchResolution:
     """Resolves conflicts of a batch, begun at `base`, with the hash `head` of a branch.
 
-    `OURS` keeps the state at `head`, `THEIRS` stages the changes again on that state.
+    `OURS` keeps the state at `head`, `THEIRS` stages the changes again on that state. `options` are
+    the global options of the command lines in hints.
     """
 
-    def __init__(self, repository: Repository, branch: str, head: str, base: str) -> None:
+    def __init__(
+        self, repository: Repository, branch: str, head: str, base: str, options: Sequence[str]
+    ) -> None:
         self._repository, self._head = repository, head
-        self._restager = Restager(repository, branch, head, base)
+        self._options = options
+        self._restager = Restager(repository, branch, head, base, options)
 
     def resolved(self, staged: StagedList, decided: Decided, error: ReferenceConflict) -> Resolved:
         """Returns the batch with the conflicts of an error resolved.
@@ -75,7 +79,8 @@ class BatchResolution:
                 for own in proposed
                 for key in error.ways_out.deleted_by_proposed(decided[own][0])
             }
-            _refuse_unnamed(sorted(set(restaged.replaced) - named), set(proposed), error)
+            deleted = sorted(set(restaged.replaced) - named)
+            _refuse_unnamed(deleted, set(proposed), error, self._options)
         return Resolved(restaged.staged, dropped)
 
     def _with_namespace(
@@ -124,7 +129,10 @@ def _refuse_contradiction(
 
 
 def _refuse_unnamed(
-    deleted: Sequence[ContentKey], proposed: set[ContentKey], error: ReferenceConflict
+    deleted: Sequence[ContentKey],
+    proposed: set[ContentKey],
+    error: ReferenceConflict,
+    options: Sequence[str],
 ) -> None:
     """Raises `InvalidInput` if decisions delete contents that no effect of an answer names.
 
@@ -139,8 +147,8 @@ def _refuse_unnamed(
         expected = ("--expected-hash", short_hash(error.head)) if error.head else ()
         ways: list[str] = []
         for side in ("--proposed", "--current"):
-            options = [word for other in connected for word in key_option(side, str(other))]
-            ways.append(f"`{command_line('resolve', *options, *expected)}`")
+            keys = [word for other in connected for word in key_option(side, str(other))]
+            ways.append(f"`{command_line(*options, 'resolve', *keys, *expected)}`")
         raise InvalidInput(
             f"the decisions contradict each other: keeping the staged change of {key} would delete"
             f" the present {key}, because the staged change of {', '.join(map(str, others))} is"

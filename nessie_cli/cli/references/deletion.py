@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.questions import confirm
 from nessie_cli.cli.errors.messages import message_for_people
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.references.lookup import GLOB, existing, expected_hash
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.results import (
@@ -66,7 +68,7 @@ def delete(
         for other in failures[1:]:
             app.output.note(message_for_people(other))
         raise failures[0]
-    deletions = [_deletion(reference, lost, dry_run=options.dry_run) for reference in deleted]
+    deletions = [_deletion(app, reference, lost, dry_run=options.dry_run) for reference in deleted]
     if len(deletions) == 1 and not failures:
         return deletions[0]
     return DeletedReferencesResult(deleted, failures, deletions)
@@ -124,13 +126,14 @@ def _deleted(
 
 
 def _deletion(
-    reference: Reference, lost: Collection[str], *, dry_run: bool
+    app: Invocation, reference: Reference, lost: Collection[str], *, dry_run: bool
 ) -> SingleReferenceResult:
     if dry_run:
         return SingleReferenceResult(reference, "would delete")
     only = " (no other reference reaches its last commits)" if reference.name in lost else ""
+    undo = command_line(*carried(app.options, ("store", "profile")), "undo", reference.name)
     return SingleReferenceResult(
         reference,
         DELETED,
-        f"`nessie undo {reference.name}` restores it{only}",
+        f"`{undo}` restores it{only}",
     )

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.questions import confirm
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.references.lookup import existing, expected_hash
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.results import ReferencesResult, SingleReferenceResult
@@ -88,5 +90,6 @@ def assign(
         question = f"Some commits are reachable only from {name}. Move it anyway?"
         confirm(app, question, yes=options.yes)
     assigned = repository.assign_reference(name, target, expected_hash=hash_)
-    hint = f"`nessie undo {name}` restores it at {short_hash(reference.hash)}"
+    undo = command_line(*carried(app.options, ("store", "profile")), "undo", name)
+    hint = f"`{undo}` restores it at {short_hash(reference.hash)}"
     return SingleReferenceResult(assigned, "assigned", hint if backwards else None)

@@ -18,7 +18,7 @@ A content that has the key of a staged one now is deleted if the decision names 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.cli.errors.resolutions import command_line
@@ -62,12 +62,21 @@ class Restaged(NamedTuple):
 class Restager:
     """Stages changes again on the hash `head` of a branch.
 
-    `base` is the commit at which the batch was begun, if it is known.
+    `base` is the commit at which the batch was begun, if it is known. `options` are the global
+    options of the command lines in hints.
     """
 
-    def __init__(self, repository: Repository, branch: str, head: str, base: str | None) -> None:
+    def __init__(
+        self,
+        repository: Repository,
+        branch: str,
+        head: str,
+        base: str | None,
+        options: Sequence[str] = (),
+    ) -> None:
         self._repository, self._branch = repository, branch
         self._head, self._base = head, base
+        self._options = options
 
     def restaged(self, staged: StagedList, choices: Choices) -> Restaged:
         """Returns the batch with the changes of some keys staged again.
@@ -185,8 +194,8 @@ class Restager:
                     " deletes it"
                 ),
                 hint=(
-                    f"`{command_line('reset', str(edit.old))}` keeps it, and then"
-                    f" `{command_line('content', 'delete', str(place.key))}` deletes it"
+                    f"`{self._line('reset', str(edit.old))}` keeps it, and then"
+                    f" `{self._line('content', 'delete', str(place.key))}` deletes it"
                 ),
             )
         if edit.new is None:
@@ -214,7 +223,7 @@ class Restager:
         if value is None and not edit.changes_value:
             raise _cannot(
                 f"'{edit.old}' was deleted on {self._branch}, and the batch renames it",
-                hint=f"`{command_line('reset', str(edit.old))}` unstages the rename",
+                hint=f"`{self._line('reset', str(edit.old))}` unstages the rename",
             )
         before = edit.before
         if value is not None and before is not None and value.type_name == before.type_name:
@@ -229,7 +238,7 @@ class Restager:
                     f"'{item.key}' was deleted on {self._branch}, and the batch requires it to be"
                     " unmodified"
                 ),
-                hint=f"`{command_line('reset', str(item.key))}` unstages this",
+                hint=f"`{self._line('reset', str(item.key))}` unstages this",
             )
         return Staged(Unchanged(place.key), place.content)
 
@@ -260,7 +269,7 @@ class Restager:
                         f"two contents would get the key '{key}', because one of them was renamed"
                         f" to it on {self._branch}"
                     ),
-                    hint=f"`{command_line('reset', str(key))}` unstages the changes of this key",
+                    hint=f"`{self._line('reset', str(key))}` unstages the changes of this key",
                 )
             present = state.get(key) if key not in leaving else None
             is_restored = after.id in restored and self._repository.restores_content_ids
@@ -282,11 +291,14 @@ class Restager:
             arrived[key] = edit if edit.old or is_back else edit._replace(after=after.with_id(None))
         return [*others, *arrived.values()], tuple(replaced)
 
+    def _line(self, *arguments: str) -> str:
+        return command_line(*self._options, *arguments)
+
     def _refuse_value(self, edit: ContentEdit, value: Content | None) -> None:
         """Raises `InvalidInput` if a decision gives a value to a key that two contents claim."""
         if value is None or (edit.before is not None and value.id == edit.before.id):
             return
-        decision = command_line("resolve", "--proposed", str(edit.new))
+        decision = self._line("resolve", "--proposed", str(edit.new))
         raise _cannot(
             (
                 f"the batch renames '{edit.old}' to '{edit.new}', where {self._branch} has another"
@@ -294,7 +306,7 @@ class Restager:
             ),
             hint=(
                 f"`{decision}` replaces the present content, and"
-                f" `{command_line('content', 'put', str(edit.new))} ...` then changes the value"
+                f" `{self._line('content', 'put', str(edit.new))} ...` then changes the value"
             ),
         )
 

@@ -6,7 +6,7 @@ keys. Staged operations count as part of the branch.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.model import Content, ContentKey, Namespace, RestoredFrom
@@ -39,9 +39,14 @@ class Restorer:
     """Restores keys from the hash `at`, on the hash `head` of a branch."""
 
     def __init__(
-        self, repository: Repository, at: str, head: str, keys: Iterable[ContentKey]
+        self,
+        repository: Repository,
+        at: str,
+        head: str,
+        keys: Iterable[ContentKey],
+        options: Sequence[str] = (),
     ) -> None:
-        self._repository = repository
+        self._repository, self._options = repository, options
         self._at, self._head = Revision(None, at), Revision(None, head)
         self._hash = at
         self._keys = dict.fromkeys(keys)
@@ -56,7 +61,7 @@ class Restorer:
             self._read_moves()
             branch = overlaid(self.now, staged)
         edits = self._edits(branch)
-        refuse_second_entries(branch, edits)
+        refuse_second_entries(branch, edits, self._options)
         blocked, replaced = self._in_the_way(edits, branch)
         keys = _with_origins(edits, self.now, staged)
         contents = {key: edits.get(key, branch.get(key)) for key in keys}

@@ -58,7 +58,7 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     at = repository.resolve(app.revision(options.at)).hash
     selected = tuple(_keys(app, options, at))
     head = head_of_branch(repository, app.reference_name())
-    restorer = Restorer(repository, at, head, selected)
+    restorer = Restorer(repository, at, head, selected, carried(app.options))
     restored: list[Restoration] = []
 
     def change(staged: StagedList, state: State) -> StagedList:

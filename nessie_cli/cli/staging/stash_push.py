@@ -6,8 +6,10 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.key_arguments import staged_keys
 from nessie_cli.cli.staging.stashes import StashResult
 from nessie_cli.cli.staging.submission import nothing_staged, read_batch
@@ -70,4 +72,5 @@ def show(result: StashResult, output: Output) -> None:
         else "nothing is staged"
     )
     output.say(f"stashed: {result.keys} key{'' if result.keys == 1 else 's'}; {left}")
-    output.note("`nessie stash pop` stages it again")
+    pop = command_line(*carried(output.options, ()), "stash", "pop")
+    output.note(f"`{pop}` stages it again")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import (
     departures,
@@ -120,25 +121,30 @@ def read_batch(call: Invocation, file: BatchFile) -> tuple[StagedBatch | None, C
 def refuse_elsewhere(call: Invocation, batch: StagedBatch, branch: str) -> None:
     """Raises `InvalidInput` if a batch is for another store or branch than this invocation."""
     store = call.store.name()
+    here = carried(call.options, ("store", "profile"))
+    stash = command_line(*carried(call.options, ()), "stash")
     if batch.store is not None and batch.store != store:
         raise InvalidInput(
             f"the staged batch is for the store {batch.store}, not for {store}",
-            hint=f"`{commit_there(call, batch)}` commits it there; `nessie stash` stashes it",
+            hint=f"`{commit_there(call, batch)}` commits it there; `{stash}` stashes it",
         )
     if batch.branch is not None and batch.branch != branch:
         raise InvalidInput(
             f"the staged batch is for '{batch.branch}', not for '{branch}'",
             hint=(
                 f"`{commit_there(call, batch)}` commits it there; "
-                f"`{command_line('switch', branch)}` moves it along; `nessie stash` stashes it"
+                f"`{command_line(*here, 'switch', branch)}` moves it along;"
+                f" `{stash}` stashes it"
             ),
         )
 
 
 def commit_there(call: Invocation, batch: StagedBatch) -> str:
     """Returns the command line that commits a batch on its own branch of its own store."""
-    arguments = ["--ref", batch.branch] if batch.branch else []
-    if batch.store is not None and batch.store != call.store.name():
+    is_there = batch.store is not None and batch.store != call.store.name()
+    arguments = carried(call.options, () if is_there else ("store", "profile"))
+    arguments += ["--ref", batch.branch] if batch.branch else []
+    if batch.store is not None and is_there:
         arguments += ["--store", absolute_store(batch.store, call.need_workspace().root)]
     return command_line(*arguments, "commit")
 

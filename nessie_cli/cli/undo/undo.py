@@ -7,10 +7,12 @@ import typer
 from msgspec import UNSET, Struct, UnsetType
 
 from nessie_cli.cli.app.arguments import refuse_empty
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.questions import is_yes
 from nessie_cli.cli.app.result import Document, Result
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.references.moves import follow_rename
 from nessie_cli.cli.undo.steps import (
     UndoStep,
@@ -168,7 +170,7 @@ def show(result: UndoneResult, output: Output) -> None:
         value = "" if step.values.after is None else f" = {step.values.after}"
         output.say(f"{action} setting ", Span(step.values.setting, "name"), value)
         if was_applied:
-            output.note("`nessie undo` again redoes it")
+            _note_redo(output)
         return
     parts: list[Span | str] = [
         f"{action} {step.type.lower()} ",
@@ -185,7 +187,12 @@ def show(result: UndoneResult, output: Output) -> None:
         parts += [" at ", Span(short_hash(step.before or step.after or ""), "hash")]
     output.say(*parts)
     if was_applied:
-        output.note("`nessie undo` again redoes it")
+        _note_redo(output)
+
+
+def _note_redo(output: Output) -> None:
+    undo = command_line(*carried(output.options, ("store", "profile")), "undo")
+    output.note(f"`{undo}` again redoes it")
 
 
 def _names(app: Invocation, repository: Repository) -> set[str]:

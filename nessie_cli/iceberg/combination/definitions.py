@@ -15,6 +15,7 @@ from nessie_cli.iceberg.builder import partitions, schemas
 from nessie_cli.iceberg.builder.values import Document, by_id
 
 _LAST_ADDED = -1
+_NAME_MAPPING = "schema.name-mapping.default"
 Form = Callable[[Document], Any]
 
 
@@ -75,11 +76,11 @@ def _schema(
     ]
     if sides[2] == sides[1]:
         return []
+    # The base of a picked or reverted commit need not be a state of both sides.
+    if not (_has_had_columns(ours, base) and _has_had_columns(theirs, base)):
+        return DefinitionConflict("columns")
     if sides[2] == sides[0]:
-        # The base of a picked commit is not one of ours: did ours begin with its columns?
-        had = [(schemas.form(each), schemas.identifiers(each)) for each in ours["schemas"]]
-        is_evolved = sides[0][:2] in had and sides[0][2] <= sides[1][2]
-        return [] if is_evolved else DefinitionConflict("columns")
+        return []
     # A column id that one side gave out and dropped again is in its files.
     if sides[1] != sides[0]:
         return DefinitionConflict("columns")
@@ -88,6 +89,14 @@ def _schema(
         {"action": "add-schema", "schema": _without(schema, "schema-id")},
         {"action": "set-current-schema", "schema-id": _LAST_ADDED},
     ]
+
+
+def _has_had_columns(side: Document, base: Document) -> bool:
+    """Returns whether the columns of a side come from those of the base, with their ids."""
+    before = _current(base, "schemas", "schema-id", "current-schema-id")
+    columns = schemas.form(before), schemas.identifiers(before)
+    forms = [(schemas.form(each), schemas.identifiers(each)) for each in side["schemas"]]
+    return columns in forms and side["last-column-id"] >= base["last-column-id"]
 
 
 def _spec(base: Document, ours: Document, theirs: Document) -> list[Document] | DefinitionConflict:
@@ -129,8 +138,12 @@ def _properties(
 ) -> Iterator[tuple[str, str | None]]:
     """Yields the properties that change on ours; None removes one. Collects the conflicts."""
     before, here, there = (state["properties"] for state in (base, ours, theirs))
-    for name in sorted(before.keys() | there.keys()):
+    for name in sorted(before.keys() | here.keys() | there.keys()):
         values = [properties.get(name) for properties in (before, here, there)]
+        if name == _NAME_MAPPING and values[1] != values[2] and values[0] is not None:
+            # Files without ids of columns cannot be read without it.
+            conflicts.append(DefinitionConflict("property", name))
+            continue
         if values[2] in (values[0], values[1]):
             continue
         if values[1] != values[0]:
