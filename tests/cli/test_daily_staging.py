@@ -1,6 +1,7 @@
 """Daily staging: copies by `show --raw`, stores without a workspace, hints."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -212,3 +213,51 @@ def test_reset_all_removes_the_whole_batch(nessie, catalog) -> None:
     refused.expect(2, "--all removes the whole batch")
     assert nessie("reset", "--all").out == "unstaged 2 operations, 0 still staged\n"
     assert nessie("status", "--json").json["batch"]["operations"] == []
+
+
+def commit_without_answer(nessie, message: str) -> None:
+    """Commits the batch, and leaves it staged as a process that ends too early does."""
+    file = Path(".nessie/batch.json")
+    batch = json.loads(file.read_text()) | {"requestId": "00112233445566778899aabbccddeeff"}
+    file.write_text(json.dumps(batch))
+    assert nessie("commit", "-m", message).code == 0
+    file.write_text(json.dumps(batch))
+
+
+def test_a_commit_without_answer_is_done_if_the_branch_contains_it(nessie, catalog) -> None:
+    nessie("content", "delete", "db.orders")
+    commit_without_answer(nessie, "first")
+    done = catalog.head("main")
+    catalog.create("main", "db.later", 5)
+    assert f"as {done[:12]} on main" in nessie("status").err
+    assert nessie("commit", "-m", "again").code == 1
+    assert catalog.repository.commit_at("main").parent == done
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_commit_without_answer_that_was_undone_is_not_done(nessie, catalog, looked) -> None:
+    nessie("content", "delete", "db.orders")
+    before = catalog.head("main")
+    commit_without_answer(nessie, "first")
+    done = catalog.head("main")
+    assert nessie("undo").code == 0
+    if looked:
+        ran = nessie("status")
+        assert "db.orders" in ran.out
+        assert f"committed the batch as {done[:12]}, which 'main' no longer contains" in ran.err
+    ran = nessie("commit", "-m", "again")
+    assert (ran.code, catalog.repository.commit_at("main").parent) == (0, before)
+    assert key("db.orders") not in [entry.key for entry in catalog.repository.entries("main")]
+    assert nessie("status", "--json").json["batch"]["operations"] == []
+
+
+def test_a_commit_without_answer_whose_branch_was_deleted_keeps_the_batch(nessie, catalog) -> None:
+    catalog.branch("dev")
+    nessie("switch", "dev")
+    nessie("content", "delete", "db.orders")
+    commit_without_answer(nessie, "first")
+    catalog.repository.delete_reference("dev", expected_hash=catalog.head("dev"))
+    assert nessie("commit", "-m", "again").code == 4
+    assert len(json.loads(Path(".nessie/batch.json").read_text())["operations"]) == 1
+    catalog.branch("dev")
+    assert nessie("commit", "-m", "again").code == 0

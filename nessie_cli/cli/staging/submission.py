@@ -29,7 +29,7 @@ from nessie_cli.cli.staging.resolutions import (
     first_below,
 )
 from nessie_cli.cli.staging.restaging import Restager
-from nessie_cli.errors import InvalidInput, NothingStaged, ReferenceConflict
+from nessie_cli.errors import InvalidInput, NotFound, NothingStaged, ReferenceConflict
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -40,6 +40,7 @@ from nessie_cli.model import (
     MergeBehavior,
     MergeOption,
     Put,
+    Reference,
     ReferenceType,
     Rename,
 )
@@ -49,6 +50,8 @@ from nessie_cli.model.conflicts import (
     same_file_text,
     second_key_text,
 )
+from nessie_cli.render.text import short_hash
+from nessie_cli.revisions import Revision
 from nessie_cli.workspace.content_edits import ContentEdit, content_edits
 from nessie_cli.workspace.folder import absolute_store
 from nessie_cli.workspace.staging import proposed, without
@@ -106,7 +109,8 @@ def new_request_id() -> str:
 def read_batch(call: Invocation, file: BatchFile) -> tuple[StagedBatch | None, CommitResult | None]:
     """Returns the batch, or the commit if a submission without a response has succeeded.
 
-    In that case, the batch is removed. The caller holds the workspace lock.
+    In that case, the batch is removed. A commit that the branch no longer contains does not
+    count: it was undone. The caller holds the workspace lock.
     """
     batch = file.read()
     if batch is None or batch.request_id is None or batch.store not in (None, call.store.name()):
@@ -114,8 +118,23 @@ def read_batch(call: Invocation, file: BatchFile) -> tuple[StagedBatch | None, C
     done = call.repository().find_request(batch.request_id, branch=batch.branch)
     if done is None:
         return batch, None
+    if not _is_on_branch(call.repository(), done.reference):
+        call.output.note(
+            f"an earlier attempt had committed the batch as {short_hash(done.reference.hash)},"
+            f" which '{done.reference.name}' no longer contains"
+        )
+        return replace(batch, request_id=None), None
     file.write(None)
     return None, done
+
+
+def _is_on_branch(repository: Repository, committed: Reference) -> bool:
+    """Returns whether a branch contains its commit of an earlier time."""
+    try:
+        now = repository.reference(committed.name)
+        return repository.is_ancestor(Revision(None, committed.hash), Revision(None, now.hash))
+    except NotFound:
+        return False
 
 
 def refuse_elsewhere(call: Invocation, batch: StagedBatch, branch: str) -> None:
