@@ -1,4 +1,4 @@
-"""Checks of the manifests of a combined table, whose numbers readers and later writers rely on."""
+"""Checks of the numbers in the manifests of a combined table."""
 
 from __future__ import annotations
 

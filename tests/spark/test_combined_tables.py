@@ -1,4 +1,4 @@
-"""A combined table in Spark, Java and DuckDB: later writes, maintenance, metadata tables, row ids."""
+"""Combined tables in Spark and Java: later writes, maintenance, metadata tables, row ids."""
 
 from __future__ import annotations
 
