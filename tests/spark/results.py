@@ -21,8 +21,9 @@ def records(location: str) -> list[dict[str, Any]]:
 def check_result(metadata: Document) -> None:
     """Checks the current snapshot of a table, if it is a combined one."""
     version = metadata["format-version"]
-    snapshot = by_id(metadata["snapshots"], "snapshot-id")[metadata["current-snapshot-id"]]
-    if "nessie.merge" not in snapshot["summary"]:
+    snapshots = by_id(metadata["snapshots"], "snapshot-id")
+    snapshot = snapshots.get(metadata["current-snapshot-id"])
+    if snapshot is None or "nessie.merge" not in snapshot["summary"]:
         return
     last = snapshot.get("sequence-number", 0)
     assert last == metadata.get("last-sequence-number", 0)
