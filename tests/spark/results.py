@@ -1,4 +1,4 @@
-"""Checks of the manifests of a combined table, whose numbers readers and later writers rely on."""
+"""Checks of the numbers in the manifests of a combined table."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ def records(location: str) -> list[dict[str, Any]]:
 def check_result(metadata: Document) -> None:
     """Checks the current snapshot of a table, if it is a combined one."""
     version = metadata["format-version"]
-    snapshot = by_id(metadata["snapshots"], "snapshot-id")[metadata["current-snapshot-id"]]
-    if "nessie.merge" not in snapshot["summary"]:
+    snapshots = by_id(metadata["snapshots"], "snapshot-id")
+    snapshot = snapshots.get(metadata["current-snapshot-id"])
+    if snapshot is None or "nessie.merge" not in snapshot["summary"]:
         return
     last = snapshot.get("sequence-number", 0)
     assert last == metadata.get("last-sequence-number", 0)

@@ -1,4 +1,4 @@
-"""Each pair of operations: what Iceberg refuses as concurrent commits, a combination refuses too.
+"""Pairs of operations: what Iceberg refuses as concurrent commits, we refuse too.
 
 A run tries some operations of each format version, with NESSIE_TEST_COMBINATIONS_SPARK all of them.
 """
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
 ALL = "NESSIE_TEST_COMBINATIONS_SPARK" in os.environ
 SEED = os.environ.get("NESSIE_TEST_SEED") or str(random.randrange(2**32))
-OPERATIONS_OF_A_RUN = 5
+OPERATIONS_OF_A_RUN = 4
 
 
 class Pair(NamedTuple):
-    """What became of an operation of ours and one of theirs."""
+    """The result of an operation of ours and one of theirs."""
 
     ours: Operation
     theirs: Operation
