@@ -23,6 +23,7 @@ from nessie_cli import (
     connect,
     create,
 )
+from tests.command.in_process import do_not_combine_tables
 from tests.command.outcome import Outcome
 from tests.command.process import Forker, run
 from tests.server.processes import started
@@ -55,6 +56,7 @@ class Runner:
             "LC_ALL": "C.UTF-8",
             **catalog,
         }
+        do_not_combine_tables(folder / "home" / ".config")
         forker.write_program(self.programs / "nessie")
         self.loads()
 
