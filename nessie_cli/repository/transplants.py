@@ -270,7 +270,8 @@ def _compared(
         target, result = before.get(key), after.get(key)
         behavior = detail.behavior
         if detail.conflict:
-            yield key, detail
+            # A place in a draft of an earlier commit exists for nobody else.
+            yield key, structs.replace(detail, result_at=None)
             continue
         if target != result and behavior is MergeBehavior.DROP:
             behavior = MergeBehavior.NORMAL

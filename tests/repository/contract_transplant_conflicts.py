@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
-from nessie_cli.model import MergeBehavior
+from nessie_cli.model import KeyBehavior, MergeBehavior
 from tests.repository.vocabulary import (
     NS,
     Catalog,
     behave,
     delete,
     found,
+    key,
     namespace,
     number_of,
     put,
@@ -23,6 +24,23 @@ DROP = MergeBehavior.DROP
 
 
 class TransplantConflicts:
+    def test_a_conflict_after_a_decision_names_no_commit_of_a_draft(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1, "c": 1})
+        catalog.branch("dev")
+        catalog.recreate("main", "a", table(9))
+        commits = [catalog.write("dev", {"b": 1})]
+        first, second = catalog.content("dev", "a"), catalog.content("dev", "b")
+        commits += [
+            catalog.commit("dev", delete("a"), put("z", first)),
+            catalog.commit("dev", delete("b"), put("a", second)),
+            catalog.commit("dev", delete("z"), put("b", first)),
+            catalog.write("dev", {"a": 3}),
+        ]
+        decision = KeyBehavior(key("a"), DROP, content_id=first.id, commit=commits[1])
+        for behaviors in ([], [decision]):
+            with pytest.raises(ReferenceConflict):
+                catalog.transplant_contents(commits, behaviors=behaviors)
+
     def test_a_transplant_stops_at_the_first_namespace_conflict(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "b": NS})
         catalog.branch("dev")
