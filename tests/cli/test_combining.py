@@ -505,3 +505,14 @@ def test_a_mapping_of_names_that_files_need_is_not_lost(
     ran = nessie("transplant", "dev") if verb == "transplant" else nessie("revert", "main~2")
     assert ran.code == 3
     assert "schema.name-mapping.default" in ran.err
+
+
+def test_rows_of_columns_with_one_id_are_not_compared(nessie: InProcess, lake: Lake) -> None:
+    """Two branches gave one id to different columns."""
+    for branch, name in (("main", "city"), ("dev", "secret")):
+        with lake.table(branch) as table, table.update_schema() as update:
+            update.add_column(name, StringType())
+        lake.append(branch, 10)
+    ran = nessie("diff", "main", "dev", "--rows")
+    assert ran.code == 2
+    assert "column city of one state and column secret of the other one have the same id" in ran.err

@@ -75,7 +75,6 @@ class Combination(Struct, frozen=True):
         )
         skew = "one side changed rows that may depend on changes of the other side (write skew)"
         return [
-            *self.definitions.notes,
             *([text] if self.same_keys else []),
             *([skew] if self.files.may_skew else []),
         ]

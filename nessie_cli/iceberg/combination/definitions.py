@@ -20,13 +20,19 @@ Form = Callable[[Document], Any]
 
 
 class DefinitionConflict(Struct, frozen=True):
-    """A definition that both sides changed differently: its kind and, for properties, its name."""
+    """A definition that both sides changed differently: its kind and, for properties, its name.
+
+    `text` says another reason.
+    """
 
     kind: str
     name: str = ""
+    text: str = ""
 
     def __str__(self) -> str:
         """Returns a text for people."""
+        if self.text:
+            return self.text
         return f"both sides changed the {self.kind}" + (f" {self.name!r}" if self.name else "")
 
 
@@ -35,7 +41,6 @@ class DefinitionMerge(Struct, frozen=True):
 
     updates: Sequence[Document] = ()
     conflicts: Sequence[DefinitionConflict] = ()
-    notes: Sequence[str] = ()
 
 
 def merge_definitions(base: Document, ours: Document, theirs: Document) -> DefinitionMerge:
@@ -54,7 +59,9 @@ def merge_definitions(base: Document, ours: Document, theirs: Document) -> Defin
             if value is None
             else {"action": "set-properties", "updates": {name: value}}
         )
-    return DefinitionMerge(updates, conflicts, _unmerged_refs(base, theirs))
+    for update in _references(base, ours, theirs, conflicts):
+        updates.append(update)
+    return DefinitionMerge(updates, conflicts)
 
 
 def _differing(base: Document, ours: Document, theirs: Document) -> Iterator[DefinitionConflict]:
@@ -152,14 +159,25 @@ def _properties(
             yield name, values[2]
 
 
-def _unmerged_refs(base: Document, theirs: Document) -> list[str]:
-    """Returns notes about tags and branches inside the table, whose snapshots are not imported."""
-    before = base.get("refs") or {}
-    return [
-        f"{ref['type']} {name} of the table stays on theirs"
-        for name, ref in (theirs.get("refs") or {}).items()
-        if name != "main" and before.get(name) != ref
-    ]
+def _references(
+    base: Document, ours: Document, theirs: Document, conflicts: list[DefinitionConflict]
+) -> Iterator[Document]:
+    """Yields the removals of branches and tags inside the table. Collects the conflicts.
+
+    Those that theirs added or moved are conflicts: their snapshots are not those of ours.
+    """
+    before, here, there = ({**(each.get("refs") or {})} for each in (base, ours, theirs))
+    for name in sorted(before.keys() | there.keys() - {"main"}):
+        reference = there.get(name)
+        if name == "main" or reference in (before.get(name), here.get(name)):
+            continue
+        if reference is None and here.get(name) == before.get(name):
+            yield {"action": "remove-snapshot-ref", "ref-name": name}
+            continue
+        kind = (reference or before[name]).get("type", "branch")
+        conflicts.append(
+            DefinitionConflict(kind, name, f"theirs changed the {kind} {name!r} inside the table")
+        )
 
 
 def _three_way(base: Document, ours: Document, theirs: Document, member: str) -> int | None:

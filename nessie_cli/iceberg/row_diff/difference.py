@@ -15,7 +15,7 @@ from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.states import TableFile
 from nessie_cli.iceberg.row_diff.filters import row_filter
 from nessie_cli.iceberg.row_diff.scan import FilePair, Read, differing_files
-from nessie_cli.iceberg.row_diff.schemas import compared_schema, selected
+from nessie_cli.iceberg.row_diff.schemas import check_columns, compared_schema, selected
 
 
 class Selection(Struct, frozen=True):
@@ -115,6 +115,8 @@ def compare_tables(
             "the rows cannot be compared: this is another table, which was created under the same"
             " key"
         )
+    if old and new:
+        check_columns(old, new)
     whole = compared_schema(old, new)
     key = list(selection.key) or _identifiers(new or old, whole)
     schema = selected(whole, [*key, *selection.columns]) if selection.columns else whole

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pydantic import ValidationError
 from pyiceberg.exceptions import ResolveError
 from pyiceberg.io.pyarrow import schema_to_pyarrow
-from pyiceberg.schema import Schema, promote
+from pyiceberg.schema import Schema, index_name_by_id, promote
 from pyiceberg.types import (
     DateType,
     IcebergType,
@@ -46,6 +46,23 @@ def schema_of(document: Document) -> Schema:
     """Returns the current schema of normalized metadata. Raises `InvalidInput`."""
     id_ = document["current-schema-id"]
     return _schema(by_id(document["schemas"], "schema-id")[id_])
+
+
+def check_columns(before: Document, after: Document) -> None:
+    """Raises `InvalidInput` if two branches gave one id to columns of different names.
+
+    An id means the same in both if a schema that has it is that of both.
+    """
+    schemas = [list(map(_schema, each["schemas"])) for each in (before, after)]
+    both = [schema for schema in schemas[0] if any(schema == other for other in schemas[1])]
+    shared = {id_ for schema in both for id_ in index_name_by_id(schema)}
+    old, new = (index_name_by_id(schema_of(each)) for each in (before, after))
+    for id_ in old.keys() & new.keys() - shared:
+        if old[id_] != new[id_]:
+            raise InvalidInput(
+                f"the rows cannot be compared: column {old[id_]} of one state and column"
+                f" {new[id_]} of the other one have the same id, {id_}",
+            )
 
 
 def every_field(documents: Iterable[Document]) -> dict[int, NestedField]:

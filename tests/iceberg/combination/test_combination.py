@@ -210,14 +210,32 @@ def test_a_table_that_was_replaced_is_not_combined(lake: Lake) -> None:
     assert "do not lead back to the base" in str(conflict)
 
 
-def test_a_tag_inside_the_table_is_not_brought_along(lake: Lake) -> None:
+def test_a_tag_inside_the_table_is_a_conflict(lake: Lake) -> None:
     def tag(table: Table) -> None:
         snapshot = table.current_snapshot()
         assert snapshot is not None
         table.manage_snapshots().create_tag(snapshot.snapshot_id, "v1").commit()
 
-    combination = lake.combine(lake.branch("ours"), lake.branch("theirs", append(20), tag))
-    assert combination.definitions.notes == ["tag v1 of the table stays on theirs"]
+    theirs = lake.branch("theirs", append(20), tag)
+    (conflict,) = lake.combine(lake.branch("ours"), theirs).conflicts
+    assert str(conflict) == "theirs changed the tag 'v1' inside the table"
+
+
+def test_a_removed_tag_is_removed(lake: Lake) -> None:
+    def tag(table: Table) -> None:
+        snapshot = table.current_snapshot()
+        assert snapshot is not None
+        table.manage_snapshots().create_tag(snapshot.snapshot_id, "v1").commit()
+
+    def remove_tag(table: Table) -> None:
+        table.manage_snapshots().remove_tag("v1").commit()
+
+    base = lake.branch("base2", tag)
+    ours = lake.branch("ours", append(10), start=base)
+    theirs = lake.branch("theirs", append(20), remove_tag, start=base)
+    combined = lake.combined(ours, theirs, base)
+    assert ids(combined) == [1, 2, 3, 10, 20]
+    assert set(lake._document(combined)["refs"]) == {"main"}
 
 
 def test_shared_manifests_are_not_opened(tmp_path: Path) -> None:
