@@ -15,6 +15,7 @@ from nessie_cli.model import (
     MergeResult,
     TableCombination,
 )
+from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
 
 if TYPE_CHECKING:
@@ -93,7 +94,14 @@ def table_files(*, dry_run: bool) -> Files:
 
 
 def _described(combination: TableCombination) -> str:
-    """Returns what a revert takes out of a table that has changed since, and brings back."""
-    taken = f"{combination.removed_files:,} files with {combination.removed_rows:,} rows removed"
-    back = f"{combination.added_files:,} with {combination.added_rows:,} rows restored"
-    return f"combined with later changes: {taken}, {back}"
+    """Returns what a revert removes from a table that has changed since, and adds again."""
+    parts = (
+        f"{counted(files, 'file')} with {counted(rows, 'row')} {verb}"
+        for files, rows, verb in (
+            (combination.removed_files, combination.removed_rows, "removed"),
+            (combination.added_files, combination.added_rows, "added again"),
+        )
+        if files
+    )
+    changes = ", ".join(parts) or "only definitions change"
+    return f"combined with later changes: {changes}"
