@@ -264,6 +264,10 @@ class NotAllowed(NessieError):
     status = 403
 
 
+class HookRefused(NotAllowed):
+    """A hook of the workspace forbids this, or cannot run."""
+
+
 # -- try later, or repair the store ----------------------------------------------------------------
 
 

@@ -516,3 +516,38 @@ def test_rows_of_columns_with_one_id_are_not_compared(nessie: InProcess, lake: L
     ran = nessie("diff", "main", "dev", "--rows")
     assert ran.code == 2
     assert "column city of one state and column secret of the other one have the same id" in ran.err
+
+
+def test_a_hook_that_refuses_is_no_conflict(nessie: InProcess, lake: Lake, tmp_path: Path) -> None:
+    hook = tmp_path / ".nessie" / "hooks" / "pre-merge"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\nexit 1\n")
+    hook.chmod(0o755)
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    ran = nessie("merge", "dev")
+    assert (ran.code, "the hook pre-merge refuses" in ran.err) == (6, True)
+    assert nessie("merge", "dev", "--no-verify").code == 0
+
+
+def test_after_a_decision_about_columns_they_are_still_different(
+    nessie: InProcess, lake: Lake
+) -> None:
+    """Ours was kept once, so the next base has the columns of theirs."""
+    for branch, name in (("main", "city"), ("dev", "secret")):
+        with lake.table(branch) as table, table.update_schema() as update:
+            update.add_column(name, StringType())
+    assert nessie("merge", "dev").code == 3
+    assert nessie("merge", "dev", "--ours", "db.t").code == 0
+    lake.append("dev", 20)
+    lake.append("main", 10)
+    assert nessie("merge", "dev").code == 3
+
+
+def test_a_column_called_as_that_of_changes_is_named(nessie: InProcess, lake: Lake) -> None:
+    with lake.table("main") as table, table.update_schema() as update:
+        update.add_column("_change_type", StringType())
+    lake.append("main", 10)
+    ran = nessie("diff", "dev", "main", "--rows")
+    assert (ran.code, "has a column _change_type" in ran.err) == (2, True)
+    assert nessie("diff", "dev", "main", "--rows", "--columns", "id").code == 0

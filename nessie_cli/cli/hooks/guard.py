@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.hooks.documents import Document, commit_document, merge_document
 from nessie_cli.cli.hooks.programs import HookFailed, Programs
-from nessie_cli.errors import NotAllowed
+from nessie_cli.errors import HookRefused
 from nessie_cli.repository.changes import Commit, Merge, Transplant
 from nessie_cli.wire.documents import DetailedMerge
 from nessie_cli.wire.references import CommitOutcome
@@ -44,7 +44,7 @@ class Hooks:
     def check(self, draft: Draft[Any]) -> None:
         """Runs the hook before a change.
 
-        Raises `NotAllowed` if it refuses, or if there is a hook but the workspace is not trusted.
+        Raises `HookRefused` if it refuses, or if there is a hook but the workspace is not trusted.
         """
         change = draft.change
         if isinstance(change, Commit):
@@ -61,8 +61,8 @@ class Hooks:
             self._programs.run(name, draft.references[0].name, self._document)
         except HookFailed as failure:
             if not failure.has_run:
-                raise NotAllowed(str(failure)) from None
-            raise NotAllowed(
+                raise HookRefused(str(failure)) from None
+            raise HookRefused(
                 f"the hook {name} refuses: {failure}; nothing was written",
                 hint="--no-verify skips the hook",
             ) from None
@@ -90,7 +90,7 @@ class Hooks:
                 self._programs.print_line(f"nessie: {reason}; the change is kept")
 
     def _need_trust(self, *names: str) -> None:
-        """Raises `NotAllowed` if one of these hooks exists and the workspace is not trusted."""
+        """Raises `HookRefused` if one of these hooks exists and the workspace is not trusted."""
         workspace = self._programs.workspace
         if workspace.trust == TRUSTED:
             return

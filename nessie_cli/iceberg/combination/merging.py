@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nessie_cli.errors import (
+    HookRefused,
     InvalidInput,
     NessieError,
     NotAllowed,
@@ -167,7 +168,7 @@ class TableMerger:
                     conflict = error
                 except NotAllowed as error:
                     # A protected branch may take no contents that a client has combined.
-                    if conflict is None:
+                    if conflict is None or isinstance(error, HookRefused):
                         raise
                     self._collisions |= dict.fromkeys(seen, (Collision(error.message),))
                     conflict.conflicts = tuple(self._explained(conflict.conflicts))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.row_diff.difference import TableDifference
 from nessie_cli.iceberg.row_diff.encoding import HASH, hashes
 from nessie_cli.iceberg.row_diff.filters import row_filter
@@ -50,6 +51,12 @@ class RowChanges:
         """The keys whose rows are not paired, because several rows have them. Counted so far."""
         self._rows = RowReader(difference, reader, progress)
         columns = arrow_type(difference.schema.as_struct())
+        if CHANGE_TYPE in columns.names:
+            raise InvalidInput(
+                f"the rows cannot be compared: the table has a column {CHANGE_TYPE}, which is that"
+                " of the changes here",
+                hint="--columns selects the others",
+            )
         self.schema = pa.schema([pa.field(CHANGE_TYPE, pa.string()), *columns])
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
