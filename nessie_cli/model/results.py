@@ -150,7 +150,8 @@ class MergeResult(Struct, frozen=True):
     afterwards, None for a conflict or a dry run (unless the source is merged already).
     `common_ancestor` is None for a transplant. `applied` is whether the branch has moved,
     `successful` whether there is no conflict. `skipped` are the hashes of transplanted commits
-    whose changes the branch already had.
+    whose changes the branch already had. `has_several_bases` is whether the merge has several merge
+    bases: then the base of a conflict need not be a state of any commit.
     """
 
     target_branch: str
@@ -162,6 +163,7 @@ class MergeResult(Struct, frozen=True):
     successful: bool
     details: tuple[MergeDetail, ...] = ()
     skipped: tuple[str, ...] = ()
+    has_several_bases: bool = False
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

@@ -325,4 +325,5 @@ def answer(
             for raw, detail in details.items()
         ),
         skipped=tuple(commit.hex() for commit in skipped),
+        has_several_bases=len(target.bases) > 1,
     )

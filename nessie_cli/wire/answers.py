@@ -70,6 +70,7 @@ class MergeAnswer(NamedTuple):
     successful: bool
     details: tuple[MergeDetail, ...]
     skipped: tuple[str, ...] = ()
+    has_several_bases: bool = False
 
 
 _INVALID = (InvalidInput, LookupError, TypeError, AttributeError, ValueError, RecursionError)
@@ -267,6 +268,7 @@ def decode_merge(data: Any) -> MergeAnswer:
             for index, detail in enumerate(merge.details)
         ),
         tuple(merge.skipped_commits),
+        merge.has_several_bases,
     )
 
 

@@ -16,6 +16,7 @@ extensions are:
 * the settings of the repository, as a configuration object;
 * `restoredFrom` of a Put: a deleted content comes back under its id;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
+* `hasSeveralBases` of the answer to a merge;
 * the height of a commit in a log, the renames behind a merge conflict, unknown contents.
 """
 

@@ -211,6 +211,7 @@ class MergeOfOurs(MergeOutcome, omit_defaults=True, kw_only=True):
 
     details: list[MergeDetailOfOurs] = field(default_factory=empty_list)
     skipped_commits: list[Hash] = []
+    has_several_bases: bool = False
 
     @classmethod
     def of(cls, result: model.MergeResult) -> Self:
@@ -219,6 +220,7 @@ class MergeOfOurs(MergeOutcome, omit_defaults=True, kw_only=True):
             **merge_outcome(result),
             details=list(map(MergeDetailOfOurs.of, result.details)),
             skipped_commits=list(result.skipped),
+            has_several_bases=result.has_several_bases,
         )
 
 

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from nessie_cli.errors import (
     HookRefused,
     InvalidInput,
+    MergeConflict,
     NessieError,
     NotAllowed,
     OutcomeUnknown,
@@ -153,7 +154,10 @@ class TableMerger:
                 try:
                     result = do(replace(options, behaviors=behaviors))
                 except ReferenceConflict as error:
-                    cases = _cases(error.conflicts)
+                    cases = list(_cases(error.conflicts))
+                    if isinstance(error, MergeConflict) and error.result.has_several_bases:
+                        reason = "the branches have several merge bases, which may differ"
+                        self._collisions |= dict.fromkeys(cases, (Collision(reason),))
                     new = [c for c in cases if c not in seen and c.key not in self._keys]
                     seen.update(new)
                     more = {

@@ -87,6 +87,7 @@ class DetailedAnswer(ABC):
             successful=answer.successful,
             details=self.details({conflict.key: conflict for conflict in conflicts}),
             skipped=answer.skipped,
+            has_several_bases=answer.has_several_bases,
         )
         if not answer.successful:
             raise MergeConflict(merge_message(conflicts), conflicts, result)
