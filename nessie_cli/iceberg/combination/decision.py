@@ -296,7 +296,7 @@ class _Merge:
                 yield FileConflict("ours had this file and removed it", [file])
 
     def _double_restorations(self) -> Iterator[FileConflict]:
-        """What each side did to rows that both brought back is not known."""
+        """The changes of each side to rows that both restored are not known."""
         ours, theirs = self._ours, self._theirs
         if (
             ours.restored_files
