@@ -182,8 +182,9 @@ class History:
             self.table.sql("ALTER TABLE {} ADD PARTITION FIELD bucket(2, id)")
 
     def _drop_partitions(self) -> None:
-        names = [field.name() for field in self.table.java.spec().fields()]
-        if "p" in names:
+        fields = self.table.java.spec().fields()
+        # Format version 1 keeps a removed field, with the transform "void".
+        if "p" in [field.name() for field in fields if not field.transform().isVoid()]:
             self.table.sql("ALTER TABLE {} DROP PARTITION FIELD p")
 
     def _promote(self) -> None:

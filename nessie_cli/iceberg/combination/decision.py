@@ -121,8 +121,10 @@ class _Changes:
         ]
 
     def touches_rows(self, deletes: TableFile) -> bool:
-        """Returns whether the side changed files in which a file deletes rows by position."""
+        """Returns whether the side may have changed files in which a file deletes rows."""
         path = deletes.referenced
+        if self.equality_deletes:
+            return True
         if path is None:
             return bool(self.removed_data or self.added_deletes)
         return bool(
@@ -187,6 +189,14 @@ class _Changes:
     def ever_added(self) -> frozenset[str]:
         """All data files that some snapshot since the base added."""
         return frozenset(path for changes in self.state.history or () for path in changes.added)
+
+    @cached_property
+    def restored_files(self) -> bool:
+        """Whether data files came back that no snapshot since the base added, as by a rollback."""
+        removed = (path for path in self.ever_removed if Identity(path) not in self.base.files)
+        return not self.ever_added.issuperset(removed) or not self.ever_added.issuperset(
+            file.path for file in self.added_data
+        )
 
     def first_row_id(self, id_: Identity) -> int | None:
         """Returns the id of the first row of a data file that the side has or has removed."""
@@ -275,6 +285,7 @@ class _Merge:
         yield from self._isolation()
         yield from self._double_removals()
         yield from self._merged_before()
+        yield from self._double_restorations()
         yield from self._removed_and_changed(self._theirs, self._ours)
         yield from self._removed_and_changed(self._ours, self._theirs)
         yield from self._double_deletes()
@@ -332,6 +343,16 @@ class _Merge:
                 )
             elif again := [file for file in other.added_data if side.has_had(file)]:
                 yield FileConflict(f"{name} had these files and rewrote their rows", again)
+
+    def _double_restorations(self) -> Iterator[FileConflict]:
+        """The changes of each side to rows that both restored are not known."""
+        ours, theirs = self._ours, self._theirs
+        if (
+            ours.restored_files
+            and theirs.restored_files
+            and ours.state.files.keys() != theirs.state.files.keys()
+        ):
+            yield FileConflict("both sides were rolled back", theirs.added_data)
 
     def _removed_and_changed(self, side: _Changes, other: _Changes) -> Iterator[FileConflict]:
         """A deletion of rows in a file that the other side rewrote would be lost.
