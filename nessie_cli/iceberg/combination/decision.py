@@ -193,7 +193,7 @@ class _Changes:
     @cached_property
     def restored_files(self) -> bool:
         """Whether data files came back that no snapshot since the base added, as by a rollback."""
-        removed = (path for path in self.ever_removed if Identity(path) not in self.base.files)
+        removed = (path for path in self._remover if Identity(path) not in self.base.files)
         return not self.ever_added.issuperset(removed) or not self.ever_added.issuperset(
             file.path for file in self.added_data
         )

@@ -90,9 +90,8 @@ class SnapshotChanges(Struct, frozen=True):
     `added` and `removed` are paths of data files. `deleted_in` are those in which it deleted rows
     by their positions. `has_wide_deletes` is whether it also added delete files that can be about
     any data file. `row_ids` are the ids of the first rows of the removed files, and
-    `removed_deletes` the delete files that it removed. `gone` are digests
-    of data files whose rows it brought in other files, if it combined two sides: the other side had
-    added them and rewrote them.
+    `removed_deletes` the delete files that it removed. `gone` are digests of data files whose rows
+    it brought in other files, if it combined two sides: the other side had added and rewrote them.
     """
 
     operation: str
