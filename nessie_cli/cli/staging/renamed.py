@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.errors import NotFound
 from nessie_cli.model import NO_ANCESTOR, Content, ContentKey, Put, RestoredFrom
-from nessie_cli.repository.recreated import second_entries
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.content_edits import content_edits
 from nessie_cli.workspace.staging import StagedList, overlaid
@@ -95,9 +94,15 @@ def second_entries_of_restored(
 
     Tables that the batch itself creates are not compared. Cost as that of `places_of_restored`.
     """
+    restorations = _restored(staged)
+    if not restorations:
+        return []
+    # Most commands need no rules of merges.
+    from nessie_cli.repository.recreated import second_entries
+
     state: dict[ContentKey, Content] = {}
     restored: dict[ContentKey, Content | None] = {}
-    for hash_, puts in _restored(staged).items():
+    for hash_, puts in restorations.items():
         state |= _present(repository, head, hash_, puts)
         restored |= {put.key: put.content for put in puts}
     after = overlaid(state, tuple(item for item in staged if item.key not in restored))
@@ -124,7 +129,7 @@ def _present(
     present = dict(repository.contents(at, keys))
     # The commit may be gone.
     with suppress(NotFound):
-        for entry in repository.diff(Revision(None, hash_), at, whole=True):
+        for entry in repository.diff(Revision(None, hash_), at):
             if entry.after is not None:
                 present[entry.key] = entry.after
     return present
