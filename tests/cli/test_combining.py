@@ -565,3 +565,16 @@ def test_a_column_called_as_that_of_changes_is_named(nessie: InProcess, lake: La
     ran = nessie("diff", "dev", "main", "--rows")
     assert (ran.code, "has a column _change_type" in ran.err) == (2, True)
     assert nessie("diff", "dev", "main", "--rows", "--columns", "id").code == 0
+
+
+def test_after_crossed_merges_new_commits_are_transplanted(nessie: InProcess, lake: Lake) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    assert nessie("branch", "old-main", "main").code == 0
+    assert nessie("merge", "dev").code == 0
+    assert nessie("merge", "old-main", "--into", "dev").code == 0
+    lake.append("main", 11)
+    lake.append("dev", 21)
+    assert nessie("merge", "dev").code == 3
+    assert nessie("transplant", "dev").code == 0
+    assert lake.ids("main") == [1, 2, 3, 10, 11, 20, 21]

@@ -156,7 +156,7 @@ class TableMerger:
                 except ReferenceConflict as error:
                     cases = list(_cases(error.conflicts))
                     if isinstance(error, MergeConflict) and error.result.has_several_bases:
-                        reason = "the branches have several merge bases, which may differ"
+                        reason = "the branches have several merge bases: transplant new commits"
                         self._collisions |= dict.fromkeys(cases, (Collision(reason),))
                     new = [c for c in cases if c not in seen and c.key not in self._keys]
                     seen.update(new)
