@@ -92,14 +92,14 @@ class MergeResolutions(WaysOut):
         arguments = [argument for argument in app.argv if argument not in _NOT_REPEATED]
         parts = list(_parts(arguments, error.conflicts))
         # A merge asks again about what the source has become; another commit is another change.
-        again = parts if source and not commits else list(_pinned(parts, pinned))
-        self._again = _joined(again)
+        present = {} if source and not commits else pinned
+        self._again = _joined(_pinned(parts, present))
         lasting = [part for part in parts if not part.is_expected]
         self._pinned = _joined(_pinned(lasting, pinned))
         anew = [part for part in lasting if not part.name]
-        self._anew = _joined(_pinned(anew, {} if source else pinned))
+        self._anew = _joined(_pinned(anew, present))
         undecided = [part for part in anew if not _is_default(part)]
-        self._undecided = _joined(_pinned(undecided, {} if source else pinned))
+        self._undecided = _joined(_pinned(undecided, present))
         self._decisions = [part for part in parts if part.name]
         self._has_decided = any(part.name for part in _parts(arguments, ()))
         # A given hash may be the name of a branch. What counts is the state that is shown.
