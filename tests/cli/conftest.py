@@ -19,6 +19,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
+from tests.cli.lake import Lake
 from tests.command.in_process import InProcess
 from tests.command.process import Forker
 from tests.command.terminal import END_OF_INPUT, Running, Shown
@@ -142,3 +143,11 @@ def catalog(nessie: InProcess, tmp_path: Path) -> Iterator[Catalog]:
     found.branch("v1", type_=ReferenceType.TAG)
     yield found
     found.repository.close()
+
+
+@pytest.fixture
+def lake(nessie: InProcess, tmp_path: Path) -> Lake:
+    """Two branches of one real table, which are combined."""
+    assert nessie("config", "unset", "--user", "merge.tables").code == 0
+    assert nessie("init").code == 0
+    return Lake(str(tmp_path / ".nessie" / "store.sqlite"), tmp_path)

@@ -7,84 +7,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from pyiceberg.table import Table
-from pyiceberg.types import LongType, StringType
 
-from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.iceberg.files import Files
-from nessie_cli.model import ReferenceType
-from nessie_cli.repository.opening import connect
+from tests.cli.lake import Lake, rows
 from tests.command.in_process import InProcess
 
 ROOT = Path(__file__).parents[2]
-
-
-class Lake:
-    """A store with the table `db.t` of three rows on main, and a branch dev."""
-
-    def __init__(self, store: str, folder: Path) -> None:
-        self._store, self.folder = store, folder / "lake"
-        with self.catalog("main") as catalog:
-            catalog.create_namespace("db")
-            with catalog.create_table_transaction("db.t", rows(1).schema) as transaction:
-                transaction.append(rows(1, 2, 3))
-        with connect(store) as repository:
-            head = repository.reference("main").hash
-            repository.create_reference(ReferenceType.BRANCH, "dev", head)
-
-    @contextmanager
-    def catalog(self, ref: str) -> Iterator[NessieCatalog]:
-        opened = NessieCatalog(
-            "lake", uri=self._store, warehouse=str(self.folder), ref=ref, author="etl"
-        )
-        with closing(opened):
-            yield opened
-
-    def append(self, ref: str, *ids: int) -> None:
-        with self.table(ref) as table:
-            table.append(rows(*ids))
-
-    def delete(self, ref: str, id_: int) -> None:
-        with self.table(ref) as table:
-            table.delete(f"id == {id_}")
-
-    @contextmanager
-    def table(self, ref: str) -> Iterator[Table]:
-        with self.catalog(ref) as catalog:
-            yield catalog.load_table("db.t")
-
-    def ids(self, ref: str) -> list[int]:
-        with self.table(ref) as table:
-            return sorted(row["id"] for row in table.scan().to_arrow().to_pylist())
-
-    def files(self) -> set[Path]:
-        return set(self.folder.rglob("*.*"))
-
-    def data_files(self) -> set[Path]:
-        return set(self.folder.rglob("*.parquet"))
-
-
-SCHEMA = pa.schema(
-    [pa.field("id", pa.int64(), nullable=False), ("v", pa.string()), ("n", pa.int32())]
-)
-
-
-def rows(*ids: int) -> pa.Table:
-    return pa.table({"id": list(ids), "v": ["x"] * len(ids), "n": [1] * len(ids)}, schema=SCHEMA)
-
-
-@pytest.fixture
-def lake(nessie: InProcess, tmp_path: Path) -> Lake:
-    assert nessie("config", "unset", "--user", "merge.tables").code == 0
-    assert nessie("init").code == 0
-    return Lake(str(tmp_path / ".nessie" / "store.sqlite"), tmp_path)
 
 
 def test_two_appends_merge(nessie: InProcess, lake: Lake) -> None:
@@ -427,111 +358,6 @@ def test_changed_rows_beside_added_rows_are_noted(nessie: InProcess, lake: Lake)
     assert (ran.code, "(write skew)" in ran.err) == (0, True)
 
 
-@pytest.mark.parametrize("change", ["add", "promote", "optional"])
-@pytest.mark.parametrize("ours_has_other_columns", [False, True])
-def test_a_picked_commit_with_other_columns_is_a_conflict(
-    nessie: InProcess, lake: Lake, change: str, ours_has_other_columns: bool
-) -> None:
-    """The commit changes no column, but its files were written with the columns of its branch."""
-    with lake.table("dev") as table, table.update_schema() as update:
-        if change == "add":
-            update.add_column("secret", StringType())
-        elif change == "promote":
-            update.update_column("n", LongType())
-        else:
-            update.make_column_optional("id")
-    if ours_has_other_columns:
-        with lake.table("main") as table, table.update_schema() as update:
-            update.add_column("city", StringType())
-    lake.append("main", 10)
-    lake.append("dev", 20)
-    ran = nessie("transplant", "dev")
-    assert ran.code == 3
-    assert "not combined       both sides changed the columns" in ran.err
-    assert lake.ids("main") == [1, 2, 3, 10]
-
-
-def test_a_picked_commit_fits_columns_that_were_added_on_the_target(
-    nessie: InProcess, lake: Lake
-) -> None:
-    with lake.table("main") as table, table.update_schema() as update:
-        update.add_column("city", StringType())
-    lake.append("main", 10)
-    lake.append("dev", 20)
-    lake.append("dev", 21)
-    assert nessie("transplant", "dev").code == 0
-    assert lake.ids("main") == [1, 2, 3, 10, 21]
-
-
-def test_rows_deleted_after_crossed_merges_do_not_come_back(nessie: InProcess, lake: Lake) -> None:
-    lake.append("main", 10)
-    lake.append("dev", 20)
-    assert nessie("branch", "old-main", "main").code == 0
-    assert nessie("merge", "dev").code == 0
-    assert nessie("merge", "old-main", "--into", "dev").code == 0
-    lake.delete("main", 10)
-    lake.delete("main", 20)
-    ran = nessie("merge", "dev")
-    assert lake.ids("main") == [1, 2, 3], ran.err
-    assert (ran.code, "several merge bases" in ran.err) == (3, True)
-
-
-def test_after_crossed_merges_a_reverted_deletion_is_not_done_again(
-    nessie: InProcess, lake: Lake
-) -> None:
-    with lake.table("main") as table:
-        table.delete("id < 4")
-    lake.append("dev", 20)
-    assert nessie("branch", "old-main", "main").code == 0
-    assert nessie("merge", "dev").code == 0
-    assert nessie("merge", "old-main", "--into", "dev").code == 0
-    assert nessie("revert", "main~1").code == 0
-    assert lake.ids("main") == [1, 2, 3, 20]
-    assert nessie("merge", "dev").code == 3
-    assert lake.ids("main") == [1, 2, 3, 20]
-
-
-def test_a_column_id_that_was_given_out_twice_is_a_conflict(nessie: InProcess, lake: Lake) -> None:
-    """A revert takes back a column, and another one gets its id."""
-    with lake.table("main") as table, table.update_schema() as update:
-        update.add_column("salary", StringType())
-    assert nessie("branch", "other", "main").code == 0
-    assert nessie("--ref", "other", "revert", "other").code == 0
-    with lake.table("other") as table, table.update_schema() as update:
-        update.add_column("nickname", StringType())
-    lake.append("main", 10)
-    ran = nessie("merge", "other")
-    assert (ran.code, "both sides changed the columns" in ran.err) == (3, True)
-
-
-@pytest.mark.parametrize("verb", ["transplant", "revert"])
-def test_a_mapping_of_names_that_files_need_is_not_lost(
-    nessie: InProcess, lake: Lake, tmp_path: Path, verb: str
-) -> None:
-    """Files without ids of columns: the first one sets the property, both need it."""
-    branch = "dev" if verb == "transplant" else "main"
-    for number in (20, 21):
-        file = tmp_path / f"{number}.parquet"
-        pq.write_table(rows(number), file)
-        with lake.table(branch) as table:
-            table.add_files([file.as_uri()])
-    lake.append("main", 10)
-    ran = nessie("transplant", "dev") if verb == "transplant" else nessie("revert", "main~2")
-    assert ran.code == 3
-    assert "schema.name-mapping.default" in ran.err
-
-
-def test_rows_of_columns_with_one_id_are_not_compared(nessie: InProcess, lake: Lake) -> None:
-    """Two branches gave one id to different columns."""
-    for branch, name in (("main", "city"), ("dev", "secret")):
-        with lake.table(branch) as table, table.update_schema() as update:
-            update.add_column(name, StringType())
-        lake.append(branch, 10)
-    ran = nessie("diff", "main", "dev", "--rows")
-    assert ran.code == 2
-    assert "column city of one state and column secret of the other one have the same id" in ran.err
-
-
 def test_a_hook_that_refuses_is_no_conflict(nessie: InProcess, lake: Lake, tmp_path: Path) -> None:
     hook = tmp_path / ".nessie" / "hooks" / "pre-merge"
     hook.parent.mkdir(exist_ok=True)
@@ -544,37 +370,26 @@ def test_a_hook_that_refuses_is_no_conflict(nessie: InProcess, lake: Lake, tmp_p
     assert nessie("merge", "dev", "--no-verify").code == 0
 
 
-def test_after_a_decision_about_columns_they_are_still_different(
+def test_a_rename_arrives_although_the_rows_are_there_already(
     nessie: InProcess, lake: Lake
 ) -> None:
-    """Ours was kept once, so the next base has the columns of theirs."""
-    for branch, name in (("main", "city"), ("dev", "secret")):
-        with lake.table(branch) as table, table.update_schema() as update:
-            update.add_column(name, StringType())
-    assert nessie("merge", "dev").code == 3
-    assert nessie("merge", "dev", "--ours", "db.t").code == 0
-    lake.append("dev", 20)
-    lake.append("main", 10)
-    assert nessie("merge", "dev").code == 3
-
-
-def test_a_column_called_as_that_of_changes_is_named(nessie: InProcess, lake: Lake) -> None:
-    with lake.table("main") as table, table.update_schema() as update:
-        update.add_column("_change_type", StringType())
-    lake.append("main", 10)
-    ran = nessie("diff", "dev", "main", "--rows")
-    assert (ran.code, "has a column _change_type" in ran.err) == (2, True)
-    assert nessie("diff", "dev", "main", "--rows", "--columns", "id").code == 0
-
-
-def test_after_crossed_merges_new_commits_are_transplanted(nessie: InProcess, lake: Lake) -> None:
     lake.append("main", 10)
     lake.append("dev", 20)
-    assert nessie("branch", "old-main", "main").code == 0
-    assert nessie("merge", "dev").code == 0
-    assert nessie("merge", "old-main", "--into", "dev").code == 0
-    lake.append("main", 11)
-    lake.append("dev", 21)
-    assert nessie("merge", "dev").code == 3
     assert nessie("transplant", "dev").code == 0
-    assert lake.ids("main") == [1, 2, 3, 10, 11, 20, 21]
+    assert nessie("--ref", "dev", "content", "rename", "db.t", "db.u", "-m", "rename").code == 0
+    before = lake.files()
+    assert nessie("merge", "dev").code == 0
+    with lake.catalog("main") as catalog:
+        read = catalog.load_table("db.u").scan().to_arrow()["id"].to_pylist()
+    assert sorted(read) == [1, 2, 3, 10, 20]
+    assert lake.files() == before
+
+
+def test_a_commit_that_is_there_already_is_skipped(nessie: InProcess, lake: Lake) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    assert nessie("transplant", "dev").code == 0
+    head = nessie("log", "-n", "1", "--format", "%H").out
+    ran = nessie("transplant", "dev")
+    assert (ran.code, "it changes nothing on this branch" in ran.err) == (0, True)
+    assert nessie("log", "-n", "1", "--format", "%H").out == head

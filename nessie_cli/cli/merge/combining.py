@@ -49,6 +49,7 @@ def combining(
         return do
 
     def combined(merging: MergeOptions) -> T:
+        # Iceberg's libraries are loaded only if a table conflicts.
         try:
             return do(merging)
         except ReferenceConflict as error:

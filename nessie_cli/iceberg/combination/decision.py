@@ -180,7 +180,7 @@ class _Changes:
         return frozenset(removed).union(*(changes.gone for changes in history))
 
     def has_had(self, file: TableFile) -> bool:
-        """Returns whether the side had a data file and has it no more: it rewrote its rows."""
+        """Returns whether the side had a data file, and removed or rewrote it."""
         if file.identity in self.state.files:
             return False
         return ANY_FILE in self.gone or file_digest(file.path) in self.gone
@@ -332,7 +332,7 @@ class _Merge:
                 yield FileConflict("both sides removed or rewrote this file", [file])
 
     def _merged_before(self) -> Iterator[FileConflict]:
-        """A file that the other side had and rewrote: its rows are in other files of that side."""
+        """The other side had a file before: its rows were deleted there, or are in other files."""
         ours, theirs = self._ours, self._theirs
         for side, other, name in ((ours, theirs, "ours"), (theirs, ours, "theirs")):
             if side.state.history is None and other.added_data:
@@ -342,7 +342,7 @@ class _Merge:
                     side.added_data,
                 )
             elif again := [file for file in other.added_data if side.has_had(file)]:
-                yield FileConflict(f"{name} had these files and rewrote their rows", again)
+                yield FileConflict(f"{name} had these files, and removed or rewrote them", again)
 
     def _double_restorations(self) -> Iterator[FileConflict]:
         """The changes of each side to rows that both restored are not known."""

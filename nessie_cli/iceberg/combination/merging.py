@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -38,6 +38,7 @@ from nessie_cli.model import (
     Collision,
     Conflict,
     ConflictType,
+    Content,
     ContentKey,
     IcebergTable,
     KeyBehavior,
@@ -52,21 +53,8 @@ MOST_FILES_NAMED = 20
 """The most files of one collision that are named."""
 
 
-class TableFiles(Protocol):
-    """Reads and writes the metadata files and manifests of tables."""
-
-    def read(self, uri: str, /) -> bytes:
-        """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
-
-    def write(self, uri: str, data: bytes, /) -> None:
-        """Writes a new file, durably. Raises `InvalidInput` or `StoreUnavailable`."""
-
-    def remove(self, uri: str, /) -> None:
-        """Removes a file that nothing names. Raises `InvalidInput` or `StoreUnavailable`."""
-
-
 class UnwrittenFiles(Files):
-    """The files of a dry run: new ones are only in memory."""
+    """The files of a dry run. Keeps new files in memory."""
 
     def __init__(self, properties: Mapping[str, str] | None = None) -> None:
         super().__init__(properties)
@@ -107,23 +95,21 @@ class _Decided(Struct, frozen=True):
 class TableMerger:
     """Performs merges, and combines the tables in conflict.
 
-    `description` names the merge in the summaries of new snapshots. Each state of a table is
-    combined once. `commits` is the number of transplanted commits. With `is_serializable`,
-    tables that set no isolation are serializable, and with `refuses_same_keys`, added rows that may
-    have equal identifiers are a conflict. Tables at the keys `decided` stay in
-    conflict.
+    `description` names the merge in the summaries of new snapshots. `commits` is the number of
+    transplanted commits. With `is_serializable`, tables that set no isolation are serializable.
+    With `refuses_same_keys`, added rows that may have equal identifiers are a conflict. Tables at
+    the keys `decided` stay in conflict.
     """
 
     def __init__(
         self,
-        files: TableFiles,
+        files: Files,
         description: str,
         *,
         commits: int = 1,
         is_serializable: bool = False,
         refuses_same_keys: bool = False,
         decided: Collection[ContentKey] = (),
-        now: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
     ) -> None:
         self._files = files
         self._description = description
@@ -131,7 +117,6 @@ class TableMerger:
         self._is_serializable = is_serializable
         self._refuses_same_keys = refuses_same_keys
         self._keys = decided
-        self._now = now
         self.combinations: Mapping[str | None, TableCombination] = {}
         """The combined tables of the last merge, by content id."""
         self._decided: dict[_Case, _Decided] = {}
@@ -140,10 +125,10 @@ class TableMerger:
     def merge(self, do: Callable[[MergeOptions], T], options: MergeOptions) -> T:
         """Performs a merge, transplant or revert, with combined tables.
 
-        `do` must apply the same commits each time, also if their branch moves meanwhile.
-        Raises the errors of `do`. Conflicts about tables that do not combine have their collisions;
-        so have those about combined tables that the store refuses.
-        The files of an attempt that failed are removed, unless its outcome is unknown.
+        `do` must apply the same commits each time, even if their branch moves. Raises the errors of
+        `do`. A conflict about a table that does not combine, or whose combination the store
+        refuses, has the reasons as its collisions. Removes the files of a failed attempt, unless
+        its outcome is unknown.
         """
         used: dict[tuple[str | None, ContentKey], _Decided] = {}
         seen: set[_Case] = set()
@@ -225,12 +210,9 @@ class TableMerger:
         if combination.conflicts:
             self._collisions[case] = tuple(map(_collision, combination.conflicts))
             return None
-        summary = _counts(combination)
         if combination.files.is_empty and not combination.definitions.updates:
-            behavior = KeyBehavior(
-                case.key, MergeBehavior.DROP, content_id=case.ours.id, commit=case.commit
-            )
-            return _Decided(behavior, summary, [])
+            # Not the side of ours: theirs may have renamed the table.
+            return _Decided(_behavior(case, case.ours), _counts(combination), [])
 
         def write(location: str, data: bytes) -> None:
             written.append(location)
@@ -240,7 +222,7 @@ class TableMerger:
             combination,
             write,
             location=case.ours.metadata_location,
-            now=self._now(),
+            now=time.time_ns() // 1_000_000,
             summary={
                 "nessie.combined-by": self._description,
                 "nessie.combined-base": str(case.base.snapshot_id),
@@ -250,16 +232,7 @@ class TableMerger:
         )
         write(table.location, msgspec.json.encode(table.document))
         content = content_of(table.document, table.location).with_id(case.ours.id)
-        behavior = KeyBehavior(
-            case.key,
-            MergeBehavior.NORMAL,
-            case.ours,
-            content,
-            case.ours.id,
-            case.commit,
-            is_combined=True,
-        )
-        return _Decided(behavior, summary, written)
+        return _Decided(_behavior(case, content), _counts(combination), written)
 
     def _document(self, content: IcebergTable) -> dict[str, Any]:
         location = content.metadata_location
@@ -308,7 +281,7 @@ def _by_content(decided: Collection[_Decided]) -> dict[str | None, TableCombinat
     """Returns the combinations by content id. A transplant can combine a table several times."""
     combinations: dict[str | None, TableCombination] = {}
     for each in decided:
-        if each.behavior.is_combined:
+        if each.files:
             id_ = each.behavior.content_id
             combinations[id_] = _sum(combinations.get(id_), each.combination)
     return combinations
@@ -331,6 +304,19 @@ def _cases(conflicts: Sequence[Conflict]) -> Iterator[_Case]:
             and base.id == ours.id == theirs.id
         ):
             yield _Case(conflict.commit, conflict.key, base, ours, theirs)
+
+
+def _behavior(case: _Case, content: Content) -> KeyBehavior:
+    """Returns the decision that stores a content, whatever key the merge gives it."""
+    return KeyBehavior(
+        case.key,
+        MergeBehavior.NORMAL,
+        case.ours,
+        content,
+        case.ours.id,
+        case.commit,
+        is_combined=True,
+    )
 
 
 def _collision(conflict: FileConflict | DefinitionConflict) -> Collision:

@@ -1,0 +1,153 @@
+"""Tables whose columns or merge bases differ: what does not combine, and is not compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyiceberg.types import LongType, StringType
+
+from tests.cli.lake import Lake, rows
+from tests.command.in_process import InProcess
+
+
+@pytest.mark.parametrize("change", ["add", "promote", "optional"])
+@pytest.mark.parametrize("ours_has_other_columns", [False, True])
+def test_a_picked_commit_with_other_columns_is_a_conflict(
+    nessie: InProcess, lake: Lake, change: str, ours_has_other_columns: bool
+) -> None:
+    """The commit changes no column, but its files were written with the columns of its branch."""
+    with lake.table("dev") as table, table.update_schema() as update:
+        if change == "add":
+            update.add_column("secret", StringType())
+        elif change == "promote":
+            update.update_column("n", LongType())
+        else:
+            update.make_column_optional("id")
+    if ours_has_other_columns:
+        with lake.table("main") as table, table.update_schema() as update:
+            update.add_column("city", StringType())
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    ran = nessie("transplant", "dev")
+    assert ran.code == 3
+    assert "not combined       both sides changed the columns" in ran.err
+    assert lake.ids("main") == [1, 2, 3, 10]
+
+
+def test_a_picked_commit_fits_columns_that_were_added_on_the_target(
+    nessie: InProcess, lake: Lake
+) -> None:
+    with lake.table("main") as table, table.update_schema() as update:
+        update.add_column("city", StringType())
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    lake.append("dev", 21)
+    assert nessie("transplant", "dev").code == 0
+    assert lake.ids("main") == [1, 2, 3, 10, 21]
+
+
+def test_rows_deleted_after_crossed_merges_do_not_come_back(nessie: InProcess, lake: Lake) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    assert nessie("branch", "old-main", "main").code == 0
+    assert nessie("merge", "dev").code == 0
+    assert nessie("merge", "old-main", "--into", "dev").code == 0
+    lake.delete("main", 10)
+    lake.delete("main", 20)
+    ran = nessie("merge", "dev")
+    assert lake.ids("main") == [1, 2, 3], ran.err
+    assert (ran.code, "several merge bases" in ran.err) == (3, True)
+
+
+def test_after_crossed_merges_a_reverted_deletion_is_not_done_again(
+    nessie: InProcess, lake: Lake
+) -> None:
+    with lake.table("main") as table:
+        table.delete("id < 4")
+    lake.append("dev", 20)
+    assert nessie("branch", "old-main", "main").code == 0
+    assert nessie("merge", "dev").code == 0
+    assert nessie("merge", "old-main", "--into", "dev").code == 0
+    assert nessie("revert", "main~1").code == 0
+    assert lake.ids("main") == [1, 2, 3, 20]
+    assert nessie("merge", "dev").code == 3
+    assert lake.ids("main") == [1, 2, 3, 20]
+
+
+def test_a_column_id_that_was_given_out_twice_is_a_conflict(nessie: InProcess, lake: Lake) -> None:
+    """A revert takes back a column, and another one gets its id."""
+    with lake.table("main") as table, table.update_schema() as update:
+        update.add_column("salary", StringType())
+    assert nessie("branch", "other", "main").code == 0
+    assert nessie("--ref", "other", "revert", "other").code == 0
+    with lake.table("other") as table, table.update_schema() as update:
+        update.add_column("nickname", StringType())
+    lake.append("main", 10)
+    ran = nessie("merge", "other")
+    assert (ran.code, "both sides changed the columns" in ran.err) == (3, True)
+
+
+@pytest.mark.parametrize("verb", ["transplant", "revert"])
+def test_a_mapping_of_names_that_files_need_is_not_lost(
+    nessie: InProcess, lake: Lake, tmp_path: Path, verb: str
+) -> None:
+    """Files without ids of columns: the first one sets the property, both need it."""
+    branch = "dev" if verb == "transplant" else "main"
+    for number in (20, 21):
+        file = tmp_path / f"{number}.parquet"
+        pq.write_table(rows(number), file)
+        with lake.table(branch) as table:
+            table.add_files([file.as_uri()])
+    lake.append("main", 10)
+    ran = nessie("transplant", "dev") if verb == "transplant" else nessie("revert", "main~2")
+    assert ran.code == 3
+    assert "schema.name-mapping.default" in ran.err
+
+
+def test_rows_of_columns_with_one_id_are_not_compared(nessie: InProcess, lake: Lake) -> None:
+    """Two branches gave one id to different columns."""
+    for branch, name in (("main", "city"), ("dev", "secret")):
+        with lake.table(branch) as table, table.update_schema() as update:
+            update.add_column(name, StringType())
+        lake.append(branch, 10)
+    ran = nessie("diff", "main", "dev", "--rows")
+    assert ran.code == 2
+    assert "column city of one state and column secret of the other one have the same id" in ran.err
+
+
+def test_after_a_decision_about_columns_they_are_still_different(
+    nessie: InProcess, lake: Lake
+) -> None:
+    """Ours was kept once, so the next base has the columns of theirs."""
+    for branch, name in (("main", "city"), ("dev", "secret")):
+        with lake.table(branch) as table, table.update_schema() as update:
+            update.add_column(name, StringType())
+    assert nessie("merge", "dev").code == 3
+    assert nessie("merge", "dev", "--ours", "db.t").code == 0
+    lake.append("dev", 20)
+    lake.append("main", 10)
+    assert nessie("merge", "dev").code == 3
+
+
+def test_a_column_called_as_that_of_changes_is_named(nessie: InProcess, lake: Lake) -> None:
+    with lake.table("main") as table, table.update_schema() as update:
+        update.add_column("_change_type", StringType())
+    lake.append("main", 10)
+    ran = nessie("diff", "dev", "main", "--rows")
+    assert (ran.code, "has a column _change_type" in ran.err) == (2, True)
+    assert nessie("diff", "dev", "main", "--rows", "--columns", "id").code == 0
+
+
+def test_after_crossed_merges_new_commits_are_transplanted(nessie: InProcess, lake: Lake) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    assert nessie("branch", "old-main", "main").code == 0
+    assert nessie("merge", "dev").code == 0
+    assert nessie("merge", "old-main", "--into", "dev").code == 0
+    lake.append("main", 11)
+    lake.append("dev", 21)
+    assert nessie("merge", "dev").code == 3
+    assert nessie("transplant", "dev").code == 0
+    assert lake.ids("main") == [1, 2, 3, 10, 11, 20, 21]
