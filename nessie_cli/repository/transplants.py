@@ -270,7 +270,7 @@ def _compared(
         target, result = before.get(key), after.get(key)
         behavior = detail.behavior
         if detail.conflict:
-            # A place in a draft of an earlier commit exists for nobody else.
+            # The draft of an earlier commit cannot be read outside of this transplant.
             yield key, structs.replace(detail, result_at=None)
             continue
         if target != result and behavior is MergeBehavior.DROP:

@@ -523,7 +523,7 @@ class Pipeline:
         except TimeoutError:
             exchange.abort()
         except ClientGone:
-            # Nobody reads the rest.
+            # The client has closed the connection, so the rest is not sent.
             pass
         except Exception as error:
             exchange.error = (
