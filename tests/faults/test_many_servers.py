@@ -128,6 +128,8 @@ def test_a_history_with_a_restarted_server_is_linearizable(
         while time.monotonic() < until - 2:
             time.sleep(random.uniform(0.2, 1.5))
             server.kill()
+            # Long enough for clients to find nobody there.
+            time.sleep(random.uniform(0.1, 0.4))
             server.start()
 
     summary, clients = run(url, "kills", kill)

@@ -144,9 +144,11 @@ class AccessLog:
         self._write = write
         self._faults = faults
         self._queue: SimpleQueue[bytes | None] = SimpleQueue()
+        # Each number has one writer, the loop or the thread.
         self._queued = self._written = 0
-        """The bytes of all lines so far. Each number has one writer, the loop or the thread."""
-        self._lost = 0
+        """The bytes of all lines so far."""
+        self._lost = self._reported = 0
+        """The number of all lines that were lost so far."""
         self._thread = threading.Thread(target=self._run, name="access-log", daemon=True)
         self._thread.start()
 
@@ -181,7 +183,8 @@ class AccessLog:
                 ended = line is None
                 lines.append(line or b"")
                 size += len(lines[-1])
-            lost, self._lost = self._lost, 0
+            lost = self._lost - self._reported
+            self._reported += lost
             if lost:
                 text = f"{lost} lines of this log were lost: its reader is too slow"
                 lines.append(_encode({"message": text}) + b"\n")
