@@ -354,12 +354,14 @@ class ContentMerge:
             if payload_of(choice.resolved) != payload_of(states.ours.record):
                 raise InvalidInput(f"{choice}: the content to store has another type than ours")
             record = with_content_id(choice.resolved, content_id_of(states.ours.record))
-            key = _merged_key(states) or states.ours.key
-            verdict.take(Side.OURS)
-            verdict.result, verdict.is_resolved = Position(key, record), True
-            verdict.side = Side.OURS if key == states.ours.key else None
+            key = states.ours.key if states.theirs is None else _merged_key(states)
+            verdict.result = Position(key or states.ours.key, record)
+            verdict.conflict, verdict.is_resolved = None, True
             if has_side:
                 verdict.give_way(SIDES[choice.behavior])
+            elif key is None:
+                # A new value does not decide which of two keys the content has, either.
+                verdict.conflict = ConflictType.KEY_CONFLICT
         elif before.holder is not None and has_side:
             verdict.give_way(SIDES[choice.behavior])
         else:

@@ -116,22 +116,22 @@ class ContentRules:
         )
 
     def possible(
-        self, on_target: Mapping[bytes, bytes], commits: Mapping[Id, Mapping[bytes, bytes]]
+        self, on_target: Mapping[bytes, bytes], commits: Mapping[Id, Sequence[tuple[bytes, bytes]]]
     ) -> frozenset[int]:
         """Returns the positions of decisions that can be about a change of transplanted commits.
 
-        `commits` are the operations of each commit, and `on_target` the records of `keys`.
+        `commits` are the keys that each commit changed, with their records before and after, and
+        `on_target` the records of `keys`.
         """
-        ids = {
-            id_: set(map(content_id_of, operations.values())) for id_, operations in commits.items()
-        }
+        ids = {id_: {content_id_of(record) for _, record in of} for id_, of in commits.items()}
+        keys = {id_: {key for key, _ in of} for id_, of in commits.items()}
         possible = set()
         for position, (commit, choice) in enumerate(self._choices):
             content_id = choice.content_id
             if content_id is None and (record := on_target.get(choice.key)) is not None:
                 content_id = content_id_of(record)
             meant = commits if commit is None else [commit]
-            if any(choice.key in commits[i] or content_id in ids[i] for i in meant if i in ids):
+            if any(choice.key in keys[i] or content_id in ids[i] for i in meant if i in ids):
                 possible.add(position)
         return frozenset(possible)
 
@@ -279,7 +279,8 @@ def _settled(
     result = verdict.result
     behavior = MergeBehavior.NORMAL if verdict.is_resolved else _BEHAVIORS[verdict.side]
     if result == ours:
-        if verdict.side is Side.OURS and theirs != base and verdict.states.key not in edits:
+        is_kept = verdict.side is Side.OURS or verdict.is_resolved
+        if is_kept and theirs != base and verdict.states.key not in edits:
             yield verdict.states.key, _kept_on_ours(verdict.states, changes, sides)
         return
     if ours is not None and edits.get(ours.key, ours.record) is None:

@@ -49,6 +49,7 @@ from nessie_cli.model.references import (
 from nessie_cli.model.results import (
     AheadBehind,
     ChangedKey,
+    CombinationRules,
     CommitResult,
     ContentPlace,
     DiffEntry,
@@ -84,6 +85,7 @@ __all__ = [
     "ChangedKey",
     "CollidingFile",
     "Collision",
+    "CombinationRules",
     "CommitMeta",
     "CommitResult",
     "Conflict",

@@ -106,6 +106,19 @@ class ContentPlace(Struct, frozen=True):
     key: ContentKey
 
 
+class CombinationRules(Struct, frozen=True):
+    """How the tables that both sides of a merge changed combine.
+
+    With `is_serializable`, tables that set no isolation are serializable. With
+    `refuses_same_keys`, added rows that may have equal identifiers are a conflict. Tables at the
+    keys `excluded` do not combine.
+    """
+
+    is_serializable: bool = False
+    refuses_same_keys: bool = False
+    excluded: tuple[ContentKey, ...] = ()
+
+
 class TableCombination(Struct, frozen=True):
     """The changes that a combined table has beside ours, from theirs.
 

@@ -63,6 +63,14 @@ class Repository(ReadableRepository):
         """
         return True
 
+    @property
+    def combines_tables(self) -> bool:
+        """Whether merges and transplants combine tables in conflict, if their options ask for it.
+
+        A server with warehouses does. It reads and writes the files of tables itself.
+        """
+        return False
+
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod
     def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:

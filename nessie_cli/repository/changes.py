@@ -8,6 +8,7 @@ from typing import Generic, Self, TypeVar
 from msgspec import Struct, structs
 
 from nessie_cli.model import (
+    CombinationRules,
     CommitMeta,
     CommitResult,
     KeyBehavior,
@@ -46,6 +47,7 @@ class MergeOptions(Struct, frozen=True):
     without a common ancestor. `any_order` allows transplanting commits that are not each the
     parent of the next. `expected_hash` must be a commit of the branch; unless `per_key`,
     the keys that are changed must be the same there as at HEAD. `dry_run` writes nothing.
+    `combination` asks a repository that `combines_tables` to combine the tables in conflict.
     """
 
     meta: CommitMeta | None = None
@@ -56,6 +58,7 @@ class MergeOptions(Struct, frozen=True):
     any_order: bool = False
     expected_hash: str | None = None
     dry_run: bool = False
+    combination: CombinationRules | None = None
 
 
 class Commit(Change[CommitResult], frozen=True):

@@ -81,7 +81,7 @@ def merge(at: StoreSnapshot, change: Merge, submission: ChangeSubmission) -> Dra
             at,
             change,
             basis.request,
-            digest(change),
+            submission.digest or digest(change),
             partial(_recorded_answer, at, change, submission),
         )
     source = at.resolve(change.source)
@@ -165,7 +165,7 @@ def _merge(
         new,
         answer=answer(objects, target, outcome.details, new, applied=True),
         effect=effect,
-        digest=lambda: digest(change),
+        digest=lambda: submission.digest or digest(change),
         required=[from_] if from_ != NO_COMMIT else (),
     )
 

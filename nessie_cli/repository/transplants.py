@@ -67,7 +67,8 @@ def transplant(
             draft = _transplant(drafts, change, submission.repetition(), commits)
             return as_recorded(draft.answer(), done)
 
-        return repeated_draft(at, change, basis.request, digest(change), recorded_answer)
+        asked = submission.digest or digest(change)
+        return repeated_draft(at, change, basis.request, asked, recorded_answer)
     branch = existing_branch(name, basis.reference, "transplant")
     drafts = BranchDrafts(at, change, branch, basis.settings)
     return _transplant(drafts, change, submission, commits)
@@ -110,8 +111,8 @@ def _transplant(
     if replay.is_stopped and isinstance(rules, ContentRules):
         # After a conflict, the decisions about later commits are not used yet.
         on_target = tree.get(objects, root_of(objects, branch.target), rules.keys)
-        operations = {id_: dict(operations_of(objects, objects.commit(id_))) for id_ in commits}
-        replay.total.used |= rules.possible(on_target, operations)
+        changed = {id_: _changed(objects, id_) for id_ in commits}
+        replay.total.used |= rules.possible(on_target, changed)
     keys = () if options.per_key else replay.edits.keys() | replay.total.judged_keys
     total = replay.total
     refuse = refusal(at, objects, target, total, rules, changed=keys, decided=total.decided_ids)
@@ -130,7 +131,7 @@ def _transplant(
             objects, target, replay.details(), replay.head, applied=True, skipped=skipped
         ),
         effect=effect,
-        digest=lambda: digest(change),
+        digest=lambda: submission.digest or digest(change),
         required=commits,
     )
 
@@ -143,6 +144,14 @@ def _check_commits(objects: Objects, commits: Sequence[Id], *, any_order: bool) 
     for parent, child in itertools.pairwise(commits):
         if not any_order and objects.commit(child).parents[0] != parent:
             raise InvalidInput("Sequence of hashes is not contiguous.")
+
+
+def _changed(objects: Objects, id_: Id) -> list[tuple[bytes, bytes]]:
+    """Returns the keys that a commit changed, with their records before and after."""
+    commit = objects.commit(id_)
+    operations = operations_of(objects, commit)
+    before = tree.get(objects, root_of(objects, commit.parents[0]), [key for key, _ in operations])
+    return [*before.items(), *operations]
 
 
 class CommitReplay:

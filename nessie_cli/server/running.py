@@ -127,7 +127,7 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     limits, default_branch = parts.limits, repository.config().default_branch
     threads = Threads(repository, limits)
     probes = checks(parts, Health(repository, default_branch, threads.checker))
-    nessie = nessie_dialect((*ROUTES, *EXTENSIONS, *pages(parts), *probes), limits.reads)
+    endpoints = (*ROUTES, *EXTENSIONS, *pages(parts), *probes)
     catalog = Catalog(
         repository,
         default_branch,
@@ -136,12 +136,16 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         writer=threads.writer,
     )
     if parts.warehouses is None:
+        nessie = nessie_dialect(endpoints, limits.reads)
         iceberg = nessie._replace(match=_no_warehouse, failure=iceberg_failure)
     else:
         # Loading these modules takes up to a second.
         from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
         from nessie_cli.server.iceberg.dialect import iceberg_dialect
+        from nessie_cli.server.nessie.combination import TableCombinations
 
+        combinations = TableCombinations(parts.warehouses, threads.bodies.files)
+        nessie = nessie_dialect((*endpoints, *combinations.endpoints), limits.reads)
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
         iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads, limits.reads)
     health = nessie._replace(match=RouteTable(probes).match)

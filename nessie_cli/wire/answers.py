@@ -28,6 +28,8 @@ from nessie_cli.errors import (
     StoreUnavailable,
 )
 from nessie_cli.model import (
+    CollidingFile,
+    Collision,
     CommitMeta,
     Conflict,
     ConflictType,
@@ -47,6 +49,7 @@ from nessie_cli.model import (
     ReflogEntry,
     ReflogType,
     Rename,
+    TableCombination,
 )
 from nessie_cli.wire import commits, contents, merges, references
 from nessie_cli.wire.json_text import fault, join
@@ -222,7 +225,13 @@ def _conflict_of(conflict: _AnyConflict, path: str) -> Conflict:
         commit=conflict.commit,
         same_file_key=_optional_key(conflict.same_file_key, path),
         options=tuple(_option(option, join(path, "options")) for option in conflict.options),
+        collisions=tuple(map(_collision, conflict.collisions)),
     )
+
+
+def _collision(collision: merges.Collision) -> Collision:
+    files = tuple(CollidingFile(f.path, f.partition, f.rows) for f in collision.files)
+    return Collision(collision.reason, files)
 
 
 def _any_key(key: contents.Key, path: str) -> ContentKey:
@@ -282,6 +291,20 @@ def _merge_detail(detail: _AnyMergeDetail, path: str) -> MergeDetail:
         source_at=_place(detail.source_at, path),
         result_at=_place(detail.result_at, path),
         is_resolved=detail.is_resolved,
+        result=None
+        if detail.resolved_content is None
+        else decode_content(detail.resolved_content, join(path, "resolvedContent")),
+        combination=None if detail.combination is None else _combination(detail.combination),
+    )
+
+
+def _combination(combination: merges.TableCombination) -> TableCombination:
+    return TableCombination(
+        combination.added_files,
+        combination.removed_files,
+        combination.added_rows,
+        combination.removed_rows,
+        tuple(combination.notes),
     )
 
 

@@ -19,56 +19,16 @@ from nessie_cli.wire.merges import (
     BareConflict,
     BareMerge,
     CleanMergeDetail,
+    Collision,
     MergeOutcome,
     Rename,
+    TableCombination,
     content_in_conflict,
     merge_outcome,
 )
 from nessie_cli.wire.scalars import Hash
 
 # -- conflicts and merges --------------------------------------------------------------------------
-
-
-class CollidingFile(Struct):
-    """A file of a table that is part of a collision."""
-
-    path: str
-    partition: str
-    rows: int
-
-
-class Collision(Struct):
-    """A reason why both sides of an Iceberg table do not combine, and files that it is about."""
-
-    reason: str
-    files: list[CollidingFile]
-
-    @classmethod
-    def of(cls, collision: model.Collision) -> Self:
-        """Returns the struct of a collision."""
-        files = [CollidingFile(f.path, f.partition, f.rows) for f in collision.files]
-        return cls(collision.reason, files)
-
-
-class TableCombination(Struct, rename="camel"):
-    """The changes of theirs that a combined table has beside ours."""
-
-    added_files: int
-    removed_files: int
-    added_rows: int
-    removed_rows: int
-    notes: list[str]
-
-    @classmethod
-    def of(cls, combination: model.TableCombination) -> Self:
-        """Returns the struct of a combination."""
-        return cls(
-            combination.added_files,
-            combination.removed_files,
-            combination.added_rows,
-            combination.removed_rows,
-            list(combination.notes),
-        )
 
 
 class Conflict(BareConflict, kw_only=True):

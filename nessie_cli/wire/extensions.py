@@ -17,6 +17,9 @@ extensions are:
 * `restoredFrom` of a Put: a deleted content comes back under its id;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
 * `hasSeveralBases` of the answer to a merge;
+* `POST trees/{ref}/history/combining-merge` and `combining-transplant` with `combination`: the
+  server combines the tables that both sides changed; `combination`, `resolvedContent` and
+  `collisions` of the answer;
 * the height of a commit in a log, the renames behind a merge conflict, unknown contents.
 """
 
@@ -35,6 +38,12 @@ REQUEST_HEADER = "Nessie-Request-Id"
 
 ANY_ORDER = "anyOrder"
 """The attribute of a transplant whose commits need not be neighbours."""
+
+COMBINES = "nessie-cli.combines"
+"""The additional property of a server that combines tables in merges and transplants."""
+
+COMBINATION = "combination"
+"""The attribute of a merge or transplant that says how tables combine."""
 
 MESSAGE = "message"
 """The attribute of a new tag that has a message."""

@@ -13,7 +13,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from nessie_cli import model
 from nessie_cli.wire.commits import CommitMeta, optional_meta
-from nessie_cli.wire.contents import Key, optional_key
+from nessie_cli.wire.contents import AnyContent, Key, optional_content, optional_key
 from nessie_cli.wire.scalars import Behavior, ConflictKind, Hash, Null, empty_list
 
 
@@ -53,6 +53,66 @@ class MergeOption(Struct, rename="camel"):
             list(map(Key.of, option.deletes)),
             [KeyRename(Key.of(old), Key.of(new)) for old, new in option.renames],
             list(map(Key.of, option.leaves_out)),
+        )
+
+
+MOST_EXCLUDED = 20_000
+"""The most keys that a combination leaves out."""
+
+
+class Combination(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
+    """How a server combines the tables in conflict, in the body of a merge or transplant."""
+
+    is_serializable: bool = False
+    refuses_same_keys: bool = False
+    excluded: Annotated[list[Key], Meta(max_length=MOST_EXCLUDED)] = []
+
+    @classmethod
+    def of(cls, rules: model.CombinationRules) -> Self:
+        """Returns the struct of the rules."""
+        excluded = list(map(Key.of, rules.excluded))
+        return cls(rules.is_serializable, rules.refuses_same_keys, excluded)
+
+
+class CollidingFile(Struct):
+    """A file of a table that is part of a collision."""
+
+    path: str
+    partition: str
+    rows: int
+
+
+class Collision(Struct):
+    """A reason why both sides of an Iceberg table do not combine, and files that it is about."""
+
+    reason: str
+    files: list[CollidingFile]
+
+    @classmethod
+    def of(cls, collision: model.Collision) -> Self:
+        """Returns the struct of a collision."""
+        files = [CollidingFile(f.path, f.partition, f.rows) for f in collision.files]
+        return cls(collision.reason, files)
+
+
+class TableCombination(Struct, rename="camel"):
+    """The changes of theirs that a combined table has beside ours."""
+
+    added_files: int
+    removed_files: int
+    added_rows: int
+    removed_rows: int
+    notes: list[str]
+
+    @classmethod
+    def of(cls, combination: model.TableCombination) -> Self:
+        """Returns the struct of a combination."""
+        return cls(
+            combination.added_files,
+            combination.removed_files,
+            combination.added_rows,
+            combination.removed_rows,
+            list(combination.notes),
         )
 
 
@@ -105,6 +165,7 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
     commit: Hash | None = None
     same_file_key: Key | None = None
     options: list[MergeOption] = []
+    collisions: list[Collision] = []
 
     @classmethod
     def of(cls, conflict: model.Conflict) -> Self:
@@ -116,6 +177,7 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
             **content_in_conflict(conflict),
             value_key=optional_key(conflict.value_key),
             options=list(map(MergeOption.of, conflict.options)),
+            collisions=list(map(Collision.of, conflict.collisions)),
         )
 
 
@@ -150,16 +212,22 @@ def _place(place: model.ContentPlace | None) -> ContentPlace | None:
 
 
 class MergeDetailOfOurs(CleanMergeDetail, omit_defaults=True):
-    """A key of a merge per content, as our servers send it to our clients."""
+    """A key of a merge per content, as our servers send it to our clients.
+
+    A content that the server itself combined is in no commit yet, so the detail contains it.
+    """
 
     conflict: ConflictOfOurs | None = None
     source_at: ContentPlace | None = None
     result_at: ContentPlace | None = None
     is_resolved: bool = False
+    resolved_content: AnyContent | None = None
+    combination: TableCombination | None = None
 
     @classmethod
     def of(cls, detail: model.MergeDetail) -> Self:
         """Returns the struct of a key of a merge, with places of its contents."""
+        combination = detail.combination
         return cls(
             Key.of(detail.key),
             detail.behavior.value,
@@ -167,6 +235,8 @@ class MergeDetailOfOurs(CleanMergeDetail, omit_defaults=True):
             _place(detail.source_at),
             _place(detail.result_at),
             detail.is_resolved,
+            optional_content(detail.result) if detail.is_resolved else None,
+            None if combination is None else TableCombination.of(combination),
         )
 
 

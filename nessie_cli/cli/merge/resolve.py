@@ -255,7 +255,12 @@ def _resolve_revert(options: Options, app: Invocation, revision: str) -> RevertR
     decided = MergeOptions(meta, decisions_of(options), expected_hash=expected)
     contents, patterns = contents_of_files(options.resolve), patterns_of(options)
     combined = combining(
-        app, commit, options, f"revert of {to_revert.revision}", decided=contents.keys()
+        app,
+        commit,
+        options,
+        f"revert of {to_revert.revision}",
+        decided=contents.keys(),
+        reverts=True,
     )
     return resolve_merge(app, combined, decided, contents, OF_REVERT, patterns=patterns)
 

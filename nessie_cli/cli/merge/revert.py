@@ -113,7 +113,9 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
         return _stage(app, workspace.StagedBatch(now.hash, staged), branch)
 
     with conflicts_of_merge(app, branch, pinned={options.revision: to_revert.revision}):
-        combined = combining(app, revert_with, options, f"revert of {to_revert.revision}")
+        combined = combining(
+            app, revert_with, options, f"revert of {to_revert.revision}", reverts=True
+        )
         return deciding(combined, merging, patterns_of(options))
 
 

@@ -93,16 +93,18 @@ def combine(
     *,
     is_serializable: bool = False,
     refuses_same_keys: bool = False,
+    most_entries: int | None = None,
 ) -> Combination:
     """Combines three states of a table: metadata in the state that each content names.
 
     The base can be a state of any branch: that before a picked commit, for example. With
     `is_serializable`, a table that sets no isolation is serializable. With `refuses_same_keys`,
     rows that both sides added with equal identifiers are a conflict. Raises `InvalidInput` or
-    `StoreUnavailable` if a file is missing, damaged or cannot be read.
+    `StoreUnavailable` if a file is missing, damaged or cannot be read, or if more than
+    `most_entries` entries of manifests are to be read.
     """
     documents = [normalized(document) for document in (base, ours, theirs)]
-    reader = _Reader(read)
+    reader = _Reader(read, most_entries)
     lists = [reader.list_of(_snapshot(document)) for document in documents]
     shared = set.intersection(*(set(each.rows) for each in lists))
     files = [_files(reader, listed, shared) for listed in lists]
@@ -162,8 +164,10 @@ def _files_with_same_keys(
 class _Reader:
     """Reads manifest lists and manifests, each once."""
 
-    def __init__(self, read: Read) -> None:
+    def __init__(self, read: Read, most_entries: int | None) -> None:
         self._read = read
+        self._most_entries = most_entries
+        self._entries = 0
         self._lists: dict[int, ManifestList] = {}
         self.manifests: dict[str, Manifest] = {}
 
@@ -193,6 +197,12 @@ class _Reader:
         # The first commit after an upgrade gives ids to rows in earlier manifests.
         if manifest is None or manifest.listed.get(_FIRST_ROW_ID) != listed.get(_FIRST_ROW_ID):
             self.manifests[path] = manifest = read_manifest(self._read(path), listed)
+            self._entries += len(manifest.entries)
+            if self._most_entries is not None and self._entries > self._most_entries:
+                raise InvalidInput(
+                    f"the manifests that differ have more than {self._most_entries:,} entries",
+                    hint="rewrite the manifests, or merge with access to the files",
+                )
         return manifest
 
 

@@ -7,8 +7,9 @@ combination of its files, and it is performed again. Files are written before th
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from typing import Any, TypeVar
 
 import msgspec
@@ -31,11 +32,13 @@ from nessie_cli.iceberg.combination.definitions import DefinitionConflict
 from nessie_cli.iceberg.combination.states import FileContent, TableFile
 from nessie_cli.iceberg.combination.writing import write_table
 from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.metadata import content_of, in_state, parse_document
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import (
     CollidingFile,
     Collision,
+    CombinationRules,
     Conflict,
     ConflictType,
     Content,
@@ -49,21 +52,28 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import MergeOptions
 
 T = TypeVar("T")
+MOST_TRIES = 20
+"""How often a merge is performed while others change its tables."""
 MOST_FILES_NAMED = 20
 """The most files of one collision that are named."""
 
 
 class UnwrittenFiles(Files):
-    """The files of a dry run. Keeps new files in memory."""
+    """The files of a dry run: those of `files`, and new ones in memory."""
 
-    def __init__(self, properties: Mapping[str, str] | None = None) -> None:
-        super().__init__(properties)
+    def __init__(self, files: Files) -> None:
+        super().__init__()
+        self._files = files
         self._new: dict[str, bytes] = {}
+
+    def has_answered(self, uri: str) -> bool:
+        """Whether the file system of a file has answered any request."""
+        return self._files.has_answered(uri)
 
     def read(self, uri: str) -> bytes:
         """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
         data = self._new.get(uri)
-        return super().read(uri) if data is None else data
+        return self._files.read(uri) if data is None else data
 
     def write(self, uri: str, data: bytes) -> None:
         """Keeps a new file in memory."""
@@ -96,29 +106,29 @@ class TableMerger:
     """Performs merges, and combines the tables in conflict.
 
     `description` names the merge in the summaries of new snapshots. `commits` is the number of
-    transplanted commits. With `is_serializable`, tables that set no isolation are serializable.
-    With `refuses_same_keys`, added rows that may have equal identifiers are a conflict. Tables at
-    the keys `decided` stay in conflict.
+    transplanted commits. `permit` raises `NotAllowed` if a table in conflict may not be combined.
+    A table of more than `most_entries` manifest entries to read is not.
     """
 
     def __init__(
         self,
         files: Files,
         description: str,
+        rules: CombinationRules,
         *,
         commits: int = 1,
-        is_serializable: bool = False,
-        refuses_same_keys: bool = False,
-        decided: Collection[ContentKey] = (),
+        permit: Callable[[Conflict], None] | None = None,
+        most_entries: int | None = None,
     ) -> None:
         self._files = files
         self._description = description
+        self._rules = rules
         self._commits = commits
-        self._is_serializable = is_serializable
-        self._refuses_same_keys = refuses_same_keys
-        self._keys = decided
+        self._permit = permit
+        self._most_entries = most_entries
         self.combinations: Mapping[str | None, TableCombination] = {}
         """The combined tables of the last merge, by content id."""
+        self._seen: set[_Case] = set()
         self._decided: dict[_Case, _Decided] = {}
         self._collisions: dict[_Case, tuple[Collision, ...]] = {}
 
@@ -130,37 +140,25 @@ class TableMerger:
         refuses, has the reasons as its collisions. Removes the files of a failed attempt, unless
         its outcome is unknown.
         """
-        used: dict[tuple[str | None, ContentKey], _Decided] = {}
-        seen: set[_Case] = set()
+        used: dict[_Content, _Decided] = {}
         conflict: ReferenceConflict | None = None
         try:
-            while True:
+            for number in count(1):
                 behaviors = [*options.behaviors, *(each.behavior for each in used.values())]
                 try:
                     result = do(replace(options, behaviors=behaviors))
                 except ReferenceConflict as error:
-                    cases = list(_cases(error.conflicts))
-                    if isinstance(error, MergeConflict) and error.result.has_several_bases:
-                        reason = "the branches have several merge bases: transplant new commits"
-                        self._collisions |= dict.fromkeys(cases, (Collision(reason),))
-                    new = [c for c in cases if c not in seen and c.key not in self._keys]
-                    seen.update(new)
-                    more = {
-                        (case.commit, case.key): decided
-                        for case in new
-                        if (decided := self._decide(case)) is not None
-                    }
-                    if not more:
-                        error.conflicts = tuple(self._explained(error.conflicts))
+                    # Others may change the table each time before its combination is stored.
+                    if number > MOST_TRIES or not self._resolve(error, used):
+                        self._explain(error)
                         raise
-                    used |= more
                     conflict = error
                 except NotAllowed as error:
                     # A protected branch may take no contents that a client has combined.
                     if conflict is None or isinstance(error, HookRefused):
                         raise
-                    self._collisions |= dict.fromkeys(seen, (Collision(error.message),))
-                    conflict.conflicts = tuple(self._explained(conflict.conflicts))
+                    self._collisions |= dict.fromkeys(self._seen, (Collision(error.message),))
+                    self._explain(conflict)
                     raise conflict from None
                 else:
                     break
@@ -173,21 +171,67 @@ class TableMerger:
         self.combinations = _by_content(used.values())
         return self._with_combinations(result)
 
+    def _resolve(self, error: ReferenceConflict, used: dict[_Content, _Decided]) -> bool:
+        """Combines tables in conflict that have not been combined yet.
+
+        Returns whether the merge can get further than to this error.
+        """
+        cases = self._cases(error.conflicts)
+        in_use = {_content(each) for each in error.conflicts if _case(each) is None} & used.keys()
+        if in_use:
+            # A decision about the key of a table takes the whole state of one side, so the report
+            # must not say that the rows are combined.
+            for case in self._decided:
+                if (case.commit, case.ours.id) in in_use:
+                    self._collisions[case] = (Collision(_KEY_CONFLICT),)
+            for content in in_use:
+                del used[content]
+            return True
+        if isinstance(error, MergeConflict) and error.result.has_several_bases:
+            reason = "the branches have several merge bases: transplant new commits"
+            self._collisions |= dict.fromkeys(cases, (Collision(reason),))
+        new = [case for case in cases if case not in self._seen]
+        self._seen.update(new)
+        more = {
+            (case.commit, case.ours.id): decided
+            for case in new
+            if (decided := self._decide(case, cases[case])) is not None
+        }
+        used |= more
+        return bool(more)
+
+    def _cases(self, conflicts: Sequence[Conflict]) -> Mapping[_Case, Conflict]:
+        """Returns the tables in conflict that may combine."""
+        return {
+            case: conflict
+            for conflict in conflicts
+            if (case := _case(conflict)) is not None
+            and not conflict.collisions
+            and case.key not in self._rules.excluded
+        }
+
     # -- one table -----------------------------------------------------------------------------
 
-    def _decide(self, case: _Case) -> _Decided | None:
+    def _decide(self, case: _Case, conflict: Conflict) -> _Decided | None:
         if case in self._decided:
             return self._decided[case]
         if case in self._collisions:
             return None
         if case.commit is None and self._commits > 1:
+            # A server without our extensions.
             reason = "this server does not say which commit conflicts; apply the commits singly"
             self._collisions[case] = (Collision(reason),)
             return None
         written: list[str] = []
         try:
+            if self._permit is not None:
+                self._permit(conflict)
             decided = self._combine(case, written)
-        except (InvalidInput, StoreUnavailable) as error:
+        except LocationRefused:
+            # A server cannot read it; its client may.
+            self._discard(written)
+            return None
+        except (InvalidInput, NotAllowed, StoreUnavailable) as error:
             self._discard(written)
             self._collisions[case] = (Collision(error.message),)
             return None
@@ -204,8 +248,9 @@ class TableMerger:
             self._document(case.ours),
             self._document(case.theirs),
             self._files.read,
-            is_serializable=self._is_serializable,
-            refuses_same_keys=self._refuses_same_keys,
+            is_serializable=self._rules.is_serializable,
+            refuses_same_keys=self._rules.refuses_same_keys,
+            most_entries=self._most_entries,
         )
         if combination.conflicts:
             self._collisions[case] = tuple(map(_collision, combination.conflicts))
@@ -242,12 +287,20 @@ class TableMerger:
 
     # -- afterwards ------------------------------------------------------------------------------
 
-    def _explained(self, conflicts: Sequence[Conflict]) -> Iterator[Conflict]:
-        cases = {(case.commit, case.key): case for case in _cases(conflicts)}
-        for conflict in conflicts:
-            case = cases.get((conflict.commit, conflict.key)) if conflict.key else None
-            collisions = self._collisions.get(case, ()) if case is not None else ()
-            yield replace(conflict, collisions=collisions)
+    def _explain(self, error: ReferenceConflict) -> None:
+        """Adds the reasons why tables do not combine to the conflicts of an error."""
+        error.conflicts = tuple(map(self._explained, error.conflicts))
+        if isinstance(error, MergeConflict):
+            details = (
+                replace(each, conflict=each.conflict and self._explained(each.conflict))
+                for each in error.result.details
+            )
+            error.result = replace(error.result, details=tuple(details))
+
+    def _explained(self, conflict: Conflict) -> Conflict:
+        case = _case(conflict)
+        collisions = self._collisions.get(case) if case is not None else None
+        return replace(conflict, collisions=collisions) if collisions else conflict
 
     def _remove(self, used: Collection[_Decided]) -> None:
         """Removes the files of combinations that are not used."""
@@ -269,8 +322,9 @@ class TableMerger:
         return replace(
             result,
             details=tuple(
-                replace(detail, combination=self.combinations.get(detail.result.id))
+                replace(detail, combination=combination)
                 if detail.result is not None
+                and (combination := self.combinations.get(detail.result.id)) is not None
                 else detail
                 for detail in result.details
             ),
@@ -287,23 +341,31 @@ def _by_content(decided: Collection[_Decided]) -> dict[str | None, TableCombinat
     return combinations
 
 
-def _cases(conflicts: Sequence[Conflict]) -> Iterator[_Case]:
-    """Yields the tables whose values conflict, and that are in all three states."""
-    for conflict in conflicts:
-        states = conflict.expected, conflict.actual, conflict.proposed
-        if conflict.type is not ConflictType.VALUE_DIFFERS or conflict.key is None:
-            continue
-        if conflict.value_key is not None or conflict.same_file_key is not None:
-            continue
-        base, ours, theirs = states
-        if (
-            isinstance(base, IcebergTable)
-            and isinstance(ours, IcebergTable)
-            and isinstance(theirs, IcebergTable)
-            and ours.id is not None
-            and base.id == ours.id == theirs.id
-        ):
-            yield _Case(conflict.commit, conflict.key, base, ours, theirs)
+_Content = tuple[str | None, str | None]
+"""A transplanted commit, and the id of a content in conflict."""
+_KEY_CONFLICT = "its key is in conflict, too: rename the table on one branch, and its rows combine"
+
+
+def _content(conflict: Conflict) -> _Content:
+    return conflict.commit, conflict.content_id
+
+
+def _case(conflict: Conflict) -> _Case | None:
+    """Returns the table whose values conflict, if it is in all three states."""
+    if conflict.type is not ConflictType.VALUE_DIFFERS or conflict.key is None:
+        return None
+    if conflict.value_key is not None or conflict.same_file_key is not None:
+        return None
+    base, ours, theirs = conflict.expected, conflict.actual, conflict.proposed
+    if (
+        isinstance(base, IcebergTable)
+        and isinstance(ours, IcebergTable)
+        and isinstance(theirs, IcebergTable)
+        and ours.id is not None
+        and base.id == ours.id == theirs.id
+    ):
+        return _Case(conflict.commit, conflict.key, base, ours, theirs)
+    return None
 
 
 def _behavior(case: _Case, content: Content) -> KeyBehavior:

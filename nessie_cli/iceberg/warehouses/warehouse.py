@@ -159,7 +159,7 @@ class RecordedLocations:
         looking at symbolic links.
         """
         location = content.metadata_location
-        if not self._guards(location):
+        if not self.guards(location):
             # The server refuses to read it in these warehouses.
             return True
         before = recorded.metadata_location if recorded is not None else None
@@ -167,7 +167,7 @@ class RecordedLocations:
             return True
         own = {content.id}
         is_own = issued_uuid(location) == content.id and _holds(issued_folder(location), location)
-        if before is not None and self._guards(before):
+        if before is not None and self.guards(before):
             # A file elsewhere was recorded without a check, so its name and folder mean nothing.
             own.add(issued_uuid(before))
             is_own = is_own or self._is_beside(location, before)
@@ -177,7 +177,7 @@ class RecordedLocations:
             return False
         return is_own and location.endswith(_METADATA_ENDINGS)
 
-    def _guards(self, location: str) -> bool:
+    def guards(self, location: str) -> bool:
         """Returns whether a location lies in one of the warehouses."""
         return any(allowed.holds(location) for allowed in self._guarded)
 
@@ -187,7 +187,7 @@ class RecordedLocations:
         Folders below do not count: they can be those of other tables.
         """
         folder = dirname(recorded)
-        return _is_in(folder, location) and not any(_holds(folder, base) for base in self._bases)
+        return is_in(folder, location) and not any(_holds(folder, base) for base in self._bases)
 
 
 def _holds(folder: str, location: str) -> bool:
@@ -198,7 +198,7 @@ def _holds(folder: str, location: str) -> bool:
         return False
 
 
-def _is_in(folder: str, location: str) -> bool:
+def is_in(folder: str, location: str) -> bool:
     """Returns whether all readings of a file's location are directly in a folder."""
     place = parse(location)
     try:

@@ -74,6 +74,11 @@ class RemoteRepository(Repository):
         """Whether a deleted content that comes back keeps its id."""
         return self._session.configuration.extensions
 
+    @property
+    def combines_tables(self) -> bool:
+        """Whether the server combines tables in conflict."""
+        return self._session.configuration.combines
+
     # -- references -------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:

@@ -17,7 +17,7 @@ from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry, Reference, Repos
 from nessie_cli.repository.remote.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.transport import Query, Transport
 from nessie_cli.wire import answers, keys
-from nessie_cli.wire.extensions import ANNOUNCED
+from nessie_cli.wire.extensions import ANNOUNCED, COMBINES
 from nessie_cli.wire.values import decode_instant
 
 PAGE = 250
@@ -39,14 +39,15 @@ T = TypeVar("T")
 class Configuration(NamedTuple):
     """The configuration of a server.
 
-    `extensions` says whether it announces those of `wire.extensions`. `clock_error` is how much
-    older than its parent a commit may look.
+    `extensions` says whether it announces those of `wire.extensions`, `combines` whether it
+    combines tables. `clock_error` is how much older than its parent a commit may look.
     """
 
     default_branch: str
     created: datetime | None
     specification: str
     extensions: bool
+    combines: bool
     clock_error: timedelta
 
 
@@ -193,7 +194,8 @@ def _configuration(transport: Transport) -> Configuration:
         document.get("additionalProperties"),
         document.get("repositoryCreationTimestamp"),
     )
-    has_extensions = isinstance(extra, dict) and ANNOUNCED in extra
+    announced = extra if isinstance(extra, dict) else {}
+    has_extensions = ANNOUNCED in announced
     return Configuration(
         default_branch=str(document.get("defaultBranch") or "main"),
         created=understood(
@@ -203,5 +205,6 @@ def _configuration(transport: Transport) -> Configuration:
         else None,
         specification=str(document.get("specVersion") or ""),
         extensions=has_extensions,
+        combines=has_extensions and COMBINES in announced,
         clock_error=timedelta() if has_extensions else _CLOCK_ERROR,
     )

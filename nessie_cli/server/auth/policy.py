@@ -22,6 +22,7 @@ from nessie_cli.errors import (
     ReferenceMoved,
 )
 from nessie_cli.model import (
+    Conflict,
     ContentKey,
     Delete,
     IcebergTable,
@@ -198,6 +199,14 @@ class Policy:
         return self._rights.may(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name) and self._rights.may(
             needed, name, key, content_type
         )
+
+    def check_may_combine(self, change: Merge | Transplant, conflict: Conflict) -> None:
+        """Raises `NotAllowed` unless the caller may read a table on both sides, and change it."""
+        key, branch = conflict.key, self._name(change.branch)
+        theirs, source = conflict.theirs_key or key, self._source_of(change)
+        self._rights.require(rules.READ_ENTITY_VALUE, branch, key, IcebergTable.type)
+        self._rights.require(rules.READ_ENTITY_VALUE, source, theirs, IcebergTable.type)
+        self._rights.require(rules.UPDATE_ENTITY, branch, key, IcebergTable.type)
 
     # -- checks ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:

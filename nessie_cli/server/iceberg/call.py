@@ -48,7 +48,6 @@ from nessie_cli.model import (
     Put,
     Reference,
     ReferenceType,
-    Unchanged,
 )
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import MERGE_ONLY, ChangeSubmission, protecting
@@ -518,21 +517,10 @@ class IcebergCall(Call):
 
         Raises `NotAllowed` if its caller may no longer make it.
         """
-        key = self.request_id
-        if key is None or not self.target.is_plain:
+        result = self.done_before(self._branch) if self.target.is_plain else None
+        if result is None:
             return None
-        access = self._open()
-        if access.drafting.find_request(key) is None:
-            return None
-        # The operations of a repetition do not count: its digest is that of the request.
-        again = access.drafting.draft(
-            Commit(self._branch, [Unchanged(ContentKey(("any",)))], CommitMeta("")),
-            self.submission,
-        )
-        if access.policy is not None:
-            access.policy.on(again)
-        result: CommitResult = again.answer()
-        made = access.drafting.commit_at(Revision(None, result.reference.hash))
+        made = self._open().drafting.commit_at(Revision(None, result.reference.hash))
         self.check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
         return self._replayed(result)
 

@@ -25,7 +25,14 @@ from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.pipeline.targets import Target, expected, named, parse_segment
 from nessie_cli.wire.commits import LogEntry
 from nessie_cli.wire.contents import Key
-from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
+from nessie_cli.wire.extensions import (
+    ANNOUNCED,
+    ANY_ORDER,
+    COMBINES,
+    MESSAGE,
+    SETTINGS,
+    VERSION,
+)
 from nessie_cli.wire.merges import BareMerge, MergeOfOurs
 from nessie_cli.wire.references import CommitOutcome, ReflogEntry
 from nessie_cli.wire.rest import LogResponseOfOurs, ReflogResponse, SingleReference
@@ -43,7 +50,10 @@ def is_ours(call: Call) -> bool:
 
 def announcement(call: Call) -> Json:
     """The additional properties of the configuration."""
-    return {"additionalProperties": {ANNOUNCED: VERSION}} if is_ours(call) else {}
+    if not is_ours(call):
+        return {}
+    combines = {COMBINES: VERSION} if call.has_warehouses else {}
+    return {"additionalProperties": {ANNOUNCED: VERSION, **combines}}
 
 
 def expected_or_head(call: Call, target: Target) -> str | None:
@@ -110,7 +120,7 @@ def log_page(page: ListingPage[model.LogEntry]) -> ListingBody:
 
 def get_divisions(call: Call) -> Answer:
     """The last key of each part of a state but the last, so that parts can be read in parallel."""
-    _require_extensions(call)
+    require_extensions(call)
     repository, most = call.repository, call.number("most")
     if most is None:
         raise InvalidInput("most: is missing (the maximum number of keys in a part)")
@@ -121,13 +131,13 @@ def get_divisions(call: Call) -> Answer:
 # -- references ----------------------------------------------------------------------------------
 def get_caller(call: Call) -> Answer:
     """The authenticated caller: empty for an anonymous one, null if nobody is authenticated."""
-    _require_extensions(call)
+    require_extensions(call)
     return Answer({"name": call.caller})
 
 
 def get_reflog(call: Call) -> Answer:
     """A page of the moves of one reference, of the changes of one setting, or of all entries."""
-    _require_extensions(call)
+    require_extensions(call)
     entries, token = call.repository.reflog(call.text("ref")), call.text("page-token")
     if token:
         entries = dropwhile(lambda entry: str(entry.number) != token, entries)
@@ -140,13 +150,13 @@ def get_reflog(call: Call) -> Answer:
 
 def get_messages(call: Call) -> Answer:
     """The messages of those tags that have one."""
-    _require_extensions(call)
+    require_extensions(call)
     return Answer({"messages": call.repository.messages(call.texts("ref"))})
 
 
 def post_rename(call: Call) -> Answer:
     """Rename a reference in one step."""
-    _require_extensions(call)
+    require_extensions(call)
     target = parse_segment(call.segments["ref"], call.default_branch)
     if target.name is None:
         raise InvalidInput("A branch or a tag must be named.")
@@ -162,7 +172,7 @@ def post_rename(call: Call) -> Answer:
 # -- requests and settings -----------------------------------------------------------------------
 def get_request(call: Call) -> Answer:
     """The result of the write with a request id."""
-    _require_extensions(call)
+    require_extensions(call)
     result = call.repository.find_request(call.segments["request"])
     return Answer({"result": None if result is None else CommitOutcome.of(result)})
 
@@ -200,7 +210,8 @@ def put_settings(call: Call, config: Json) -> Answer:
     return Answer({"previous": {"type": SETTINGS, "settings": previous}})
 
 
-def _require_extensions(call: Call) -> None:
+def require_extensions(call: Call) -> None:
+    """Raises `NoRoute` for a client that does not request the extensions."""
     if not is_ours(call):
         raise NoRoute(())
 

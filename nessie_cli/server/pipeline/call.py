@@ -18,7 +18,14 @@ from nessie_cli.errors import (
     OutcomeUnknown,
     ReferenceConflict,
 )
-from nessie_cli.model import CommitMeta, ContentKey
+from nessie_cli.model import (
+    CommitMeta,
+    CommitResult,
+    Conflict,
+    ContentKey,
+    IcebergTable,
+    Unchanged,
+)
 from nessie_cli.model.keys import MAX_ELEMENTS, MAX_LENGTH
 from nessie_cli.repository.changes import Change, Commit, Merge, Transplant
 from nessie_cli.repository.draft import ChangeSubmission, Draft
@@ -78,12 +85,6 @@ class Proposal(NamedTuple, Generic[A]):
     change: Change[A]
     files: Sequence[NewFile] = ()
     content_ids: Mapping[ContentKey, str] = {}
-
-    @property
-    def branch(self) -> str:
-        """The branch that the change moves."""
-        assert isinstance(self.change, Commit | Merge | Transplant)
-        return self.change.branch
 
     def write(self) -> None:
         """Writes the files, all or none."""
@@ -160,6 +161,11 @@ class Call:
         return self._opened.reading
 
     @property
+    def has_warehouses(self) -> bool:
+        """Whether the server reads and writes the files of tables."""
+        return self._catalog.locations is not None
+
+    @property
     def caller(self) -> str | None:
         """The authenticated caller; see `CallerAccess`."""
         return self._opened.caller
@@ -231,7 +237,7 @@ class Call:
             self.check_rights(proposal.change)
             proposal.write()
             try:
-                answer = self._commit(proposal)
+                answer = self.commit(proposal.change)
             except OutcomeUnknown:
                 raise
             except NessieError as error:
@@ -247,16 +253,55 @@ class Call:
                 return answer
         raise AssertionError
 
-    def _commit(self, proposal: Proposal[A]) -> A:
+    def commit(self, change: Change[A]) -> A:
+        """Commits a change together with other writes of the server, and waits for it.
+
+        Only for the threads of requests that write files.
+        """
         assert self._catalog.writer is not None, "only a server writes files"
+        branch = _branch_of(change)
 
         def plan(repository: StoreRepository) -> Planned[A]:
-            return self.plan(repository, lambda call: call.submit(proposal.change))
+            return self.plan(repository, lambda call: call.submit(change))
 
         try:
-            return self._catalog.writer.run(plan, (proposal.branch, self.request_id or ""))
+            return self._catalog.writer.run(plan, (branch, self.request_id or ""))
         finally:
             self._access = None
+
+    def done_before(self, branch: str) -> CommitResult | None:
+        """Returns the result of this very request, or None if it was not made.
+
+        Raises `NotAllowed` if its caller may no longer see it.
+        """
+        access = self._catalog.open(self._catalog.repository)
+        if self.request_id is None or access.drafting.find_request(self.request_id) is None:
+            return None
+        # The operations of a repetition do not count: its digest is that of the request.
+        again = access.drafting.draft(
+            Commit(branch, [Unchanged(ContentKey(("any",)))], CommitMeta("")), self.submission
+        )
+        if access.policy is not None:
+            access.policy.on(again)
+        done: CommitResult = again.answer()
+        return done
+
+    def head_before(self, branch: str) -> str:
+        """Returns the HEAD of a branch before this request, which was made."""
+        assert self.request_id is not None
+        repository = self._catalog.repository.before_request(self.request_id)
+        return repository.reference(branch).hash
+
+    def may_combine(self, change: Merge | Transplant, conflict: Conflict) -> bool:
+        """Whether the caller may also choose the location of a table that is to be combined.
+
+        Raises `NotAllowed` if the caller may not combine it.
+        """
+        policy = self._catalog.open(self._catalog.repository).policy
+        if policy is None or conflict.key is None:
+            return False
+        policy.check_may_combine(change, conflict)
+        return policy.may_choose_location(change.branch, conflict.key, IcebergTable.type)
 
     def check_rights(self, change: Change[Any]) -> None:
         """Raises `NotAllowed` if the caller may not make this change, before it is drafted."""
@@ -417,6 +462,12 @@ class Call:
 
 
 _UNREAD = object()
+
+
+def _branch_of(change: Change[Any]) -> str:
+    """Returns the branch that a change moves."""
+    assert isinstance(change, Commit | Merge | Transplant)
+    return change.branch
 
 
 def _fields(query: str) -> list[tuple[str, str]]:

@@ -35,7 +35,8 @@ from nessie_cli.repository.remote.merge_answers import (
 from nessie_cli.repository.remote.server import Server
 from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
-from nessie_cli.wire.extensions import ANY_ORDER
+from nessie_cli.wire.extensions import ANY_ORDER, COMBINATION
+from nessie_cli.wire.merges import Combination
 
 
 def merge(server: Server, change: Merge, source: Reference, request_id: str | None) -> MergeResult:
@@ -74,7 +75,11 @@ def _combine(
     }
     if options.meta is not None:
         body["commitMeta"] = client_meta(options.meta)
-    path = f"{path_expecting(session, change.branch, options.expected_hash)}/history/{verb}"
+    combining = "combining-" if options.combination is not None else ""
+    if options.combination is not None:
+        body[COMBINATION] = Combination.of(options.combination)
+    at = path_expecting(session, change.branch, options.expected_hash)
+    path = f"{at}/history/{combining}{verb}"
     try:
         answer = send_idempotent(
             session,
@@ -157,7 +162,9 @@ class AnswerByContent(DetailedAnswer):
             target, conflict = at_target.get(detail.key), conflicts.get(detail.key)
             source = conflict.proposed if conflict else at(detail.source_at)
             result = at(detail.result_at)
-            if detail.is_resolved and (content := source or target) is not None:
+            if detail.result is not None:
+                result = detail.result
+            elif detail.is_resolved and (content := source or target) is not None:
                 result = resolved.get(content.id)
             return structs.replace(
                 detail,

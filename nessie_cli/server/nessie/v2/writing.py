@@ -55,6 +55,7 @@ from nessie_cli.wire.decode import (
 )
 from nessie_cli.wire.references import AddedContent, BareCommit, CommitOutcome
 
+Submit = Callable[[Merge | Transplant], MergeResult]
 _ADDED = 500
 """The bytes that a key and the id of an added content need in memory."""
 
@@ -134,14 +135,29 @@ def _decode_commit(call: Call, body: Any) -> tuple[CommitMeta, list[Operation], 
 
 def post_merge(call: Call) -> Answer:
     """Merges."""
-    body = decode_merge(merge_body(call.needed_json("mergeRefIntoBranch.merge")))
+    return answer_merge(call, call.needed_json("mergeRefIntoBranch.merge"))
+
+
+def answer_merge(call: Call, document: Any, submit: Submit | None = None) -> Answer:
+    """Merges according to a JSON body. `submit` is that of `merge`."""
+    body = decode_merge(merge_body(document))
     target = parse_segment(call.segments["ref"], call.default_branch)
-    result = merge(call, target, body, merged_with_headers(call, body.meta))
+    result = merge(call, target, body, merged_with_headers(call, body.meta), submit)
     return merge_answer(call, result)
 
 
-def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) -> MergeResult:
-    """Merges according to a body. A conflict is a result if the body says so."""
+def merge(
+    call: Call,
+    target: Target,
+    body: MergeBody,
+    meta: CommitMeta | None,
+    submit: Submit | None = None,
+) -> MergeResult:
+    """Merges according to a body. A conflict is a result if the body says so.
+
+    `submit` carries out the merge; by default, its draft is committed after the handler.
+    """
+    submit = submit or call.submit
     if not body.per_content and _may_drop(body):
         # The answer may have all keys of both sides, however few the source changed.
         call.submission.check_size(sys.maxsize)
@@ -177,7 +193,7 @@ def merge(call: Call, target: Target, body: MergeBody, meta: CommitMeta | None) 
     try:
         return _with_untouched(
             call,
-            call.submit(Merge(branch.name, f"{source}@{source_hash}", options)),
+            submit(Merge(branch.name, f"{source}@{source_hash}", options)),
             body,
             source_hash,
         )
@@ -252,13 +268,18 @@ def _with_untouched(
 
 def post_transplant(call: Call) -> Answer:
     """Transplants."""
-    document = call.needed_json("transplantCommitsIntoBranch.transplant")
+    return answer_transplant(call, call.needed_json("transplantCommitsIntoBranch.transplant"))
+
+
+def answer_transplant(call: Call, document: Any, submit: Submit | None = None) -> Answer:
+    """Transplants according to a JSON body. `submit` is that of `merge`."""
     body = decode_transplant(merge_body(document))
     target = parse_segment(call.segments["ref"], call.default_branch)
     meta = merged_with_headers(
         call, body.meta or (None if body.message is None else CommitMeta(body.message))
     )
-    result = transplant(call, target, body, meta, any_order=accepts_any_order(call, document))
+    any_order = accepts_any_order(call, document)
+    result = transplant(call, target, body, meta, any_order=any_order, submit=submit)
     return merge_answer(call, result)
 
 
@@ -269,8 +290,9 @@ def transplant(
     meta: CommitMeta | None,
     *,
     any_order: bool = False,
+    submit: Submit | None = None,
 ) -> MergeResult:
-    """Transplants according to a body."""
+    """Transplants according to a body. `submit` is that of `merge`."""
     if body.source != DETACHED:
         named(call.repository, body.source)
     branch = branch_of(call, target, "transplant")
@@ -289,7 +311,7 @@ def transplant(
         dry_run=body.dry_run,
     )
     try:
-        result: MergeResult = call.submit(Transplant(branch.name, hashes, options))
+        result = (submit or call.submit)(Transplant(branch.name, hashes, options))
     except MergeConflict as conflict:
         if body.conflict_as_result:
             return conflict.result  # type: ignore[no-any-return]

@@ -1,0 +1,256 @@
+"""Merges and transplants for which the server combines the tables that both sides changed.
+
+An extension (`wire.extensions`) of a server with warehouses. Files are read and written there, with
+the settings of the warehouses alone, before the branch moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from posixpath import dirname
+from typing import Any
+
+from msgspec import structs
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.combination.merging import TableMerger, UnwrittenFiles
+from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.locations import LocationRefused
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, is_in
+from nessie_cli.model import (
+    CombinationRules,
+    Conflict,
+    ContentPlace,
+    IcebergTable,
+    MergeBehavior,
+    MergeDetail,
+    MergeResult,
+)
+from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
+from nessie_cli.repository.draft import ChangeSubmission
+from nessie_cli.repository.requests import digest
+from nessie_cli.revisions import Revision
+from nessie_cli.server.http.messages import LARGE
+from nessie_cli.server.nessie.extensions import require_extensions
+from nessie_cli.server.nessie.v2.writing import answer_merge, answer_transplant
+from nessie_cli.server.pipeline.call import Answer, Call
+from nessie_cli.server.pipeline.table import WRITES_FILES, Endpoint
+from nessie_cli.server.runtime.memory import LargeFiles
+from nessie_cli.wire.extensions import COMBINATION
+from nessie_cli.wire.merges import Combination
+from nessie_cli.wire.validation import checked
+from nessie_cli.wire.values import key_of
+
+MOST_BYTES = 64 * 2**20
+"""The most bytes of metadata files, manifest lists and manifests that a request reads."""
+MOST_ENTRIES = 100_000
+"""The most entries of manifests that are read to combine one table."""
+
+
+class _Repeated(Exception):
+    """Another server has carried out this request in the meantime."""
+
+
+class TableCombinations:
+    """The endpoints of merges and transplants that combine tables in some warehouses."""
+
+    def __init__(self, warehouses: Warehouses, large_files: LargeFiles) -> None:
+        self._files = [MetadataFiles(warehouse) for warehouse in warehouses.all]
+        self._locations = RecordedLocations(warehouses.all)
+        self._large_files = large_files
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The endpoints."""
+        path = "/api/v2/trees/{ref}/history/combining-"
+        return (
+            Endpoint("POST", f"{path}merge", self._post_merge, WRITES_FILES, body="Merge"),
+            Endpoint(
+                "POST", f"{path}transplant", self._post_transplant, WRITES_FILES, body="Transplant"
+            ),
+        )
+
+    def _post_merge(self, call: Call) -> Answer:
+        """Merges, and combines the tables in conflict."""
+        require_extensions(call)
+        document = call.needed_json("mergeRefIntoBranch.merge")
+        return answer_merge(call, document, self._submit(call, document))
+
+    def _post_transplant(self, call: Call) -> Answer:
+        """Transplants, and combines the tables in conflict."""
+        require_extensions(call)
+        document = call.needed_json("transplantCommitsIntoBranch.transplant")
+        return answer_transplant(call, document, self._submit(call, document))
+
+    def _submit(self, call: Call, document: Any) -> Callable[[Merge | Transplant], MergeResult]:
+        """Returns the function that carries out the merge or transplant of a request."""
+        rules = _rules(document)
+
+        def submit(change: Merge | Transplant) -> MergeResult:
+            # Conflicts need their contents. The behaviors of combined tables are not the client's.
+            asked = structs.replace(
+                change, options=structs.replace(change.options, combination=rules)
+            )
+            call.submission = ChangeSubmission(call.request_id, digest(asked))
+            files = WarehouseFiles(self._files, self._locations, self._large_files)
+            try:
+                return _replayed(call, change) or self._merged(call, change, rules, files)
+            except _Repeated:
+                replayed = _replayed(call, change)
+                assert replayed is not None, "it was carried out"
+                return replayed
+            finally:
+                files.end_turn()
+
+        return submit
+
+    def _merged(
+        self, call: Call, change: Merge | Transplant, rules: CombinationRules, files: WarehouseFiles
+    ) -> MergeResult:
+        call.check_rights(change)
+
+        def do(options: MergeOptions) -> MergeResult:
+            result = call.commit(structs.replace(change, options=options))
+            if call.repeated:
+                raise _Repeated
+            return result
+
+        def permit(conflict: Conflict) -> None:
+            files.restrict(conflict, is_trusted=call.may_combine(change, conflict))
+
+        merger = TableMerger(
+            UnwrittenFiles(files) if change.options.dry_run else files,
+            _description(change),
+            rules,
+            commits=len(change.commits) if isinstance(change, Transplant) else 1,
+            permit=permit,
+            most_entries=MOST_ENTRIES,
+        )
+        return merger.merge(do, change.options)
+
+
+class WarehouseFiles(Files):
+    """The metadata files and manifests of the tables in some warehouses, for one request."""
+
+    def __init__(
+        self,
+        warehouses: Sequence[MetadataFiles],
+        locations: RecordedLocations,
+        large_files: LargeFiles,
+    ) -> None:
+        super().__init__()
+        self._warehouses = warehouses
+        self._locations = locations
+        self._large_files = large_files
+        self._bytes = 0
+        self._has_turn = False
+        self._folders: set[str] | None = None
+
+    def restrict(self, conflict: Conflict, *, is_trusted: bool) -> None:
+        """Sets the table that is read next.
+
+        Unless its caller is trusted with locations, its files must be beside its metadata files.
+        """
+        sides = conflict.expected, conflict.actual, conflict.proposed
+        self._folders = (
+            None
+            if is_trusted
+            else {dirname(s.metadata_location) for s in sides if isinstance(s, IcebergTable)}
+        )
+
+    def read(self, uri: str) -> bytes:
+        """Returns the bytes of a file.
+
+        Raises `LocationRefused`, and `InvalidInput` if a request reads too much.
+        """
+        if (
+            self._folders is not None
+            and self._locations.guards(uri)
+            and not any(is_in(folder, uri) for folder in self._folders)
+        ):
+            raise LocationRefused(f"location {uri} is not in the folder of the table")
+        data = self._warehouse_of(uri).read(uri)
+        self._bytes += len(data)
+        if self._bytes > MOST_BYTES:
+            raise InvalidInput(
+                f"the manifests that differ have more than {MOST_BYTES // 2**20} MiB"
+            )
+        if self._bytes >= LARGE and not self._has_turn:
+            self._large_files.begin(self._bytes)
+            self._has_turn = True
+        return data
+
+    def write(self, uri: str, data: bytes) -> None:
+        """Writes a new file. Raises `LocationRefused` or `StoreUnavailable`."""
+        self._warehouse_of(uri).write(uri, data)
+
+    def remove(self, uri: str) -> None:
+        """Removes a file that no commit names."""
+        self._warehouse_of(uri).remove(uri)
+
+    def end_turn(self) -> None:
+        """Lets others read large files."""
+        if self._has_turn:
+            self._has_turn = False
+            self._large_files.end()
+
+    def _warehouse_of(self, uri: str) -> MetadataFiles:
+        """Returns the warehouse that allows a location. Raises `LocationRefused`."""
+        for files in self._warehouses:
+            try:
+                files.check(uri)
+            except LocationRefused:
+                continue
+            return files
+        raise LocationRefused(f"location {uri} is not in a warehouse of the server")
+
+
+def _rules(document: Any) -> CombinationRules:
+    given = document.get(COMBINATION) if isinstance(document, Mapping) else None
+    rules = checked(Combination, given or {}, COMBINATION)
+    if isinstance(document, Mapping) and document.get("perContent") is not True:
+        raise InvalidInput("perContent: must be true to combine tables")
+    excluded = tuple(
+        key_of(key, f"{COMBINATION}.excluded[{index}]") for index, key in enumerate(rules.excluded)
+    )
+    return CombinationRules(rules.is_serializable, rules.refuses_same_keys, excluded)
+
+
+def _description(change: Merge | Transplant) -> str:
+    if isinstance(change, Transplant):
+        return f"transplant onto {change.branch}"
+    return f"merge of {str(change.source).rpartition('@')[2]} into {change.branch}"
+
+
+def _replayed(call: Call, change: Merge | Transplant) -> MergeResult | None:
+    """Returns the result of this request, None if it was not made. Its details have no counts."""
+    done = None if change.options.dry_run else call.done_before(change.branch)
+    if done is None or call.request_id is None:
+        return None
+    after = done.reference.hash
+    before = call.head_before(change.branch)
+    details = (
+        MergeDetail(
+            entry.key,
+            MergeBehavior.NORMAL,
+            target=entry.before,
+            source=entry.after,
+            result=entry.after,
+            result_at=None if entry.after is None else ContentPlace(after, entry.key),
+        )
+        for entry in call.repository.diff(Revision(None, before), Revision(None, after))
+    )
+    base = None
+    if isinstance(change, Merge):
+        base = call.repository.merge_base(Revision(None, before), change.source)
+    return MergeResult(
+        target_branch=done.reference.name,
+        effective_target_hash=before,
+        resultant_hash=after,
+        common_ancestor=base,
+        expected_hash=change.options.expected_hash,
+        applied=True,
+        successful=True,
+        details=tuple(details),
+    )
