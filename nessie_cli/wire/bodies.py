@@ -180,6 +180,20 @@ class Transplant(_MergeOrTransplant, kw_only=True):
     hashes_to_transplant: Annotated[list[HashSpec], Meta(min_length=1, max_length=MOST_COPIED)]
 
 
+class Combination(_Body, omit_defaults=True, forbid_unknown_fields=True):
+    """How a server combines the tables in conflict, in the body of a merge or transplant."""
+
+    is_serializable: bool = False
+    refuses_same_keys: bool = False
+    excluded: Annotated[list[Key], Meta(max_length=MOST_DECISIONS)] = []
+
+    @classmethod
+    def of(cls, rules: model.CombinationRules) -> Self:
+        """Returns the struct of the rules."""
+        excluded = list(map(Key.of, rules.excluded))
+        return cls(rules.is_serializable, rules.refuses_same_keys, excluded)
+
+
 MISSPELT = {
     "dryRun": "isDryRun",
     "fetchAdditionalInfo": "isFetchAdditionalInfo",

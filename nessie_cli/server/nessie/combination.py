@@ -37,8 +37,8 @@ from nessie_cli.server.nessie.v2.writing import answer_merge, answer_transplant
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES_FILES, Endpoint
 from nessie_cli.server.runtime.memory import LargeFiles
+from nessie_cli.wire.bodies import Combination
 from nessie_cli.wire.extensions import COMBINATION
-from nessie_cli.wire.merges import Combination
 from nessie_cli.wire.validation import checked
 from nessie_cli.wire.values import key_of
 
@@ -208,7 +208,7 @@ class WarehouseFiles(Files):
 
 def _rules(document: Any) -> CombinationRules:
     given = document.get(COMBINATION) if isinstance(document, Mapping) else None
-    rules = checked(Combination, given or {}, COMBINATION)
+    rules = checked(Combination, {} if given is None else given, COMBINATION)
     if isinstance(document, Mapping) and document.get("perContent") is not True:
         raise InvalidInput("perContent: must be true to combine tables")
     excluded = tuple(

@@ -35,8 +35,8 @@ from nessie_cli.repository.remote.merge_answers import (
 from nessie_cli.repository.remote.server import Server
 from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
+from nessie_cli.wire.bodies import Combination
 from nessie_cli.wire.extensions import ANY_ORDER, COMBINATION
-from nessie_cli.wire.merges import Combination
 
 
 def merge(server: Server, change: Merge, source: Reference, request_id: str | None) -> MergeResult:

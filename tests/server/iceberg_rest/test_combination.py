@@ -1,0 +1,314 @@
+"""A server with warehouses combines the tables that both sides of a merge changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from msgspec import structs
+from pyiceberg.catalog.rest import RestCatalog
+from pyiceberg.table import Table
+
+from nessie_cli import connect
+from nessie_cli.errors import MergeConflict, NotAllowed
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.model import CombinationRules, ContentKey, IcebergTable, ReferenceType, Secret
+from nessie_cli.repository.access import Access, Bearer
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import MergeOptions, PutSettings
+from tests.server.client import Answer, Client
+from tests.server.iceberg_rest.lake import Lake, lake
+from tests.server.iceberg_rest.test_rights import Ruled, ruled
+
+SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
+T = ContentKey(("db", "t"))
+COMBINING = MergeOptions(combination=CombinationRules())
+
+
+def rows(*ids: int) -> pa.Table:
+    return pa.table({"id": list(ids), "v": ["x"] * len(ids)}, schema=SCHEMA)
+
+
+@contextmanager
+def table(url: str, ref: str, **properties: str) -> Iterator[Table]:
+    catalog = RestCatalog("lake", uri=f"{url}/iceberg/{ref}", **properties)
+    with closing(catalog):
+        yield catalog.load_table("db.t")
+
+
+def append(url: str, ref: str, *ids: int, **properties: str) -> None:
+    with table(url, ref, **properties) as opened:
+        opened.append(rows(*ids))
+
+
+def ids(url: str, ref: str) -> list[int]:
+    with table(url, ref) as opened:
+        return sorted(opened.scan().to_arrow()["id"].to_pylist())
+
+
+def create(url: str, **properties: str) -> None:
+    with closing(RestCatalog("lake", uri=f"{url}/iceberg/main", **properties)) as catalog:
+        catalog.create_namespace_if_not_exists("db")
+        catalog.create_table("db.t", rows(1).schema).append(rows(1, 2, 3))
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Iterator[Lake]:
+    """A lake whose branches main and dev have both appended to a table."""
+    with lake(tmp_path / "warehouse") as served:
+        create(served.url)
+        served.branch("dev")
+        append(served.url, "main", 10)
+        append(served.url, "dev", 20)
+        yield served
+
+
+@pytest.fixture
+def client(two: Lake) -> Iterator[Repository]:
+    with connect(two.url) as opened:
+        yield opened
+
+
+def sent(
+    two: Lake,
+    verb: str = "merge",
+    *,
+    header: str = "1",
+    query: str = "",
+    client: Client | None = None,
+    **body: Any,
+) -> Answer:
+    source = two.repository.reference("dev").hash
+    document = {
+        "fromRefName": "dev",
+        "fromHash": source,
+        "perContent": True,
+        "isReturnConflictAsResult": True,
+        "combination": {},
+        **body,
+    }
+    headers = {"Nessie-Cli": header} if header else {}
+    if query:
+        headers["Nessie-Request-Id"] = query
+    path = f"/api/v2/trees/main/history/combining-{verb}"
+    return (client or two.client).send("POST", path, document, headers)
+
+
+def test_two_appends_merge(two: Lake, client: Repository) -> None:
+    assert client.combines_tables
+    data = set(two.folder.rglob("*.parquet"))
+    result = client.merge("main", "dev", COMBINING)
+    (detail,) = result.details
+    assert detail.combination is not None
+    assert (detail.combination.added_files, detail.combination.added_rows) == (1, 1)
+    assert isinstance(detail.result, IcebergTable)
+    assert detail.result == client.content("main", T)
+    assert ids(two.url, "main") == [1, 2, 3, 10, 20]
+    assert set(two.folder.rglob("*.parquet")) == data
+    assert not client.merge("main", "dev", COMBINING).applied
+
+
+def test_a_dry_run_says_the_same_and_writes_nothing(two: Lake, client: Repository) -> None:
+    before = two.files()
+    result = client.merge("main", "dev", structs.replace(COMBINING, dry_run=True))
+    (detail,) = result.details
+    assert detail.combination is not None
+    assert isinstance(detail.result, IcebergTable)
+    assert detail.result.id == client.content("main", T).id
+    assert two.files() == before
+    assert ids(two.url, "main") == [1, 2, 3, 10]
+
+
+def test_each_transplanted_commit_is_combined(two: Lake, client: Repository) -> None:
+    append(two.url, "dev", 21)
+    commits = [entry.hash for entry in islice(client.log("dev"), 2)][::-1]
+    result = client.transplant("main", commits, COMBINING)
+    (detail,) = result.details
+    assert detail.combination is not None
+    assert detail.combination.added_files == 2
+    assert ids(two.url, "main") == [1, 2, 3, 10, 20, 21]
+
+
+def test_without_the_request_a_merge_is_a_conflict(two: Lake, client: Repository) -> None:
+    before = two.files()
+    with pytest.raises(MergeConflict):
+        client.merge("main", "dev")
+    assert two.files() == before
+
+
+def test_a_collision_is_described(two: Lake, client: Repository) -> None:
+    for ref in ("main", "dev"):
+        with table(two.url, ref) as opened:
+            opened.overwrite(rows(1, 2, 3, 4))
+    before = two.files()
+    with pytest.raises(MergeConflict) as refused:
+        client.merge("main", "dev", COMBINING)
+    (conflict,) = refused.value.conflicts
+    assert conflict.collisions
+    assert conflict.collisions[0].files
+    assert isinstance(conflict.actual, IcebergTable)
+    assert two.files() == before
+
+
+def test_excluded_keys_stay_in_conflict(two: Lake, client: Repository) -> None:
+    options = MergeOptions(combination=CombinationRules(excluded=(T,)))
+    with pytest.raises(MergeConflict) as refused:
+        client.merge("main", "dev", options)
+    assert not refused.value.conflicts[0].collisions
+
+
+def test_a_branch_that_changes_only_by_merges(two: Lake, client: Repository) -> None:
+    two.repository.submit(PutSettings({"protect.main": "merge-only"}))
+    client.merge("main", "dev", COMBINING)
+    assert ids(two.url, "main") == [1, 2, 3, 10, 20]
+
+
+def test_a_request_id_is_carried_out_once(two: Lake, client: Repository) -> None:
+    first = sent(two, query="once")
+    assert first.status == 200
+    append(two.url, "main", 11)
+    files, head = two.files(), client.reference("main").hash
+    again = sent(two, query="once")
+    assert again.status == 200
+    assert again.body["resultantTargetHash"] == first.body["resultantTargetHash"]
+    assert again.body["effectiveTargetHash"] == first.body["effectiveTargetHash"]
+    assert [each["key"] for each in again.body["details"]] == [{"elements": ["db", "t"]}]
+    assert (two.files(), client.reference("main").hash) == (files, head)
+    other = sent(two, query="once", message="another one")
+    assert other.status == 400
+
+
+def test_only_clients_that_know_the_extensions_find_it(two: Lake) -> None:
+    assert sent(two, header="").status == 404
+    assert sent(two, perContent=False).status == 400
+    assert sent(two, combination={"speed": 9}).status == 400
+    assert sent(two, combination=[]).status == 400
+    assert sent(two, "transplant").status == 400
+    assert ids(two.url, "main") == [1, 2, 3, 10]
+
+
+def test_merges_at_once_lose_no_row(tmp_path: Path) -> None:
+    with lake(tmp_path / "warehouse") as served, connect(served.url) as client:
+        create(served.url)
+        names = [f"b{number}" for number in range(6)]
+        for number, name in enumerate(names):
+            served.branch(name)
+            append(served.url, name, 100 + number)
+
+        def merge(name: str) -> None:
+            client.merge("main", name, COMBINING)
+
+        def write(number: int) -> None:
+            append(served.url, "main", number)
+
+        with ThreadPoolExecutor(8) as threads:
+            running = [threads.submit(merge, name) for name in names]
+            running += [threads.submit(write, number) for number in (7, 8)]
+            failed = [error for each in running if (error := each.exception()) is not None]
+        # PyIceberg gives up after some lost races; a merge never does.
+        assert all("CommitFailed" in type(error).__name__ for error in failed)
+        expected = {1, 2, 3, *range(100, 106)}
+        there = ids(served.url, "main")
+        assert len(there) == len(set(there))
+        assert set(there) >= expected
+        assert len(there) >= len(expected) + 2 - len(failed)
+        named = {
+            content.metadata_location
+            for entry in client.log("main")
+            if isinstance(content := client.contents(f"@{entry.hash}", [T]).get(T), IcebergTable)
+        }
+        branches = [client.content(name, T) for name in names]
+        named |= {each.metadata_location for each in branches if isinstance(each, IcebergTable)}
+        written = {f"file://{path}" for path in served.folder.rglob("*.metadata.json")}
+        assert written == named
+
+
+# -- rights ----------------------------------------------------------------------------------------
+
+SEE = "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'READ_CONTENT_KEY', 'LIST_COMMIT_LOG']"
+READ, COMMIT = "op == 'READ_ENTITY_VALUE'", "op == 'COMMIT_CHANGE_AGAINST_REFERENCE'"
+WRITE = "op in ['COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY', 'CREATE_ENTITY']"
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Ruled]:
+    yield from guarded(tmp_path)
+
+
+def guarded(tmp_path: Path, warehouses: Warehouses | None = None) -> Iterator[Ruled]:
+    for found in ruled(tmp_path, warehouses):
+        token = found.as_("writer", "admin").token or ""
+        with closing(RestCatalog("lake", uri=f"{found.url}/iceberg/main", token=token)) as catalog:
+            catalog.drop_table("db.t")
+        create(found.url, token=token)
+        head = found.repository.reference("main").hash
+        found.repository.create_reference(ReferenceType.BRANCH, "dev", head)
+        append(found.url, "main", 10, token=token)
+        append(found.url, "dev", 20, token=token)
+        yield found
+
+
+@contextmanager
+def as_(server: Ruled, name: str) -> Iterator[Repository]:
+    token = server.as_(name).token
+    with connect(server.url, access=Access(Bearer(Secret(token or "")))) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        [f"{SEE} || {WRITE}"],
+        [f"{SEE} || {WRITE}", f"{READ} && ref == 'main'"],
+        [f"{SEE} || {READ} || {COMMIT} || (op == 'UPDATE_ENTITY' && path != 'db.t')"],
+    ],
+)
+def test_a_caller_needs_the_rights_of_a_merge(server: Ruled, rules: list[str]) -> None:
+    server.rule(*rules)
+    files = server.served.files()
+    with as_(server, "ada") as ada, pytest.raises(NotAllowed):
+        ada.merge("main", "dev", COMBINING)
+    assert server.served.files() == files
+
+
+def test_a_caller_who_may_not_read_ours_learns_nothing_about_its_files(server: Ruled) -> None:
+    server.rule(f"{SEE} || {WRITE}", f"{READ} && ref == 'dev'")
+    files = server.served.files()
+    answer = sent(server.served, client=server.as_("ada"))
+    (detail,) = answer.body["details"]
+    (collision,) = detail["conflict"]["collisions"]
+    assert "'READ_ENTITY_VALUE' is not allowed" in collision["reason"]
+    assert not collision["files"]
+    assert server.served.files() == files
+
+
+def test_a_caller_with_these_rights_combines(server: Ruled) -> None:
+    server.rule(f"{SEE} || {WRITE} || {READ}")
+    with as_(server, "ada") as ada:
+        assert ada.merge("main", "dev", COMBINING).applied
+
+
+def test_files_elsewhere_in_a_guarded_warehouse_are_not_read(tmp_path: Path) -> None:
+    (warehouse,) = from_options([str(tmp_path / "warehouse")]).all
+    guarded_one = Warehouses([structs.replace(warehouse, choose_locations=False)])
+    for server in guarded(tmp_path, guarded_one):
+        server.rule(f"{SEE} || {WRITE} || {READ}")
+        current = server.repository.content("main", T)
+        assert isinstance(current, IcebergTable)
+        path = Path(current.metadata_location.removeprefix("file://"))
+        elsewhere = tmp_path / "warehouse" / "other" / "list.avro"
+        elsewhere.parent.mkdir()
+        for listed in path.parent.glob("snap-*.avro"):
+            elsewhere.write_bytes(listed.read_bytes())
+            path.write_text(path.read_text().replace(f"file://{listed}", f"file://{elsewhere}"))
+        files = server.served.files()
+        with as_(server, "ada") as ada, pytest.raises(MergeConflict) as error:
+            ada.merge("main", "dev", COMBINING)
+        assert not error.value.conflicts[0].collisions
+        assert server.served.files() == files
