@@ -8,8 +8,8 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from nessie_cli.model.conflicts import Conflict, MergeBehavior
-from nessie_cli.model.contents import Content
+from nessie_cli.model.conflicts import Collision, Conflict, MergeBehavior
+from nessie_cli.model.contents import Content, IcebergTable
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.references import Reference
 
@@ -131,6 +131,14 @@ class TableCombination(Struct, frozen=True):
     added_rows: int
     removed_rows: int
     notes: tuple[str, ...] = ()
+
+
+class CombinedTable(Struct, frozen=True):
+    """The combination of a table: its content and its changes, or why the sides do not combine."""
+
+    content: IcebergTable | None = None
+    combination: TableCombination | None = None
+    collisions: tuple[Collision, ...] = ()
 
 
 class MergeDetail(Struct, frozen=True):

@@ -12,6 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from nessie_cli.model import (
+    CombinationRules,
+    CombinedTable,
     CommitMeta,
     CommitResult,
     MergeResult,
@@ -30,6 +32,7 @@ from nessie_cli.repository.changes import (
     MergeOptions,
     PutSettings,
     RenameReference,
+    TablePlaces,
     Transplant,
 )
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
@@ -70,6 +73,14 @@ class Repository(ReadableRepository):
         A server with warehouses does. It reads and writes the files of tables itself.
         """
         return False
+
+    def combine_table(self, table: TablePlaces, rules: CombinationRules) -> CombinedTable:
+        """Combines a table and writes its files, for a commit that stores the result.
+
+        Only for a repository that `combines_tables`. The answer is empty if the server has no
+        access to the files. Raises `NotAllowed`, `InvalidInput` or `StoreUnavailable`.
+        """
+        raise NotImplementedError(table, rules)
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod

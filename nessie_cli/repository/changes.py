@@ -11,6 +11,7 @@ from nessie_cli.model import (
     CombinationRules,
     CommitMeta,
     CommitResult,
+    ContentPlace,
     KeyBehavior,
     MergeBehavior,
     MergeResult,
@@ -35,6 +36,21 @@ class Change(Struct, Generic[A], frozen=True):
     def repeatable(self) -> Self:
         """Returns the change in a form that can be drafted more than once."""
         return self
+
+
+class TablePlaces(Struct, frozen=True):
+    """Where the three states of a table can be read that is to be combined on a branch.
+
+    `description` names the merge or revert in the summary of the new snapshot. `dry_run` writes
+    nothing.
+    """
+
+    branch: str
+    base: ContentPlace
+    ours: ContentPlace
+    theirs: ContentPlace
+    description: str
+    dry_run: bool = False
 
 
 class MergeOptions(Struct, frozen=True):

@@ -30,6 +30,7 @@ from nessie_cli.errors import (
 from nessie_cli.model import (
     CollidingFile,
     Collision,
+    CombinedTable,
     CommitMeta,
     Conflict,
     ConflictType,
@@ -37,6 +38,7 @@ from nessie_cli.model import (
     ContentKey,
     ContentPlace,
     Delete,
+    IcebergTable,
     LogEntry,
     MergeBehavior,
     MergeDetail,
@@ -295,6 +297,19 @@ def _merge_detail(detail: _AnyMergeDetail, path: str) -> MergeDetail:
         if detail.resolved_content is None
         else decode_content(detail.resolved_content, join(path, "resolvedContent")),
         combination=None if detail.combination is None else _combination(detail.combination),
+    )
+
+
+def decode_combined_table(data: Any) -> CombinedTable:
+    """Decodes a combined table. It is empty if the server has no access to its files."""
+    table = checked(merges.CombinedTable, data, "")
+    content = None if table.content is None else decode_content(table.content)
+    if content is not None and not isinstance(content, IcebergTable):
+        raise fault("content", "is not a table")
+    return CombinedTable(
+        content,
+        None if table.combination is None else _combination(table.combination),
+        tuple(map(_collision, table.collisions)),
     )
 
 

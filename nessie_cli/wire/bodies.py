@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Self
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Struct, field, to_builtins
 
 from nessie_cli import model
 from nessie_cli.model import ReferenceType
@@ -37,6 +37,8 @@ KindOfReference = Annotated[
 ]
 MOST_DECISIONS = 20_000
 """The most keys with a behavior of their own in a merge or transplant."""
+MOST_DESCRIPTION = 1_000
+"""The longest description of a combined table."""
 MOST_COPIED = 5_000
 """The most commits of a transplant."""
 MOST_REQUESTED = 20_000
@@ -192,6 +194,27 @@ class Combination(_Body, omit_defaults=True, forbid_unknown_fields=True):
         """Returns the struct of the rules."""
         excluded = list(map(Key.of, rules.excluded))
         return cls(rules.is_serializable, rules.refuses_same_keys, excluded)
+
+
+class TablePlace(_Body):
+    """A commit and a key where a table can be read."""
+
+    hash: Hash
+    key: Key
+
+
+class TableCombinationRequest(_Body):
+    """Three states of a table, which the server combines without a commit.
+
+    `description` names the merge or revert in the summary of the new snapshot.
+    """
+
+    base: TablePlace
+    ours: TablePlace
+    theirs: TablePlace
+    description: Annotated[str, Meta(max_length=MOST_DESCRIPTION)] = ""
+    combination: Combination = field(default_factory=Combination)
+    is_dry_run: bool = False
 
 
 MISSPELT = {

@@ -276,6 +276,27 @@ class MergeOfOurs(MergeOutcome, omit_defaults=True, kw_only=True):
         )
 
 
+class CombinedTable(Struct, omit_defaults=True):
+    """A combined table, or why its sides do not combine, as our servers send it to our clients.
+
+    Without any of it, the server has no access to the files.
+    """
+
+    content: AnyContent | None = None
+    combination: TableCombination | None = None
+    collisions: list[Collision] = []
+
+    @classmethod
+    def of(cls, table: model.CombinedTable) -> Self:
+        """Returns the struct of a combined table."""
+        combination = table.combination
+        return cls(
+            optional_content(table.content),
+            None if combination is None else TableCombination.of(combination),
+            list(map(Collision.of, table.collisions)),
+        )
+
+
 # -- version 1 -------------------------------------------------------------------------------------
 
 Verdict = Annotated[str, Meta(extra_json_schema={"enum": ["NONE", "UNRESOLVABLE"]})]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from nessie_cli.errors import ReferenceConflict
+from nessie_cli.iceberg.combination.merging import Combiner, TableMerger
 from nessie_cli.model import (
     Collision,
     CombinationRules,
@@ -22,6 +25,7 @@ from nessie_cli.repository.changes import MergeOptions
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
+    from nessie_cli.cli.merge.inverse import Reverted
     from nessie_cli.cli.merge.options import SideOptions
     from nessie_cli.iceberg.files import Files
 
@@ -40,14 +44,14 @@ def combining(
     commits: int = 1,
     decided: Collection[ContentKey] = (),
     files: Files | None = None,
-    reverts: bool = False,
+    reverts: Reverted | None = None,
 ) -> Callable[[MergeOptions], T]:
     """Returns a merge, transplant or revert that combines tables in conflict, if it may.
 
     `description` names it in the snapshots of combined tables, `commits` is the number of
     transplanted commits, and the tables at the keys `decided` are left to the caller. `files` reads
-    and writes the files of tables; by default, a dry run writes none. A server with warehouses
-    combines the tables in them itself, unless it `reverts` or `files` are given.
+    and writes the files of tables; by default, a dry run writes none. Without `files`, a server
+    with warehouses combines the tables in them itself. `reverts` are the commits of a revert.
     """
     if options.no_combine or app.setting(TABLES) == "conflict":
         return do
@@ -56,34 +60,29 @@ def combining(
         app.setting(IDENTIFIERS) == "conflict",
         tuple(decided),
     )
-    is_asked = files is None and not reverts and app.repository().combines_tables
+    is_server_able = files is None and app.repository().combines_tables
 
     def combined(merging: MergeOptions) -> T:
-        if is_asked:
+        if is_server_able and reverts is None:
             merging = replace(merging, combination=rules)
-        # Iceberg's libraries are loaded only if a table conflicts.
         try:
             return do(merging)
         except ReferenceConflict as error:
             if not any(map(_may_combine, error.conflicts)):
                 raise
+            # Iceberg's libraries are loaded only if a table conflicts.
+            by_files = partial(_by_files, files, rules, description, merging)
+            by_server = (
+                partial(_by_server, app, reverts, rules, description, merging)
+                if is_server_able and reverts is not None
+                else None
+            )
             try:
-                from nessie_cli.iceberg.combination.merging import TableMerger
+                combiners = _combiners(by_server, by_files)
             except ImportError:
-                missing = Collision(
-                    "a package is missing that reads its files: pip install 'nessie-cli[iceberg]'"
-                )
-                error.conflicts = tuple(
-                    replace(conflict, collisions=(missing,)) if _may_combine(conflict) else conflict
-                    for conflict in error.conflicts
-                )
+                error.conflicts = tuple(map(_without_package, error.conflicts))
                 raise error from None
-        merger = TableMerger(
-            files or table_files(dry_run=merging.dry_run),
-            description,
-            rules,
-            commits=commits,
-        )
+        merger = TableMerger(combiners, excluded=decided, commits=commits)
         result = merger.merge(do, merging)
         if not isinstance(result, MergeResult):
             for combination in merger.combinations.values():
@@ -93,14 +92,59 @@ def combining(
     return combined
 
 
+def _combiners(
+    by_server: Callable[[], Combiner] | None, by_files: Callable[[], Combiner]
+) -> list[Combiner]:
+    """Returns those that combine tables here. Raises `ImportError` if there is none."""
+    if by_server is None:
+        return [by_files()]
+    with suppress(ImportError):
+        return [by_server(), by_files()]
+    return [by_server()]
+
+
+def _by_server(
+    app: Invocation,
+    reverts: Reverted,
+    rules: CombinationRules,
+    description: str,
+    merging: MergeOptions,
+) -> Combiner:
+    from nessie_cli.cli.merge.server_combiner import ServerCombiner
+
+    return ServerCombiner(
+        app.repository(),
+        app.reference_name(),
+        reverts.commits,
+        rules,
+        description,
+        dry_run=merging.dry_run,
+    )
+
+
+def _by_files(
+    files: Files | None, rules: CombinationRules, description: str, merging: MergeOptions
+) -> Combiner:
+    from nessie_cli.iceberg.combination.file_combiner import FileCombiner
+
+    return FileCombiner(files or table_files(dry_run=merging.dry_run), description, rules)
+
+
 def _may_combine(conflict: Conflict) -> bool:
     """Whether a conflict is about a table, and a server has not said why it does not combine."""
     return isinstance(conflict.actual, IcebergTable) and not conflict.collisions
 
 
+def _without_package(conflict: Conflict) -> Conflict:
+    if not _may_combine(conflict):
+        return conflict
+    missing = "a package is missing that reads its files: pip install 'nessie-cli[iceberg]'"
+    return replace(conflict, collisions=(Collision(missing),))
+
+
 def table_files(*, dry_run: bool) -> Files:
     """Returns the files of tables, with the user's settings. A dry run writes none."""
-    from nessie_cli.iceberg.combination.merging import UnwrittenFiles
+    from nessie_cli.iceberg.combination.file_combiner import UnwrittenFiles
     from nessie_cli.iceberg.files import Files
     from nessie_cli.workspace.environment import of_s3
 

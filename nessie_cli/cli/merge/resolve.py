@@ -260,7 +260,7 @@ def _resolve_revert(options: Options, app: Invocation, revision: str) -> RevertR
         options,
         f"revert of {to_revert.revision}",
         decided=contents.keys(),
-        reverts=True,
+        reverts=to_revert,
     )
     return resolve_merge(app, combined, decided, contents, OF_REVERT, patterns=patterns)
 

@@ -114,7 +114,7 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
 
     with conflicts_of_merge(app, branch, pinned={options.revision: to_revert.revision}):
         combined = combining(
-            app, revert_with, options, f"revert of {to_revert.revision}", reverts=True
+            app, revert_with, options, f"revert of {to_revert.revision}", reverts=to_revert
         )
         return deciding(combined, merging, patterns_of(options))
 

@@ -6,13 +6,11 @@ combination of its files, and it is performed again. Files are written before th
 
 from __future__ import annotations
 
-import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from itertools import count
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -20,28 +18,17 @@ from nessie_cli.errors import (
     HookRefused,
     InvalidInput,
     MergeConflict,
-    NessieError,
     NotAllowed,
     OutcomeUnknown,
     ReferenceConflict,
     StoreUnavailable,
 )
-from nessie_cli.iceberg.combination.combination import Combination, combine
-from nessie_cli.iceberg.combination.decision import FileConflict
-from nessie_cli.iceberg.combination.definitions import DefinitionConflict
-from nessie_cli.iceberg.combination.states import FileContent, TableFile
-from nessie_cli.iceberg.combination.writing import write_table
-from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import LocationRefused
-from nessie_cli.iceberg.metadata import content_of, in_state, parse_document
-from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import (
-    CollidingFile,
     Collision,
-    CombinationRules,
+    CombinedTable,
     Conflict,
     ConflictType,
-    Content,
     ContentKey,
     IcebergTable,
     KeyBehavior,
@@ -54,83 +41,67 @@ from nessie_cli.repository.changes import MergeOptions
 T = TypeVar("T")
 MOST_TRIES = 20
 """How often a merge is performed while others change its tables."""
-MOST_FILES_NAMED = 20
-"""The most files of one collision that are named."""
 
 
-class UnwrittenFiles(Files):
-    """The files of a dry run: those of `files`, and new ones in memory."""
+class TableStates(Struct, frozen=True):
+    """The three states of a table that both sides changed, in one commit of a transplant or in all.
 
-    def __init__(self, files: Files) -> None:
-        super().__init__()
-        self._files = files
-        self._new: dict[str, bytes] = {}
-
-    def has_answered(self, uri: str) -> bool:
-        """Whether the file system of a file has answered any request."""
-        return self._files.has_answered(uri)
-
-    def read(self, uri: str) -> bytes:
-        """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
-        data = self._new.get(uri)
-        return self._files.read(uri) if data is None else data
-
-    def write(self, uri: str, data: bytes) -> None:
-        """Keeps a new file in memory."""
-        self._new[uri] = data
-
-    def remove(self, uri: str) -> None:
-        """Drops a new file."""
-        self._new.pop(uri, None)
-
-
-class _Case(Struct, frozen=True):
-    """The three states of one table in one commit."""
+    `head` is the commit of ours. The keys are those of ours, of the base and of theirs.
+    """
 
     commit: str | None
+    head: str
     key: ContentKey
+    base_key: ContentKey
+    theirs_key: ContentKey
     base: IcebergTable
     ours: IcebergTable
     theirs: IcebergTable
 
+    @property
+    def of_conflict(self) -> _Content:
+        """What a later conflict about the table has in common with this one."""
+        return self.commit, self.ours.id
 
-class _Decided(Struct, frozen=True):
-    """A combined table: the decision with its content, and the files that were written for it."""
 
-    behavior: KeyBehavior
-    combination: TableCombination
-    files: Sequence[str]
+class Combiner(ABC):
+    """Combines single tables."""
+
+    @abstractmethod
+    def combine(self, states: TableStates) -> CombinedTable:
+        """Combines a table, and writes its new files.
+
+        Raises `LocationRefused` if another combiner may have access to its files, and otherwise
+        `NotAllowed`, `InvalidInput` or `StoreUnavailable` if they cannot be read or written.
+        """
+
+    @abstractmethod
+    def discard(self, content: IcebergTable) -> None:
+        """Removes the files of a combined table that no commit needs."""
 
 
 class TableMerger:
     """Performs merges, and combines the tables in conflict.
 
-    `description` names the merge in the summaries of new snapshots. `commits` is the number of
-    transplanted commits. `permit` raises `NotAllowed` if a table in conflict may not be combined.
-    A table of more than `most_entries` manifest entries to read is not.
+    The first of the `combiners` with access to a table combines it. Tables at the keys `excluded`
+    stay in conflict. `commits` is the number of transplanted commits.
     """
 
     def __init__(
         self,
-        files: Files,
-        description: str,
-        rules: CombinationRules,
+        combiners: Sequence[Combiner],
         *,
+        excluded: Collection[ContentKey] = (),
         commits: int = 1,
-        permit: Callable[[Conflict], None] | None = None,
-        most_entries: int | None = None,
     ) -> None:
-        self._files = files
-        self._description = description
-        self._rules = rules
+        self._combiners = combiners
+        self._excluded = excluded
         self._commits = commits
-        self._permit = permit
-        self._most_entries = most_entries
         self.combinations: Mapping[str | None, TableCombination] = {}
         """The combined tables of the last merge, by content id."""
-        self._seen: set[_Case] = set()
-        self._decided: dict[_Case, _Decided] = {}
-        self._collisions: dict[_Case, tuple[Collision, ...]] = {}
+        self._seen: set[TableStates] = set()
+        self._combined: dict[TableStates, _Combined] = {}
+        self._collisions: dict[TableStates, tuple[Collision, ...]] = {}
 
     def merge(self, do: Callable[[MergeOptions], T], options: MergeOptions) -> T:
         """Performs a merge, transplant or revert, with combined tables.
@@ -140,7 +111,7 @@ class TableMerger:
         refuses, has the reasons as its collisions. Removes the files of a failed attempt, unless
         its outcome is unknown.
         """
-        used: dict[_Content, _Decided] = {}
+        used: dict[_Content, _Combined] = {}
         conflict: ReferenceConflict | None = None
         try:
             for number in count(1):
@@ -165,155 +136,100 @@ class TableMerger:
         except OutcomeUnknown:
             raise
         except BaseException:
-            self._remove([])
+            self._discard([])
             raise
-        self._remove(used.values())
+        self._discard(used.values())
         self.combinations = _by_content(used.values())
         return self._with_combinations(result)
 
-    def _resolve(self, error: ReferenceConflict, used: dict[_Content, _Decided]) -> bool:
+    def _resolve(self, error: ReferenceConflict, used: dict[_Content, _Combined]) -> bool:
         """Combines tables in conflict that have not been combined yet.
 
         Returns whether the merge can get further than to this error.
         """
-        cases = self._cases(error.conflicts)
-        in_use = {_content(each) for each in error.conflicts if _case(each) is None} & used.keys()
+        tables = [states for each in error.conflicts if (states := self._states(each, error))]
+        in_use = {
+            of_conflict
+            for each in error.conflicts
+            if (of_conflict := (each.commit, each.content_id)) in used
+            and _states(each, error) is None
+        }
         if in_use:
             # A decision about the key of a table takes the whole state of one side, so the report
             # must not say that the rows are combined.
-            for case in self._decided:
-                if (case.commit, case.ours.id) in in_use:
-                    self._collisions[case] = (Collision(_KEY_CONFLICT),)
-            for content in in_use:
-                del used[content]
+            for states in self._combined:
+                if states.of_conflict in in_use:
+                    self._collisions[states] = (Collision(_KEY_CONFLICT),)
+            for of_conflict in in_use:
+                del used[of_conflict]
             return True
         if isinstance(error, MergeConflict) and error.result.has_several_bases:
             reason = "the branches have several merge bases: transplant new commits"
-            self._collisions |= dict.fromkeys(cases, (Collision(reason),))
-        new = [case for case in cases if case not in self._seen]
+            self._collisions |= dict.fromkeys(tables, (Collision(reason),))
+        new = [states for states in tables if states not in self._seen]
         self._seen.update(new)
         more = {
-            (case.commit, case.ours.id): decided
-            for case in new
-            if (decided := self._decide(case, cases[case])) is not None
+            states.of_conflict: combined
+            for states in new
+            if (combined := self._combine(states)) is not None
         }
         used |= more
         return bool(more)
 
-    def _cases(self, conflicts: Sequence[Conflict]) -> Mapping[_Case, Conflict]:
-        """Returns the tables in conflict that may combine."""
-        return {
-            case: conflict
-            for conflict in conflicts
-            if (case := _case(conflict)) is not None
-            and not conflict.collisions
-            and case.key not in self._rules.excluded
-        }
-
-    # -- one table -----------------------------------------------------------------------------
-
-    def _decide(self, case: _Case, conflict: Conflict) -> _Decided | None:
-        if case in self._decided:
-            return self._decided[case]
-        if case in self._collisions:
+    def _states(self, conflict: Conflict, error: ReferenceConflict) -> TableStates | None:
+        """Returns the states of a table in conflict that may combine."""
+        states = _states(conflict, error)
+        if states is None or conflict.collisions or states.key in self._excluded:
             return None
-        if case.commit is None and self._commits > 1:
+        return states
+
+    def _combine(self, states: TableStates) -> _Combined | None:
+        if states in self._collisions:
+            return None
+        if states.commit is None and self._commits > 1:
             # A server without our extensions.
             reason = "this server does not say which commit conflicts; apply the commits singly"
-            self._collisions[case] = (Collision(reason),)
+            self._collisions[states] = (Collision(reason),)
             return None
-        written: list[str] = []
-        try:
-            if self._permit is not None:
-                self._permit(conflict)
-            decided = self._combine(case, written)
-        except LocationRefused:
-            # A server cannot read it; its client may.
-            self._discard(written)
-            return None
-        except (InvalidInput, NotAllowed, StoreUnavailable) as error:
-            self._discard(written)
-            self._collisions[case] = (Collision(error.message),)
-            return None
-        except BaseException:
-            self._discard(written)
-            raise
-        if decided is not None:
-            self._decided[case] = decided
-        return decided
-
-    def _combine(self, case: _Case, written: list[str]) -> _Decided | None:
-        combination = combine(
-            self._document(case.base),
-            self._document(case.ours),
-            self._document(case.theirs),
-            self._files.read,
-            is_serializable=self._rules.is_serializable,
-            refuses_same_keys=self._rules.refuses_same_keys,
-            most_entries=self._most_entries,
-        )
-        if combination.conflicts:
-            self._collisions[case] = tuple(map(_collision, combination.conflicts))
-            return None
-        if combination.files.is_empty and not combination.definitions.updates:
-            # Not the side of ours: theirs may have renamed the table.
-            return _Decided(_behavior(case, case.ours), _counts(combination), [])
-
-        def write(location: str, data: bytes) -> None:
-            written.append(location)
-            self._files.write(location, data)
-
-        table = write_table(
-            combination,
-            write,
-            location=case.ours.metadata_location,
-            now=time.time_ns() // 1_000_000,
-            summary={
-                "nessie.combined-by": self._description,
-                "nessie.combined-base": str(case.base.snapshot_id),
-                "nessie.combined-ours": str(case.ours.snapshot_id),
-                "nessie.combined-theirs": str(case.theirs.snapshot_id),
-            },
-        )
-        write(table.location, msgspec.json.encode(table.document))
-        content = content_of(table.document, table.location).with_id(case.ours.id)
-        return _Decided(_behavior(case, content), _counts(combination), written)
-
-    def _document(self, content: IcebergTable) -> dict[str, Any]:
-        location = content.metadata_location
-        document = parse_document(self._files.read(location), location)
-        check_metadata(document)
-        return dict(in_state(document, content))
+        for combiner in self._combiners:
+            try:
+                table = combiner.combine(states)
+            except LocationRefused:
+                continue
+            except (InvalidInput, NotAllowed, StoreUnavailable) as error:
+                self._collisions[states] = (Collision(error.message),)
+                return None
+            if table.content is None or table.combination is None:
+                self._collisions[states] = table.collisions
+                return None
+            self._combined[states] = _Combined(combiner, table.content, table.combination, states)
+            return self._combined[states]
+        return None
 
     # -- afterwards ------------------------------------------------------------------------------
 
     def _explain(self, error: ReferenceConflict) -> None:
         """Adds the reasons why tables do not combine to the conflicts of an error."""
-        error.conflicts = tuple(map(self._explained, error.conflicts))
+
+        def explained(conflict: Conflict) -> Conflict:
+            states = _states(conflict, error)
+            collisions = self._collisions.get(states) if states is not None else None
+            return replace(conflict, collisions=collisions) if collisions else conflict
+
+        error.conflicts = tuple(map(explained, error.conflicts))
         if isinstance(error, MergeConflict):
             details = (
-                replace(each, conflict=each.conflict and self._explained(each.conflict))
+                replace(each, conflict=each.conflict and explained(each.conflict))
                 for each in error.result.details
             )
             error.result = replace(error.result, details=tuple(details))
 
-    def _explained(self, conflict: Conflict) -> Conflict:
-        case = _case(conflict)
-        collisions = self._collisions.get(case) if case is not None else None
-        return replace(conflict, collisions=collisions) if collisions else conflict
-
-    def _remove(self, used: Collection[_Decided]) -> None:
-        """Removes the files of combinations that are not used."""
-        for case, decided in list(self._decided.items()):
-            if decided not in used:
-                self._discard(decided.files)
-                del self._decided[case]
-
-    def _discard(self, files: Sequence[str]) -> None:
-        for location in files:
-            # A file that stays does no harm: garbage collection removes it.
-            with suppress(NessieError, OSError):
-                self._files.remove(location)
+    def _discard(self, used: Collection[_Combined]) -> None:
+        """Removes the files of combined tables that are not used."""
+        for states, combined in list(self._combined.items()):
+            if combined not in used:
+                combined.combiner.discard(combined.content)
+                del self._combined[states]
 
     def _with_combinations(self, result: T) -> T:
         """Adds the combinations to the details of a merge or transplant."""
@@ -331,12 +247,34 @@ class TableMerger:
         )
 
 
-def _by_content(decided: Collection[_Decided]) -> dict[str | None, TableCombination]:
+class _Combined(Struct, frozen=True, eq=False):
+    """A combined table, and the combiner that wrote its files."""
+
+    combiner: Combiner
+    content: IcebergTable
+    combination: TableCombination
+    states: TableStates
+
+    @property
+    def behavior(self) -> KeyBehavior:
+        """The decision that stores the content, whatever key the merge gives it."""
+        return KeyBehavior(
+            self.states.key,
+            MergeBehavior.NORMAL,
+            self.states.ours,
+            self.content,
+            self.states.ours.id,
+            self.states.commit,
+            is_combined=True,
+        )
+
+
+def _by_content(combined: Collection[_Combined]) -> dict[str | None, TableCombination]:
     """Returns the combinations by content id. A transplant can combine a table several times."""
     combinations: dict[str | None, TableCombination] = {}
-    for each in decided:
-        if each.files:
-            id_ = each.behavior.content_id
+    for each in combined:
+        if each.content != each.states.ours:
+            id_ = each.content.id
             combinations[id_] = _sum(combinations.get(id_), each.combination)
     return combinations
 
@@ -346,12 +284,8 @@ _Content = tuple[str | None, str | None]
 _KEY_CONFLICT = "its key is in conflict, too: rename the table on one branch, and its rows combine"
 
 
-def _content(conflict: Conflict) -> _Content:
-    return conflict.commit, conflict.content_id
-
-
-def _case(conflict: Conflict) -> _Case | None:
-    """Returns the table whose values conflict, if it is in all three states."""
+def _states(conflict: Conflict, error: ReferenceConflict) -> TableStates | None:
+    """Returns the states of a table whose values conflict, if it is in all three of them."""
     if conflict.type is not ConflictType.VALUE_DIFFERS or conflict.key is None:
         return None
     if conflict.value_key is not None or conflict.same_file_key is not None:
@@ -364,50 +298,17 @@ def _case(conflict: Conflict) -> _Case | None:
         and ours.id is not None
         and base.id == ours.id == theirs.id
     ):
-        return _Case(conflict.commit, conflict.key, base, ours, theirs)
+        return TableStates(
+            conflict.commit,
+            error.head or "",
+            conflict.key,
+            conflict.base_key or conflict.key,
+            conflict.theirs_key or conflict.key,
+            base,
+            ours,
+            theirs,
+        )
     return None
-
-
-def _behavior(case: _Case, content: Content) -> KeyBehavior:
-    """Returns the decision that stores a content, whatever key the merge gives it."""
-    return KeyBehavior(
-        case.key,
-        MergeBehavior.NORMAL,
-        case.ours,
-        content,
-        case.ours.id,
-        case.commit,
-        is_combined=True,
-    )
-
-
-def _collision(conflict: FileConflict | DefinitionConflict) -> Collision:
-    if isinstance(conflict, DefinitionConflict):
-        return Collision(str(conflict))
-    files = tuple(map(_colliding, conflict.files[:MOST_FILES_NAMED]))
-    more = len(conflict.files) - len(files)
-    return Collision(conflict.reason + (f" (and {more:,} more files)" if more else ""), files)
-
-
-def _colliding(file: TableFile) -> CollidingFile:
-    partition = file.row.get("partition") or {}
-    text = ", ".join(f"{name}={value}" for name, value in partition.items())
-    return CollidingFile(file.path, text, file.records)
-
-
-def _counts(combination: Combination) -> TableCombination:
-    added = [each.file for each in combination.files.added]
-    removed = combination.files.removed
-    deleted = sum(f.records for f in added if f.content is FileContent.POSITION_DELETES) - sum(
-        f.records for f in removed if f.content is FileContent.POSITION_DELETES
-    )
-    return TableCombination(
-        len(added),
-        len(removed),
-        sum(file.records for file in added if file.is_data),
-        sum(file.records for file in removed if file.is_data) + max(deleted, 0),
-        tuple(combination.notes),
-    )
 
 
 def _sum(first: TableCombination | None, second: TableCombination) -> TableCombination:

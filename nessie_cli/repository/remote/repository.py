@@ -17,6 +17,8 @@ from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import (
     SETTING_PREFIX,
     AheadBehind,
+    CombinationRules,
+    CombinedTable,
     CommitMeta,
     CommitResult,
     Content,
@@ -37,6 +39,7 @@ from nessie_cli.repository.changes import (
     Change,
     Commit,
     Merge,
+    TablePlaces,
     Transplant,
 )
 from nessie_cli.repository.remote import contents, history, references, revisions
@@ -78,6 +81,12 @@ class RemoteRepository(Repository):
     def combines_tables(self) -> bool:
         """Whether the server combines tables in conflict."""
         return self._session.configuration.combines
+
+    def combine_table(self, table: TablePlaces, rules: CombinationRules) -> CombinedTable:
+        """Combines a table and writes its files, for a commit that stores the result."""
+        from nessie_cli.repository.remote.extended.merge import combine_table
+
+        return combine_table(self._session, table, rules)
 
     # -- references -------------------------------------------------------------------------------
 

@@ -22,7 +22,6 @@ from nessie_cli.errors import (
     ReferenceMoved,
 )
 from nessie_cli.model import (
-    Conflict,
     ContentKey,
     Delete,
     IcebergTable,
@@ -200,13 +199,10 @@ class Policy:
             needed, name, key, content_type
         )
 
-    def check_may_combine(self, change: Merge | Transplant, conflict: Conflict) -> None:
-        """Raises `NotAllowed` unless the caller may read a table of ours.
-
-        The draft needs the right to read that of theirs, and to change that of ours.
-        """
-        branch = self._name(change.branch)
-        self._rights.require(rules.READ_ENTITY_VALUE, branch, conflict.key, IcebergTable.type)
+    def check_may_read_table(self, branch: str, key: ContentKey) -> None:
+        """Raises `NotAllowed` unless the caller may read a table on a branch."""
+        name = self._name(branch)
+        self._rights.require(rules.READ_ENTITY_VALUE, name, key, IcebergTable.type)
 
     # -- checks ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:

@@ -10,34 +10,39 @@ from collections.abc import Callable, Mapping, Sequence
 from posixpath import dirname
 from typing import Any
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.combination.merging import TableMerger, UnwrittenFiles
+from nessie_cli.iceberg.combination.file_combiner import FileCombiner, UnwrittenFiles
+from nessie_cli.iceberg.combination.merging import TableMerger, TableStates
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
 from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, is_in
 from nessie_cli.model import (
     CombinationRules,
-    Conflict,
+    CombinedTable,
+    CommitMeta,
     ContentPlace,
     IcebergTable,
     MergeBehavior,
     MergeDetail,
     MergeResult,
+    Put,
 )
-from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
+from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
 from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.repository.requests import digest
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import LARGE
 from nessie_cli.server.nessie.extensions import require_extensions
-from nessie_cli.server.nessie.v2.writing import answer_merge, answer_transplant
+from nessie_cli.server.nessie.v2.writing import answer_merge, answer_transplant, branch_of
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES_FILES, Endpoint
+from nessie_cli.server.pipeline.targets import parse_segment
 from nessie_cli.server.runtime.memory import LargeFiles
-from nessie_cli.wire.bodies import Combination
+from nessie_cli.wire import merges as wire
+from nessie_cli.wire.bodies import Combination, TableCombinationRequest
 from nessie_cli.wire.extensions import COMBINATION
 from nessie_cli.wire.validation import checked
 from nessie_cli.wire.values import key_of
@@ -69,6 +74,13 @@ class TableCombinations:
             Endpoint(
                 "POST", f"{path}transplant", self._post_transplant, WRITES_FILES, body="Transplant"
             ),
+            Endpoint(
+                "POST",
+                "/api/v2/trees/{ref}/combined-table",
+                self._post_table,
+                WRITES_FILES,
+                body="TableCombinationRequest",
+            ),
         )
 
     def _post_merge(self, call: Call) -> Answer:
@@ -82,6 +94,41 @@ class TableCombinations:
         require_extensions(call)
         document = call.needed_json("transplantCommitsIntoBranch.transplant")
         return answer_transplant(call, document, self._submit(call, document))
+
+    def _post_table(self, call: Call) -> Answer:
+        """Combine a table, for a client that computes a revert and stores the result."""
+        require_extensions(call)
+        body = checked(TableCombinationRequest, call.needed_json("combination"), "")
+        target = parse_segment(call.segments["ref"], call.default_branch)
+        branch = branch_of(call, target, "commit").name
+        places = [
+            ContentPlace(place.hash, key_of(place.key, f"{name}.key"))
+            for name, place in (("base", body.base), ("ours", body.ours), ("theirs", body.theirs))
+        ]
+        base, ours, theirs = (_table_at(call, place) for place in places)
+        if not base.id == ours.id == theirs.id:
+            raise InvalidInput("the three states are not of one table")
+        key = places[1].key
+        call.check_rights(Commit(branch, [Put(key, ours)], CommitMeta("")))
+        states = TableStates(
+            None, places[1].hash, key, places[0].key, places[2].key, base, ours, theirs
+        )
+        files = WarehouseFiles(self._files, self._locations, self._large_files)
+        try:
+            combiner = _combiner(
+                call,
+                branch,
+                files,
+                body.description,
+                rules_of(body.combination, "combination"),
+                dry_run=body.is_dry_run,
+            )
+            table = combiner.combine(states)
+        except LocationRefused:
+            table = CombinedTable()
+        finally:
+            files.end_turn()
+        return Answer(to_builtins(wire.CombinedTable.of(table)))
 
     def _submit(self, call: Call, document: Any) -> Callable[[Merge | Transplant], MergeResult]:
         """Returns the function that carries out the merge or transplant of a request."""
@@ -116,17 +163,16 @@ class TableCombinations:
                 raise _Repeated
             return result
 
-        def permit(conflict: Conflict) -> None:
-            files.restrict(conflict, is_trusted=call.may_combine(change, conflict))
-
-        merger = TableMerger(
-            UnwrittenFiles(files) if change.options.dry_run else files,
+        combiner = _combiner(
+            call,
+            change.branch,
+            files,
             _description(change),
             rules,
-            commits=len(change.commits) if isinstance(change, Transplant) else 1,
-            permit=permit,
-            most_entries=MOST_ENTRIES,
+            dry_run=change.options.dry_run,
         )
+        commits = len(change.commits) if isinstance(change, Transplant) else 1
+        merger = TableMerger([combiner], excluded=rules.excluded, commits=commits)
         return merger.merge(do, change.options)
 
 
@@ -147,17 +193,13 @@ class WarehouseFiles(Files):
         self._has_turn = False
         self._folders: set[str] | None = None
 
-    def restrict(self, conflict: Conflict, *, is_trusted: bool) -> None:
+    def restrict(self, table: TableStates, *, is_trusted: bool) -> None:
         """Sets the table that is read next.
 
         Unless its caller is trusted with locations, its files must be beside its metadata files.
         """
-        sides = conflict.expected, conflict.actual, conflict.proposed
-        self._folders = (
-            None
-            if is_trusted
-            else {dirname(s.metadata_location) for s in sides if isinstance(s, IcebergTable)}
-        )
+        sides = table.base, table.ours, table.theirs
+        self._folders = None if is_trusted else {dirname(s.metadata_location) for s in sides}
 
     def read(self, uri: str) -> bytes:
         """Returns the bytes of a file.
@@ -206,15 +248,46 @@ class WarehouseFiles(Files):
         raise LocationRefused(f"location {uri} is not in a warehouse of the server")
 
 
+def _combiner(
+    call: Call,
+    branch: str,
+    files: WarehouseFiles,
+    description: str,
+    rules: CombinationRules,
+    *,
+    dry_run: bool,
+) -> FileCombiner:
+    def permit(table: TableStates) -> None:
+        files.restrict(table, is_trusted=call.may_combine(branch, table.key))
+
+    return FileCombiner(
+        UnwrittenFiles(files) if dry_run else files,
+        description,
+        rules,
+        permit=permit,
+        most_entries=MOST_ENTRIES,
+    )
+
+
+def _table_at(call: Call, place: ContentPlace) -> IcebergTable:
+    content = call.repository.content(Revision(None, place.hash), place.key)
+    if not isinstance(content, IcebergTable):
+        raise InvalidInput(f"{place.key}: is not a table at {place.hash}")
+    return content
+
+
+def rules_of(given: Combination, path: str) -> CombinationRules:
+    """Returns the rules of a request."""
+    excluded = (key_of(key, f"{path}.excluded[{i}]") for i, key in enumerate(given.excluded))
+    return CombinationRules(given.is_serializable, given.refuses_same_keys, tuple(excluded))
+
+
 def _rules(document: Any) -> CombinationRules:
     given = document.get(COMBINATION) if isinstance(document, Mapping) else None
     rules = checked(Combination, {} if given is None else given, COMBINATION)
     if isinstance(document, Mapping) and document.get("perContent") is not True:
         raise InvalidInput("perContent: must be true to combine tables")
-    excluded = tuple(
-        key_of(key, f"{COMBINATION}.excluded[{index}]") for index, key in enumerate(rules.excluded)
-    )
-    return CombinationRules(rules.is_serializable, rules.refuses_same_keys, excluded)
+    return rules_of(rules, COMBINATION)
 
 
 def _description(change: Merge | Transplant) -> str:

@@ -21,7 +21,6 @@ from nessie_cli.errors import (
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
-    Conflict,
     ContentKey,
     IcebergTable,
     Unchanged,
@@ -292,16 +291,17 @@ class Call:
         repository = self._catalog.repository.before_request(self.request_id)
         return repository.reference(branch).hash
 
-    def may_combine(self, change: Merge | Transplant, conflict: Conflict) -> bool:
+    def may_combine(self, branch: str, key: ContentKey) -> bool:
         """Whether the caller may also choose the location of a table that is to be combined.
 
-        Raises `NotAllowed` if the caller may not combine it.
+        The draft of a merge needs the rights to read the table of theirs, and to change that of
+        ours. Raises `NotAllowed` if the caller may not read that of ours.
         """
         policy = self._catalog.open(self._catalog.repository).policy
-        if policy is None or conflict.key is None:
+        if policy is None:
             return False
-        policy.check_may_combine(change, conflict)
-        return policy.may_choose_location(change.branch, conflict.key, IcebergTable.type)
+        policy.check_may_read_table(branch, key)
+        return policy.may_choose_location(branch, key, IcebergTable.type)
 
     def check_rights(self, change: Change[Any]) -> None:
         """Raises `NotAllowed` if the caller may not make this change, before it is drafted."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from msgspec import structs
+from msgspec import structs, to_builtins
 
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import (
     NO_ANCESTOR,
+    CombinationRules,
+    CombinedTable,
     Conflict,
     ConflictType,
     Content,
@@ -19,7 +21,7 @@ from nessie_cli.model import (
     MergeResult,
     Reference,
 )
-from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
+from nessie_cli.repository.changes import Merge, MergeOptions, TablePlaces, Transplant
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.bodies import client_meta, merge_body
 from nessie_cli.repository.remote.conflicts import State, keys_of, with_namespaces
@@ -33,9 +35,11 @@ from nessie_cli.repository.remote.merge_answers import (
     with_current_namespaces,
 )
 from nessie_cli.repository.remote.server import Server
+from nessie_cli.repository.remote.session import RestSession, understood
 from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
-from nessie_cli.wire.bodies import Combination
+from nessie_cli.wire.bodies import Combination, TableCombinationRequest, TablePlace
+from nessie_cli.wire.contents import Key
 from nessie_cli.wire.extensions import ANY_ORDER, COMBINATION
 
 
@@ -93,6 +97,25 @@ def _combine(
         raise with_current_namespaces(server, conflict, verb, branch, sources[-1]) from None
     detailed = AnswerByKey if options.per_key else AnswerByContent
     return detailed(server, answer, sources, options).result()
+
+
+def combine_table(
+    session: RestSession, table: TablePlaces, rules: CombinationRules
+) -> CombinedTable:
+    """Combines a table without a commit.
+
+    A repetition writes other files, so a lost answer only leaves some that no commit names.
+    """
+    base, ours, theirs = (
+        TablePlace(place.hash, Key.of(place.key))
+        for place in (table.base, table.ours, table.theirs)
+    )
+    body = TableCombinationRequest(
+        base, ours, theirs, table.description, Combination.of(rules), table.dry_run
+    )
+    path = f"{path_expecting(session, table.branch, None)}/combined-table"
+    answer = WriteRequest("POST", path, to_builtins(body)).send(session, safe=True)
+    return understood(answer, answers.decode_combined_table, "combined table")
 
 
 class AnswerByContent(DetailedAnswer):

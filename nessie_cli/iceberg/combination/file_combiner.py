@@ -1,0 +1,179 @@
+"""Combines a table with access to its files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from nessie_cli.errors import NessieError
+from nessie_cli.iceberg.combination.combination import Combination, combine
+from nessie_cli.iceberg.combination.decision import FileConflict
+from nessie_cli.iceberg.combination.definitions import DefinitionConflict
+from nessie_cli.iceberg.combination.merging import Combiner, TableStates
+from nessie_cli.iceberg.combination.states import FileContent, TableFile
+from nessie_cli.iceberg.combination.writing import write_table
+from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.metadata import content_of, in_state, parse_document
+from nessie_cli.iceberg.validity.metadata import check_metadata
+from nessie_cli.model import (
+    CollidingFile,
+    Collision,
+    CombinationRules,
+    CombinedTable,
+    IcebergTable,
+    TableCombination,
+)
+
+MOST_FILES_NAMED = 20
+"""The most files of one collision that are named."""
+
+
+class UnwrittenFiles(Files):
+    """The files of a dry run: those of `files`, and new ones in memory."""
+
+    def __init__(self, files: Files) -> None:
+        super().__init__()
+        self._files = files
+        self._new: dict[str, bytes] = {}
+
+    def has_answered(self, uri: str) -> bool:
+        """Whether the file system of a file has answered any request."""
+        return self._files.has_answered(uri)
+
+    def read(self, uri: str) -> bytes:
+        """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
+        data = self._new.get(uri)
+        return self._files.read(uri) if data is None else data
+
+    def write(self, uri: str, data: bytes) -> None:
+        """Keeps a new file in memory."""
+        self._new[uri] = data
+
+    def remove(self, uri: str) -> None:
+        """Drops a new file."""
+        self._new.pop(uri, None)
+
+
+class FileCombiner(Combiner):
+    """Combines tables with access to their files.
+
+    `description` names the merge in the summaries of new snapshots. `permit` raises `NotAllowed` if
+    a table may not be combined. One of more than `most_entries` manifest entries to read is not.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        description: str,
+        rules: CombinationRules,
+        *,
+        permit: Callable[[TableStates], None] | None = None,
+        most_entries: int | None = None,
+    ) -> None:
+        self._files = files
+        self._description = description
+        self._rules = rules
+        self._permit = permit
+        self._most_entries = most_entries
+        self._written: dict[str, list[str]] = {}
+
+    def combine(self, states: TableStates) -> CombinedTable:
+        """Combines a table. See `Combiner.combine`."""
+        if self._permit is not None:
+            self._permit(states)
+        written: list[str] = []
+        try:
+            combined = self._combined(states, written)
+        except BaseException:
+            self._remove(written)
+            raise
+        if combined.content is not None:
+            self._written[combined.content.metadata_location] = written
+        return combined
+
+    def discard(self, content: IcebergTable) -> None:
+        """Removes the files of a combined table that no commit needs."""
+        self._remove(self._written.pop(content.metadata_location, ()))
+
+    def _remove(self, written: Sequence[str]) -> None:
+        for location in written:
+            # A file that stays does no harm: garbage collection removes it.
+            with suppress(NessieError, OSError):
+                self._files.remove(location)
+
+    def _combined(self, states: TableStates, written: list[str]) -> CombinedTable:
+        combination = combine(
+            self._document(states.base),
+            self._document(states.ours),
+            self._document(states.theirs),
+            self._files.read,
+            is_serializable=self._rules.is_serializable,
+            refuses_same_keys=self._rules.refuses_same_keys,
+            most_entries=self._most_entries,
+        )
+        if combination.conflicts:
+            return CombinedTable(collisions=tuple(map(_collision, combination.conflicts)))
+        if combination.files.is_empty and not combination.definitions.updates:
+            # Not the side of ours: theirs may have renamed the table.
+            return CombinedTable(states.ours, _counts(combination))
+
+        def write(location: str, data: bytes) -> None:
+            written.append(location)
+            self._files.write(location, data)
+
+        table = write_table(
+            combination,
+            write,
+            location=states.ours.metadata_location,
+            now=time.time_ns() // 1_000_000,
+            summary={
+                "nessie.combined-by": self._description,
+                "nessie.combined-base": str(states.base.snapshot_id),
+                "nessie.combined-ours": str(states.ours.snapshot_id),
+                "nessie.combined-theirs": str(states.theirs.snapshot_id),
+            },
+        )
+        write(table.location, msgspec.json.encode(table.document))
+        content = content_of(table.document, table.location)
+        assert isinstance(content, IcebergTable), "a combined table is one"
+        return CombinedTable(replace(content, id=states.ours.id), _counts(combination))
+
+    def _document(self, content: IcebergTable) -> dict[str, Any]:
+        location = content.metadata_location
+        document = parse_document(self._files.read(location), location)
+        check_metadata(document)
+        return dict(in_state(document, content))
+
+
+def _collision(conflict: FileConflict | DefinitionConflict) -> Collision:
+    if isinstance(conflict, DefinitionConflict):
+        return Collision(str(conflict))
+    files = tuple(map(_colliding, conflict.files[:MOST_FILES_NAMED]))
+    more = len(conflict.files) - len(files)
+    return Collision(conflict.reason + (f" (and {more:,} more files)" if more else ""), files)
+
+
+def _colliding(file: TableFile) -> CollidingFile:
+    partition = file.row.get("partition") or {}
+    text = ", ".join(f"{name}={value}" for name, value in partition.items())
+    return CollidingFile(file.path, text, file.records)
+
+
+def _counts(combination: Combination) -> TableCombination:
+    added = [each.file for each in combination.files.added]
+    removed = combination.files.removed
+    deleted = sum(f.records for f in added if f.content is FileContent.POSITION_DELETES) - sum(
+        f.records for f in removed if f.content is FileContent.POSITION_DELETES
+    )
+    return TableCombination(
+        len(added),
+        len(removed),
+        sum(file.records for file in added if file.is_data),
+        sum(file.records for file in removed if file.is_data) + max(deleted, 0),
+        tuple(combination.notes),
+    )
