@@ -16,7 +16,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -165,7 +165,9 @@ class Workers:
 
     def _note(self, message: str) -> None:
         if self._log is not None:
-            self._log(json.encode({"message": message}) + b"\n")
+            # The disk of the log may be full, and its reader may have exited.
+            with suppress(OSError):
+                self._log(json.encode({"message": message}) + b"\n")
 
     def _end(self, workers: Sequence[_Worker]) -> None:
         """Begins to stop workers."""
