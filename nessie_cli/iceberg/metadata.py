@@ -8,18 +8,16 @@ https://iceberg.apache.org/spec/#table-metadata-fields and https://iceberg.apach
 
 from __future__ import annotations
 
-import gzip
-import io
 import json
 import re
 import uuid
-import zlib
 from collections.abc import Mapping
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import MAX_BYTES, read_file
 from nessie_cli.iceberg.locations import absolute_location, shown
+from nessie_cli.iceberg.metadata_text import NoJson, TooLarge, json_of, unpacked
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import IcebergTable, IcebergView
 
@@ -27,7 +25,6 @@ NO_SNAPSHOT = -1
 _NEWEST_TABLE_FORMAT = 3
 _NEWEST_VIEW_FORMAT = 1
 _FIRST_FORMAT_WITH_REQUIRED_IDS = 2
-_GZIP = b"\x1f\x8b"
 _STRUCTURE = re.compile(r"[\s,:{\[]\S|[}\]]")
 _OTHER_FORMATS = {
     b"Obj\x01": "an Avro file (a manifest or a manifest list)",
@@ -124,51 +121,47 @@ def _as_uuid(content_id: str) -> str:
 
 
 def _document(data: bytes) -> Any:
-    data = _decompressed(data) if data.startswith(_GZIP) else data
-    if not data.strip():
+    try:
+        text = unpacked(data, MAX_BYTES)
+    except TooLarge:
+        raise InvalidInput(
+            f"larger than {MAX_BYTES // 2**20} MiB when decompressed, the limit for metadata files"
+        ) from None
+    if not text.strip():
         raise InvalidInput("empty, not an Iceberg metadata file")
     for magic, description in _OTHER_FORMATS.items():
-        if data.startswith(magic):
+        if text.startswith(magic):
             raise InvalidInput(f"{description}, not an Iceberg metadata file")
     try:
-        return json.loads(data.decode("utf-8-sig"))
+        return json_of(text)
+    except NoJson:
+        raise InvalidInput(_fault(text)) from None
+
+
+def _fault(text: bytes) -> str:
+    """Returns why a text is not JSON. The standard library accepts more, but names places."""
+    try:
+        json.loads(text.decode())
     except UnicodeDecodeError:
-        raise InvalidInput("not an Iceberg metadata file: it is not UTF-8 text") from None
+        fault = "it is not UTF-8 text"
     except json.JSONDecodeError as error:
         if _is_cut_off(error):
-            raise InvalidInput(
-                f"truncated: the JSON ends in line {error.lineno}, in the middle of a value"
-            ) from None
-        raise InvalidInput(
-            "not an Iceberg metadata file: "
-            f"invalid JSON at line {error.lineno} column {error.colno}"
-        ) from None
+            return f"truncated: the JSON ends in line {error.lineno}, in the middle of a value"
+        fault = f"invalid JSON at line {error.lineno} column {error.colno}"
     except (RecursionError, ValueError):
-        raise InvalidInput(
-            "not an Iceberg metadata file: "
-            "its JSON is nested too deeply or has a number with too many digits"
-        ) from None
+        fault = "its JSON is nested too deeply or has a number with too many digits"
+    else:
+        fault = (
+            "its JSON has NaN, Infinity, a number out of range, half of a surrogate pair,"
+            " or a text of more than 4 MiB"
+        )
+    return f"not an Iceberg metadata file: {fault}"
 
 
 def _is_cut_off(error: json.JSONDecodeError) -> bool:
     """Whether the JSON ends too early, also inside a string or a word."""
     begun = error.pos > 0 and not _STRUCTURE.search(error.doc, error.pos)
     return begun or error.msg.startswith("Unterminated")
-
-
-def _decompressed(data: bytes) -> bytes:
-    try:
-        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-            plain = file.read(MAX_BYTES + 1)
-    except EOFError:
-        raise InvalidInput("truncated: the compressed data ends too early") from None
-    except (OSError, zlib.error):
-        raise InvalidInput("damaged: it cannot be decompressed with gzip") from None
-    if len(plain) > MAX_BYTES:
-        raise InvalidInput(
-            f"larger than {MAX_BYTES // 2**20} MiB when decompressed, the limit for metadata files"
-        )
-    return plain
 
 
 # -- tables ---------------------------------------------------------------------------------------

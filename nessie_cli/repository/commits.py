@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 
 from nessie_cli.errors import ReferenceConflict
@@ -20,7 +20,7 @@ from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
-from nessie_cli.model.conflicts import MOST_REPORTED, commit_message
+from nessie_cli.model.conflicts import MOST_REPORTED, ConflictType, commit_message
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect
 from nessie_cli.repository.requests import Recorded, digest_of_batch, reference_of
@@ -87,7 +87,10 @@ def commit(at: StoreSnapshot, change: Commit, submission: ChangeSubmission) -> D
         progress=context.progress,
     )
     submission.remember_content_ids(applied.added)
-    if applied.conflicts:
+    conflicts = applied.conflicts or _changed_meanwhile(
+        at, objects, (expected, branch.target), submission.chosen
+    )
+    if conflicts:
         return drafts.refused(
             partial(
                 conflict_error,
@@ -95,7 +98,7 @@ def commit(at: StoreSnapshot, change: Commit, submission: ChangeSubmission) -> D
                 objects,
                 branch,
                 expected,
-                applied.conflicts,
+                conflicts,
                 shows_contents=submission.shows_contents,
             ),
             DraftEffect(objects, root, applied.operations),
@@ -118,6 +121,27 @@ def commit(at: StoreSnapshot, change: Commit, submission: ChangeSubmission) -> D
         effect=effect,
         digest=lambda: _digest(name, change, batch, submission),
     )
+
+
+def _changed_meanwhile(
+    at: StoreSnapshot, objects: Objects, since: tuple[Id, Id], chosen: Iterable[bytes]
+) -> list[KeyConflict]:
+    """Returns a conflict for each key with a chosen content id that another commit has changed.
+
+    It may have had a content with this id, which has another key now. Costs nothing if `since`, the
+    expected commit and HEAD, is one commit.
+    """
+    if len({*since}) == 1:
+        return []
+    return [
+        KeyConflict(ConflictType.VALUE_DIFFERS, key)
+        for key in chosen
+        if len({_hash_of(at.last_change(objects, commit, key)) for commit in since}) > 1
+    ]
+
+
+def _hash_of(meta: CommitMeta | None) -> str | None:
+    return meta.hash if meta is not None else None
 
 
 def _digest(

@@ -68,6 +68,7 @@ class ChangeSubmission:
         self.digest = digest
         self._id = request_id
         self._content_ids: Mapping[bytes, bytes] = {}
+        self.chosen: frozenset[bytes] = frozenset()
         self._operations: Iterable[Operation] | None = None
         self._batch: OperationBatch | None = None
         self._values: Values = ({}, {})
@@ -133,6 +134,7 @@ class ChangeSubmission:
         self._content_ids = {
             encode_key(key): parse_content_id(text) for key, text in chosen.items()
         }
+        self.chosen = frozenset(self._content_ids)
 
 
 class ReferenceChange(Struct, frozen=True):

@@ -297,13 +297,13 @@ class ServerWorker(Struct, frozen=True):
         assert self.folder is not None
         parent = os.getppid()
         try:
-            repository = self.opened()
+            with self.opened() as repository:
+                parts = _parts(self.settings, self.listeners)
+                self.run(repository, parts._replace(metrics=Metrics(self.folder)))
         except NessieError as error:
+            # An invalid file, or a store that is away: the supervisor tries again.
             report_on_stderr(error.message)
             raise SystemExit(1) from None
-        with repository:
-            parts = _parts(self.settings, self.listeners)
-            self.run(repository, parts._replace(metrics=Metrics(self.folder)))
         if os.getppid() != parent:
             shutil.rmtree(self.folder, ignore_errors=True)
 

@@ -1,7 +1,7 @@
 """The web server: uvicorn, by its public settings.
 
-It bounds the number of connections and the time between two requests of one. `http.connections`
-bounds what a client sends before it has its answers, and the time of a head.
+`http.connections` bounds the number of connections, what a client sends before it has its answers,
+and the time of a head. The pipeline bounds the number of requests.
 
 The management port answers health checks and metrics, apart from the port that clients fill. It has
 an event loop of its own, so neither idle connections nor busy clients delay it.
@@ -26,6 +26,8 @@ GRACE = 20
 Closing takes up to ten more seconds. Most supervisors kill a process after 30.
 """
 _CLOSES_WITHIN = 1
+_MOST_CHECKS = 100
+"""The most connections of the management port."""
 
 
 def configuration(app: Pipeline) -> uvicorn.Config:
@@ -33,15 +35,13 @@ def configuration(app: Pipeline) -> uvicorn.Config:
     tls = app.tls
     return uvicorn.Config(
         app,
-        http=connections(app.limits.idle_seconds),
+        http=connections(2 * app.limits.connections, app.limits.idle_seconds),
         ws="none",
         lifespan="on",
         log_level="critical",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        # The pipeline refuses requests above the limit with an error body of their API.
-        limit_concurrency=2 * app.limits.connections,
         timeout_keep_alive=app.limits.idle_seconds,
         timeout_graceful_shutdown=GRACE,
         ssl_context_factory=None if tls is None else lambda *_: tls,
@@ -52,7 +52,7 @@ def management_configuration(app: Pipeline) -> uvicorn.Config:
     """Returns the settings of uvicorn for the management port, which uses plain HTTP."""
     return uvicorn.Config(
         app,
-        http=connections(app.limits.idle_seconds),
+        http=connections(_MOST_CHECKS, app.limits.idle_seconds),
         ws="none",
         lifespan="off",
         log_level="critical",

@@ -1,7 +1,8 @@
 """Several processes over one store, and the parent that supervises them.
 
 The parent listens and answers nothing; the workers accept from its sockets. One that dies is
-replaced. SIGHUP replaces all of them, one after the other.
+replaced. SIGHUP replaces all of them, one after the other, each when its successor is ready. A
+successor that cannot start, because a file is invalid for example, ends the replacement.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
-from msgspec import json
+from msgspec import Struct, json
 
 from nessie_cli.server.runtime.metrics import end_process
 from nessie_cli.server.web_server import GRACE
@@ -29,12 +30,23 @@ from nessie_cli.server.web_server import GRACE
 PATIENCE = 5.0
 """Seconds after the grace period of workers until they are killed."""
 _POLL = 0.1
+_FIRST_PAUSE = 0.5
+_LONGEST_PAUSE = 10.0
+"""Seconds until the next attempt after a worker that could not start; they double each time."""
 _BACKLOG = 2048
 STOPPING = (signal.SIGTERM, signal.SIGINT)
 """The signals that stop a server."""
 # Forked workers answer a fifth more reads of 8 clients on 2 busy processors than spawned ones,
 # which have their own copies of all code.
 _CONTEXT = multiprocessing.get_context("fork")
+
+
+class _Worker(Struct, eq=False):
+    process: BaseProcess
+    is_ready: bool = False
+    is_outdated: bool = False
+    deadline: float | None = None
+    """The time when it is killed. None for a worker that is not being ended."""
 
 
 class Workers:
@@ -58,71 +70,122 @@ class Workers:
         self._started: Callable[[], None] | None = started
         self._log = log
         self._signals: list[int] = []
-        self._workers: list[BaseProcess] = []
+        self._workers: list[_Worker] = []
+        self._pause = 0.0
+        self._next_start = 0.0
 
     def run(self, listeners: Sequence[socket.socket]) -> None:
         """Supervises until a signal; then closes the listeners and waits for the workers."""
         with handled((*STOPPING, signal.SIGHUP), lambda number, _: self._signals.append(number)):
-            self._workers = [self._start() for _ in range(self._number)]
             while not self._is_stopping():
-                if signal.SIGHUP in self._signals:
-                    self._signals.remove(signal.SIGHUP)
-                    self._replace_all()
-                wait([worker.sentinel for worker in self._workers], _POLL)
-                self._replace_dead()
-                if self._started is not None and all(map(self._is_ready, self._workers)):
-                    self._started()
-                    self._started = None
+                self._supervise()
+                self._await_event()
             for listener in listeners:
                 listener.close()
             self._signals.clear()
-            self._end(self._workers, is_last=True)
+            self._end(self._serving())
+            while self._workers:
+                # A second signal kills.
+                self._end_leaving(at_once=self._is_stopping())
+                self._await_event()
+                self._workers = [worker for worker in self._workers if worker.process.is_alive()]
 
     def _is_stopping(self) -> bool:
         return any(number in self._signals for number in STOPPING)
 
-    def _start(self) -> BaseProcess:
-        worker = _CONTEXT.Process(target=_run, args=(self._work,))
-        worker.start()
-        return worker
+    def _serving(self) -> list[_Worker]:
+        """Returns the workers that are not being ended."""
+        return [worker for worker in self._workers if worker.deadline is None]
 
-    def _is_ready(self, worker: BaseProcess) -> bool:
-        return _ready_file(self._folder, worker.pid).exists()
+    def _await_event(self) -> None:
+        wait([worker.process.sentinel for worker in self._workers], _POLL)
 
-    def _replace_dead(self) -> None:
-        for place, worker in enumerate(self._workers):
-            if not worker.is_alive():
-                self._bury(worker)
-                self._workers[place] = self._start()
+    def _supervise(self) -> None:
+        """Does what is due. Nothing in it waits, so the next signal is seen at once."""
+        if signal.SIGHUP in self._signals:
+            self._signals.remove(signal.SIGHUP)
+            for worker in self._serving():
+                worker.is_outdated = True
+        self._bury_dead()
+        self._note_ready()
+        self._end_leaving()
+        serving = self._serving()
+        outdated = [worker for worker in serving if worker.is_outdated]
+        is_one_leaving = len(serving) < len(self._workers)
+        # One more is the successor of an outdated one.
+        self._start(self._number + bool(outdated and not is_one_leaving) - len(serving))
+        if len(serving) > self._number and all(worker.is_ready for worker in serving):
+            self._end(outdated[:1])
 
-    def _replace_all(self) -> None:
-        """Replaces the workers one after the other, each when its successor is ready."""
-        for place, old in enumerate(self._workers):
-            new = self._workers[place] = self._start()
-            while not self._is_ready(new) and new.is_alive() and not self._is_stopping():
-                time.sleep(_POLL)
-            self._end([old])
-            self._bury(old)
+    def _start(self, missing: int) -> None:
+        """Starts workers. After one that could not start, a single one is an attempt."""
+        if missing <= 0 or time.monotonic() < self._next_start:
+            return
+        if self._pause:
+            missing = 1 if all(worker.is_ready for worker in self._serving()) else 0
+        for _ in range(missing):
+            process = _CONTEXT.Process(target=_run, args=(self._work,))
+            process.start()
+            self._workers.append(_Worker(process))
 
-    def _end(self, workers: Sequence[BaseProcess], *, is_last: bool = False) -> None:
-        """Stops workers; kills those that take too long. The last ones also die at a signal."""
-        deadline = time.monotonic() + GRACE + PATIENCE
-        while any(worker.is_alive() for worker in workers):
-            is_late = time.monotonic() > deadline or (is_last and self._is_stopping())
-            for worker in workers:
-                if is_late:
-                    worker.kill()
-                else:
-                    # Again: a worker that has just started would have missed it.
-                    worker.terminate()
-            wait([worker.sentinel for worker in workers if worker.is_alive()], _POLL)
+    def _note_ready(self) -> None:
+        for worker in self._serving():
+            if not worker.is_ready and _ready_file(self._folder, worker.process.pid).exists():
+                worker.is_ready = True
+                self._pause = 0.0
+        serving = self._serving()
+        if self._started and len(serving) >= self._number and all(w.is_ready for w in serving):
+            self._started()
+            self._started = None
 
-    def _bury(self, worker: BaseProcess) -> None:
-        assert worker.pid is not None
-        end_process(self._folder, worker.pid)
+    def _bury_dead(self) -> None:
+        dead = [worker for worker in self._workers if not worker.process.is_alive()]
+        self._workers = [worker for worker in self._workers if worker not in dead]
+        for worker in dead:
+            pid = worker.process.pid
+            assert pid is not None
+            end_process(self._folder, pid)
+            # Another process may get its id.
+            _ready_file(self._folder, pid).unlink(missing_ok=True)
+            if worker.is_ready:
+                self._note(f"worker {pid} has ended; another one takes its place")
+        failed = [worker for worker in dead if not worker.is_ready]
+        if failed:
+            self._pause = min(2 * self._pause or _FIRST_PAUSE, _LONGEST_PAUSE)
+            self._next_start = time.monotonic() + self._pause
+            self._give_up_replacing(failed)
+
+    def _give_up_replacing(self, failed: list[_Worker]) -> None:
+        names = ", ".join(str(worker.process.pid) for worker in failed)
+        outdated = [worker for worker in self._workers if worker.is_outdated]
+        for worker in outdated:
+            worker.is_outdated = False
+        end = "the other workers stay as they are" if outdated else "the server tries again"
+        self._note(f"worker {names} could not start; {end}")
+
+    def _note(self, message: str) -> None:
         if self._log is not None:
-            message = f"worker {worker.pid} has ended; another one takes its place"
-            self._log(json.encode({"message": message}) + b"\n")
+            # The disk of the log may be full, and its reader may have exited.
+            with suppress(OSError):
+                self._log(json.encode({"message": message}) + b"\n")
+
+    def _end(self, workers: Sequence[_Worker]) -> None:
+        """Begins to stop workers."""
+        for worker in workers:
+            worker.deadline = time.monotonic() + GRACE + PATIENCE
+        self._end_leaving()
+
+    def _end_leaving(self, *, at_once: bool = False) -> None:
+        """Stops workers, and kills those that take too long."""
+        now = time.monotonic()
+        for worker in self._workers:
+            if worker.deadline is None:
+                continue
+            if at_once or now > worker.deadline:
+                worker.process.kill()
+            else:
+                # Again: a worker that has just started would have missed it.
+                worker.process.terminate()
 
 
 def _run(work: Callable[[], None]) -> None:

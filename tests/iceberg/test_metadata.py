@@ -274,8 +274,10 @@ NO_METADATA = {
     '{"format-version": 2, "location": "x"}': "not an Iceberg metadata file: 'last-column-id' is missing",
     '{"format-version" 2}': "not an Iceberg metadata file: invalid JSON at line 1 column 19",
     '{"format-version": nope, "a": 1}': "not an Iceberg metadata file: invalid JSON at line 1 column 20",
-    "["
-    * 100_000: "not an Iceberg metadata file: its JSON is nested too deeply or has a number with too many digits",
+    "[" * 100_000: "its JSON has more than 200 levels",
+    '{"a": '
+    + "1" * 5000
+    + "}": "not an Iceberg metadata file: its JSON is nested too deeply or has a number with too many digits",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
 
@@ -221,3 +222,26 @@ def test_a_submission_limits_the_changes_of_a_merge(repository: Repository, per_
         assert repository.draft(change, ChangeSubmission(most_changes=changes)).write is not None
         with pytest.raises(LargeMerge):
             repository.draft(change, ChangeSubmission(most_changes=changes - 1))
+
+
+@pytest.mark.parametrize("then", [Delete(C), None])
+def test_a_chosen_content_id_is_for_a_key_that_was_not_changed_meanwhile(
+    repository: Repository, then: Delete | None
+) -> None:
+    """The key had a content with this id and is free again, or another key was changed."""
+    before = repository.reference("main").hash
+    chosen = str(UUID(int=1))
+    if then is None:
+        repository.commit("main", [newer(repository)], META)
+    else:
+        repository.commit("main", [Put(C, table(3))], META)
+        repository.commit("main", [then], META)
+    submission = ChangeSubmission()
+    submission.choose_content_ids({C: chosen})
+    draft = repository.draft(Commit("main", [Put(C, table(4))], META, before), submission)
+    if then is None:
+        assert draft.answer().added[C] == chosen
+    else:
+        with pytest.raises(ReferenceConflict) as refused:
+            draft.answer()
+        assert [conflict.key for conflict in refused.value.conflicts] == [C]

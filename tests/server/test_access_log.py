@@ -1,6 +1,8 @@
 """The access log: its waiting lines are bounded in bytes."""
 
+import errno
 import json
+import os
 import threading
 
 from nessie_cli.server.pipeline.exchange import AccessLog
@@ -44,3 +46,52 @@ def test_a_log_whose_reader_is_fast_is_whole() -> None:
                 pass
     log.close()
     assert len(b"".join(written).splitlines()) == 3_000
+
+
+def test_a_log_goes_on_when_its_disk_has_space_again() -> None:
+    """The disk is full in the middle of a line."""
+    written: list[bytes] = []
+    full = threading.Event()
+    failed = threading.Event()
+
+    def write(data: bytes) -> None:
+        if full.is_set():
+            written.append(data[:10])
+            failed.set()
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        written.append(data)
+
+    def records() -> int:
+        return b"".join(written).count(b"number")
+
+    log = AccessLog(write)
+    log.record(number=1)
+    while not records():
+        pass
+    full.set()
+    log.record(number=2)
+    assert failed.wait(30)
+    full.clear()
+    log.record(number=3)
+    log.close()
+    first, cut, *rest = b"".join(written).splitlines()
+    assert json.loads(first)["number"] == 1
+    assert len(cut) == 10
+    lines = [json.loads(line) for line in rest]
+    assert [line.get("number") for line in lines] == [3, None]
+    assert (
+        lines[1]["message"] == "lines of this log were lost, at most 1: they could not be written"
+    )
+
+
+def test_a_log_ends_when_its_reader_has_exited() -> None:
+    calls: list[bytes] = []
+
+    def write(data: bytes) -> None:
+        calls.append(data)
+        raise BrokenPipeError
+
+    log = AccessLog(write)
+    log.record(number=1)
+    log.close()
+    assert len(calls) == 1

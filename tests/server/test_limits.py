@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from http.client import HTTPException
 from urllib.parse import urlsplit
 
 import pytest
@@ -286,11 +287,27 @@ def test_too_many_requests_at_once_are_refused_in_the_form_of_their_api():
         client.close()
 
 
-def test_connections_above_twice_the_limit_are_refused():
-    with limited(connections=1) as url, speaking(url):
-        client = Client(url)
-        assert client.get("/api/v2/config").status == 503
-        client.close()
+def test_connections_above_twice_the_limit_are_closed_at_once():
+    """Otherwise they would use up the open files of the process, the management port's as well."""
+    with limited(connections=2) as url, ExitStack() as stack:
+        idle = [stack.enter_context(speaking(url)) for _ in range(4)]
+        for _ in range(20):
+            # The server may close it before it is used.
+            with suppress(ConnectionError), speaking(url) as another:
+                assert another.recv(1) == b""
+        client, end = Client(url), time.monotonic() + PATIENCE
+        with pytest.raises((OSError, HTTPException)):
+            client.get("/api/v2/config")
+        # The connections that were there first are served.
+        for connection in idle:
+            connection.sendall(CONFIG + b"\r\n")
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        stack.close()
+        while True:
+            with suppress(OSError, HTTPException):
+                if Client(url).get("/api/v2/config").status == 200:
+                    break
+            assert time.monotonic() < end
 
 
 @pytest.mark.parametrize("key", ["a." * 20 + "a", "x" * 501])

@@ -1,22 +1,27 @@
 """One caller cannot starve the others: short reads do not wait for filters, filters have a
 time limit, and requests of disconnected clients are dropped."""
 
+import asyncio
+import gzip
 import json
 import re
+import select
 import socket
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from urllib.parse import quote, urlsplit
 
 import pytest
 
 from nessie_cli import CommitMeta, connect
 from nessie_cli.model import ContentKey, IcebergTable, Namespace, Put, ReferenceType
-from nessie_cli.server.http.messages import Limits
+from nessie_cli.server.http.failures import Unavailable
+from nessie_cli.server.http.messages import LARGE, Limits
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
+from nessie_cli.server.runtime.memory import Bodies
 from tests.repository.plans import plan
 from tests.server.client import EMPTY, Client
 from tests.server.serving import serving
@@ -244,3 +249,53 @@ def test_a_listing_stops_when_its_client_disconnects():
     )
     assert record["sent"] < 30_000_000
     assert "error" not in record
+
+
+def test_a_small_compressed_body_does_not_wait_for_large_ones():
+    """They are compressed to as few bytes as small ones."""
+    keys = b'{"requestedKeys": [{"elements": ["a"]}]'
+    texts = b",".join([b'"%b"' % (b"a" * 60)] * 500_000)
+    large = gzip.compress(b'%b, "ignored": [%b]}' % (keys, texts), 6)
+    head = b"POST /api/v2/trees/main/contents HTTP/1.1\r\nhost: localhost\r\n"
+    head += (
+        b"content-type: application/json\r\ncontent-encoding: gzip\r\ncontent-length: %d\r\n\r\n"
+    )
+    with serving() as url, ExitStack() as stack:
+        address = urlsplit(url)
+        hostile = [
+            stack.enter_context(socket.create_connection((address.hostname, address.port)))
+            for _ in range(10)
+        ]
+        for connection in hostile:
+            connection.sendall(head % len(large) + large)
+        client = Client(url)
+        packed = {"content-encoding": "gzip", "content-type": "application/json"}
+        path = "/api/v2/trees/main/contents"
+        answer = client.send("POST", path, raw=gzip.compress(keys + b"}"), headers=packed)
+        assert answer.status == 200
+        client.close()
+        # It came last, and most of the others still wait.
+        answered, _, _ = select.select(hostile, [], [], 0)
+        assert len(answered) < len(hostile) - 1
+
+
+def test_a_large_body_waits_for_a_limited_time():
+    async def waiting():
+        bodies = Bodies(most_waiting=1000, longest_queued=0.01)
+        begun, ended = asyncio.Event(), asyncio.Event()
+
+        async def slow(is_large):
+            begun.set()
+            await ended.wait()
+            return is_large
+
+        first = asyncio.create_task(bodies.answer(10, lambda: LARGE, slow))
+        await begun.wait()
+        with pytest.raises(Unavailable):
+            await bodies.answer(10, lambda: LARGE, slow)
+        ended.set()
+        assert await first
+        assert await bodies.answer(10, lambda: LARGE, slow)
+        bodies.close()
+
+    asyncio.run(waiting())

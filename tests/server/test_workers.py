@@ -5,16 +5,20 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
+import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from http.client import HTTPException
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import apsw
 import pytest
 
 from nessie_cli import connect, create
+from nessie_cli.server.web_server import GRACE
 from tests.server.client import EMPTY, Client, put, table
 from tests.server.processes import PATIENCE, SERVE, started
 from tests.server.waiting import until
@@ -161,6 +165,98 @@ def test_sighup_replaces_all_workers(path):
         assert number(url, "nessie_processes") == 2
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE) == 0
+
+
+def test_workers_stay_if_their_successors_cannot_start(path, tmp_path):
+    """The file is invalid when SIGHUP arrives."""
+    tokens = tmp_path / "tokens"
+    tokens.touch(0o600)
+    with started("--store", path, "--workers", "2", "--tokens", str(tokens)) as (process, url):
+        before = children(process.pid)
+        tokens.chmod(0o644)
+        process.send_signal(signal.SIGHUP)
+        lines = [process.stderr.readline() for _ in range(2)]
+        assert "others may read or change it" in lines[0]
+        assert "the other workers stay as they are" in json.loads(lines[1])["message"]
+        assert children(process.pid) == before
+        assert health(url) == 200
+        tokens.chmod(0o600)
+        process.send_signal(signal.SIGHUP)
+        until(lambda: len(now := children(process.pid)) == 2 and not {*before} & {*now})
+        assert health(url) == 200
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert "Traceback" not in process.stderr.read()
+
+
+def test_a_worker_that_cannot_start_is_tried_again_after_growing_pauses(path, tmp_path):
+    tokens = tmp_path / "tokens"
+    tokens.touch(0o600)
+    with started("--store", path, "--workers", "2", "--tokens", str(tokens)) as (process, url):
+        before = children(process.pid)
+        tokens.chmod(0o644)
+        os.kill(before[0], signal.SIGKILL)
+        assert "has ended" in process.stderr.readline()
+        begin = time.monotonic()
+        for _ in range(3):
+            assert "others may read or change it" in process.stderr.readline()
+            assert "the server tries again" in process.stderr.readline()
+        # The pauses between three attempts.
+        assert time.monotonic() - begin >= 0.5 + 1
+        assert health(url) == 200
+        tokens.chmod(0o600)
+        with ExitStack() as closing:
+            connect_to_all_workers(process, url, closing)
+
+
+def health(url):
+    client = Client(url)
+    status = client.get("/q/health/ready").status
+    client.close()
+    return status
+
+
+def test_a_server_that_replaces_its_workers_stops_at_once(path):
+    """Requests whose bodies are on their way delay the end of each worker."""
+    with started("--store", path, "--workers", "3") as (process, url), ExitStack() as closing:
+        head = b"POST /api/v2/trees/main/history/commit HTTP/1.1\r\nhost: localhost\r\n"
+        head += b"content-type: application/json\r\ncontent-length: 5000\r\n\r\n"
+        connect_to_all_workers(process, url, closing, head)
+        process.send_signal(signal.SIGHUP)
+        until(lambda: len(children(process.pid)) == 4)
+        process.send_signal(signal.SIGTERM)
+        begin = time.monotonic()
+        until(lambda: not listens(url))
+        assert time.monotonic() - begin < GRACE
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+
+
+def listens(url):
+    try:
+        socket.create_connection(address_of(url)).close()
+    except ConnectionRefusedError:
+        return False
+    return True
+
+
+def connect_to_all_workers(process, url, closing, begin=b""):
+    """Opens connections that send `begin`, until each worker has some."""
+    ports = set()
+
+    def connect():
+        connection = closing.enter_context(socket.create_connection(address_of(url)))
+        connection.sendall(begin)
+        ports.add(connection.getsockname()[1])
+        workers = children(process.pid)
+        return len(workers) > 1 and all(ports & connected_to(worker) for worker in workers)
+
+    until(connect)
+
+
+def address_of(url):
+    parts = urlsplit(url)
+    return parts.hostname, parts.port
 
 
 def test_a_second_signal_ends_it_at_once(path):

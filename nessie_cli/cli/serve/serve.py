@@ -1,5 +1,6 @@
 """`nessie serve`."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -238,8 +239,10 @@ def run(options: Options, app: Invocation) -> None:
             app.output.note(f"Iceberg REST at {address}/iceberg; warehouses: {names}")
 
     def write(lines: bytes) -> None:
-        stream.write(lines)
-        stream.flush()
+        # A buffer would keep lines that could not be written, and write them later.
+        rest = memoryview(lines)
+        while rest:
+            rest = rest[os.write(stream.fileno(), rest) :]
 
     settings = ServerSettings(
         options.host,

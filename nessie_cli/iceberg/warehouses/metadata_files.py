@@ -6,9 +6,6 @@ A metadata file never changes once it is written, and its name contains a random
 of an object store that were read or written last are cached, and files that a commit names come
 from there. Local files are always read: that is cheap, and shows at once if another program has
 deleted one.
-
-A file may have tens of megabytes. No call on all of it takes long, because no other thread of a
-server runs meanwhile.
 """
 
 from __future__ import annotations
@@ -20,10 +17,9 @@ import re
 import stat
 import threading
 import uuid
-import zlib
 from codecs import iterdecode
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple
@@ -36,8 +32,9 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
 from nessie_cli.iceberg.locations import LOCAL, Allowed, LocationRefused, ParsedLocation
+from nessie_cli.iceberg.metadata_text import NoJson, TooLarge, json_of, too_deep, unpacked
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
-from nessie_cli.wire.large_json import MOST_VALUES, count_values, decode, steps
+from nessie_cli.wire.large_json import MOST_VALUES, count_values, steps
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opening a pipe would wait for a writer.
@@ -48,14 +45,8 @@ MAX_BYTES = 64 * 2**20
 
 With ten thousand snapshots one has about 10 MB.
 """
-MAX_DEPTH = 200
-"""Levels of JSON. A level of a nested column takes three."""
-MOST_VALUES_OF_ITEM = 500_000
-"""The most JSON values of one schema, snapshot or other item. A column has about five."""
 
 _METADATA_FILE = re.compile(r"(?:.*/)?v?(\d{1,18})(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
-_GZIP = b"\x1f\x8b"
-_GZIP_WINDOW = 16 + zlib.MAX_WBITS
 
 MOST_BYTES = 32 << 20
 """Bytes of all values of a cache."""
@@ -385,7 +376,7 @@ def head_of(text: bytes, location: str) -> Head:
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise _no_metadata(location) from None
     except RecursionError:
-        raise _too_deep(location) from None
+        raise InvalidInput(f"{location}: {too_deep().message}") from None
 
 
 def parsed(text: bytes, location: str) -> Document:
@@ -393,36 +384,24 @@ def parsed(text: bytes, location: str) -> Document:
     if len(text) > MOST_VALUES and count_values(text) > MOST_VALUES:
         raise InvalidInput(f"{location} has more than {MOST_VALUES:,} JSON values")
     try:
-        document = decode(text)
-    except RecursionError:
-        raise _too_deep(location) from None
-    except ValueError:
-        document = None
+        document = json_of(text)
+    except NoJson:
+        raise _no_metadata(location) from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{location}: {error.message}") from None
     if not isinstance(document, dict) or "format-version" not in document:
         raise _no_metadata(location)
-    for member in document.values():
-        for item in _items_of(member):
-            if type(item) in (dict, list):
-                _check_item(item, location)
     return document
 
 
 def plain(data: bytes, location: str) -> bytes:
     """Returns the text of a file that may be compressed by gzip. Raises `InvalidInput`."""
-    if len(data) > MAX_BYTES:
-        raise too_large(location)
-    if not data.startswith(_GZIP):
-        return data
-    unpacking = zlib.decompressobj(_GZIP_WINDOW)
     try:
-        text = unpacking.decompress(data, MAX_BYTES + 1)
-    except zlib.error:
-        raise InvalidInput(f"{location}: its compressed data is damaged") from None
-    if len(text) > MAX_BYTES:
-        raise too_large(location)
-    if not unpacking.eof:
-        raise InvalidInput(f"{location}: its compressed data is cut off")
-    return text
+        return unpacked(data, MAX_BYTES)
+    except TooLarge:
+        raise too_large(location) from None
+    except InvalidInput as error:
+        raise InvalidInput(f"{location}: {error.message}") from None
 
 
 def too_large(location: str) -> InvalidInput:
@@ -430,38 +409,8 @@ def too_large(location: str) -> InvalidInput:
     return InvalidInput(f"{location} is larger than {MAX_BYTES // 2**20} MiB")
 
 
-def _items_of(member: Any) -> Iterable[Any]:
-    if isinstance(member, dict):
-        return member.values()
-    return member if isinstance(member, list) else ()
-
-
-def _check_item(item: Any, location: str) -> None:
-    level, count = [item], 0
-    for _ in range(MAX_DEPTH - 2):
-        count += sum(map(len, level))
-        if count > MOST_VALUES_OF_ITEM:
-            raise InvalidInput(
-                f"{location}: one schema, snapshot or other item has more than"
-                f" {MOST_VALUES_OF_ITEM:,} JSON values"
-            )
-        level = [
-            value
-            for parent in level
-            for value in (parent.values() if type(parent) is dict else parent)
-            if type(value) in (dict, list)
-        ]
-        if not level:
-            return
-    raise _too_deep(location)
-
-
 def _no_metadata(location: str) -> InvalidInput:
     return InvalidInput(f"{location} is not an Iceberg metadata file")
-
-
-def _too_deep(location: str) -> InvalidInput:
-    return InvalidInput(f"{location}: its JSON has more than {MAX_DEPTH} levels")
 
 
 # -- a cache of bytes ------------------------------------------------------------------------------

@@ -6,7 +6,8 @@ import os
 import re
 import secrets
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import permutations
 from posixpath import dirname
 from typing import Any
 
@@ -100,6 +101,7 @@ class Warehouses:
         self._by_name = {warehouse.name: warehouse for warehouse in warehouses}
         if not self._by_name:
             raise InvalidInput("there is no warehouse")
+        _check_places(self.all)
         self.secret = secret or Secret(secrets.token_urlsafe(_SHORTEST_SECRET))
         """Random unless configured: servers that answer for one catalog have to share it."""
 
@@ -126,6 +128,28 @@ class Warehouses:
 
 
 # -- the right to choose locations -----------------------------------------------------------------
+
+
+def _check_places(warehouses: Sequence[Warehouse]) -> None:
+    """Refuses warehouses of which only one guards a place that both have.
+
+    Callers could choose locations there through the other one. Raises `InvalidInput`.
+    """
+    for guarded, other in permutations(warehouses, 2):
+        if not guarded.choose_locations and other.choose_locations and _overlap(guarded, other):
+            raise InvalidInput(
+                f"warehouses '{guarded.name}' and '{other.name}' have a location in common, and"
+                f" only '{guarded.name}' restricts callers to issued locations",
+                hint=f"set choose-locations = false for '{other.name}', too",
+            )
+
+
+def _overlap(first: Warehouse, second: Warehouse) -> bool:
+    return any(
+        Allowed(outer.allowed).holds(location)
+        for outer, inner in ((first, second), (second, first))
+        for location in inner.allowed
+    )
 
 
 class RecordedLocations:

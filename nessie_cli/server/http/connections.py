@@ -53,12 +53,13 @@ MOST_LINES = 1_000
 """The most lines of a head, and of a trailer. The parser makes an object of each of them."""
 
 
-def connections(head_seconds: float) -> type[asyncio.Protocol]:
+def connections(most: int, head_seconds: float) -> type[asyncio.Protocol]:
     """Returns the setting `http` of a server of uvicorn, whose connections take turns.
 
-    A connection is closed if its next request has not begun after `head_seconds`.
+    A connection is closed at once if there are `most` others, and later if its next request has not
+    begun after `head_seconds`.
     """
-    return cast("type[asyncio.Protocol]", partial(ClientConnection, Turns(), head_seconds))
+    return cast("type[asyncio.Protocol]", partial(ClientConnection, Turns(most), head_seconds))
 
 
 def connection_of(scope: Any) -> ClientConnection | None:
@@ -70,10 +71,13 @@ class Turns:
     """The connections that wait. In each turn of the event loop, the first ones hand on a part.
 
     `left` is the number of bytes that may be handed on as they arrive: none while others wait.
+    `open` are all connections that are not lost. At most `most` of them stay.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
         self.left = PART
+        self.most = most
+        self.open: set[ClientConnection] = set()
         self._waiting: deque[ClientConnection] = deque()
         self._is_scheduled = False
 
@@ -125,6 +129,11 @@ class ClientConnection(asyncio.Protocol):
         """Called by the event loop."""
         self._transport = cast("asyncio.Transport", transport)
         self._expect_head()
+        self._turns.open.add(self)
+        if len(self._turns.open) > self._turns.most:
+            self._protocol = asyncio.Protocol()
+            self._transport.abort()
+            return
         self._protocol.connection_made(cast("asyncio.Transport", _Transport(transport, self)))
 
     def data_received(self, data: bytes) -> None:
@@ -149,6 +158,7 @@ class ClientConnection(asyncio.Protocol):
         """Called by the event loop."""
         self._rest = b""
         self._timer.cancel()
+        self._turns.open.discard(self)
         self._protocol.connection_lost(exc)
         # The last request refers to this connection, and uvicorn's protocol to that request.
         self._protocol = asyncio.Protocol()

@@ -377,9 +377,9 @@ class IcebergCall(Call):
         )
         return self.services.delegation.access(mode, self.warehouse, table)
 
-    def last_change(self, key: ContentKey) -> str:
+    def last_change(self, key: ContentKey, state: State | None = None) -> str:
         """Returns the commit that changed a key last, whatever the caller may know, or ""."""
-        at = Revision(None, self.state().reference.hash)
+        at = Revision(None, (state or self.state()).reference.hash)
         commit = self._catalog.repository.last_change(at, key)
         return commit.hash or "" if commit is not None else ""
 
@@ -389,13 +389,14 @@ class IcebergCall(Call):
         namespace = quote("\x1f".join(key.elements[:-1]), safe="")
         return f"v1/{prefix}/namespaces/{namespace}/tables/{quote(key.elements[-1], safe='')}"
 
-    def new_uuid(self, key: ContentKey) -> str:
-        """Returns the UUID of a new table or view: its content id, and the end of its location."""
-        return self.services.issuer.issue(self._branch, key)
+    def staged_uuid(self, state: State, key: ContentKey) -> str:
+        """Returns the UUID of a table that a later commit may create."""
+        return self.services.issuer.issue(self._branch, key, self.last_change(key, state))
 
-    def has_issued(self, own_uuid: str, key: ContentKey) -> bool:
-        """Whether `new_uuid` created a UUID for a key on this branch."""
-        return self.services.issuer.has_issued(own_uuid, self._branch, key)
+    def has_staged(self, state: State, own_uuid: str, key: ContentKey) -> bool:
+        """Whether `staged_uuid` created a UUID for a key, which was not changed since."""
+        last_change = self.last_change(key, state)
+        return self.services.issuer.has_issued(own_uuid, self._branch, key, last_change)
 
     def may_choose_location(self, key: ContentKey, type_: str) -> bool:
         """Whether the caller may choose the location of a table or view, and register one."""

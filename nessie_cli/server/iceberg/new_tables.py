@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
@@ -53,9 +54,9 @@ def create_table(call: IcebergCall) -> Answer | Reply:
     """`POST /v1/{prefix}/namespaces/{namespace}/tables`."""
     body = call.json_object(_CREATE)
     key = child(namespace_in(call.segments["namespace"]), values.text(body, "name", _CREATE))
-    table_uuid = call.new_uuid(key)
     if body.get("stage-create") is True:
-        return _staged(call, key, body, table_uuid)
+        return _staged(call, key, body)
+    table_uuid = str(uuid.uuid4())
 
     def make(state: State) -> Proposal[CommitResult]:
         document = _new_document(call, state, key, body, table_uuid)
@@ -69,13 +70,14 @@ def create_table(call: IcebergCall) -> Answer | Reply:
     return table_answer(call, key, need_table(after, key))
 
 
-def _staged(call: IcebergCall, key: ContentKey, body: Document, table_uuid: str) -> Answer | Reply:
+def _staged(call: IcebergCall, key: ContentKey, body: Document) -> Answer | Reply:
     """Returns the metadata of a table that a later commit will create. Commits nothing.
 
     Creates the table's folders on a local disk, because DuckDB does not.
     """
     state = call.state()
     call.check_may_put(state, key, IcebergTable(metadata_location="staged"))
+    table_uuid = call.staged_uuid(state, key)
     document = _new_document(call, state, key, body, table_uuid)
     call.files.make_folders(document[LOCATION])
     access = call.access_to_staged(key, table_uuid, document[LOCATION])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -353,11 +354,11 @@ def _created_by(
         ),
         None,
     )
-    own_uuid = call.new_uuid(key)
+    own_uuid = str(uuid.uuid4())
     issued = new_location(call.warehouse, namespace, key, own_uuid)
-    if asked is not None and call.has_issued(str(asked), key):
+    if asked is not None and call.has_staged(state, str(asked), key):
         staged = new_location(call.warehouse, namespace, key, str(asked))
-        # If a table was already created with the staged UUID, the new table gets another one.
+        # A branch that was moved back no longer knows a table that another branch may have.
         if not call.files.has_any(staged):
             own_uuid, issued = str(asked), staged
     defaults: list[Document] = [

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.builder.document import check_requirements
 from nessie_cli.iceberg.builder.values import Document
@@ -54,7 +56,7 @@ def create_view(call: IcebergCall) -> Answer | Reply:
     schema = values.object_(body, "schema", _CREATE)
     version = values.object_(body, "view-version", _CREATE)
     properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
-    view_uuid = call.new_uuid(key)
+    view_uuid = str(uuid.uuid4())
 
     def make(state: State) -> Proposal[CommitResult] | None:
         namespace = need_free(state, key, VIEW)

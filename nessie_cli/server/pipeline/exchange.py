@@ -174,7 +174,7 @@ class AccessLog:
         self._thread.join(10)
 
     def _run(self) -> None:
-        ended = False
+        ended, failed, line_end = False, 0, b""
         while not ended:
             lines: list[bytes] = []
             size = 0
@@ -188,9 +188,17 @@ class AccessLog:
             if lost:
                 text = f"{lost} lines of this log were lost: its reader is too slow"
                 lines.append(_encode({"message": text}) + b"\n")
+            count = len(lines)
+            if failed:
+                text = f"lines of this log were lost, at most {failed}: they could not be written"
+                lines.append(_encode({"message": text}) + b"\n")
             try:
-                self._write(b"".join(lines))
-                self._written += size
-            except OSError:
+                self._write(line_end + b"".join(lines))
+                failed, line_end = 0, b""
+            except BrokenPipeError:
                 # The reader of the log has exited; requests continue.
                 ended = True
+            except OSError:
+                # The disk is full, for example. The last line may be cut off.
+                failed, line_end = failed + count, b"\n"
+            self._written += size

@@ -19,6 +19,7 @@ from collections.abc import (
     MutableMapping,
 )
 from functools import partial
+from http import HTTPStatus
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -118,6 +119,18 @@ class Job(NamedTuple):
         body = decompress(self.call.body, self.exchange.headers, self.limits)
         self.call.take(body)
         return len(body)
+
+    def read_small_body(self) -> bool:
+        """Reads a compressed body if its text is small. Returns whether it is."""
+        limits = self.limits._replace(decompressed=min(self.limits.decompressed, LARGE - 1))
+        try:
+            body = decompress(self.call.body, self.exchange.headers, limits)
+        except HttpFault as fault:
+            if fault.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+                return False
+            raise
+        self.call.take(body)
+        return True
 
     def failure(self, error: Exception) -> Reply:
         """Returns the answer for an error."""
@@ -427,14 +440,13 @@ class Pipeline:
         return body
 
     async def _run(self, job: Job) -> Reply:
-        """Runs a handler; a large or compressed body waits for its turn."""
-        size = job.exchange.received
+        """Runs a handler. A body waits for its turn if it is large, also only when expanded."""
+        size, bodies = job.exchange.received, self._threads.bodies
+        is_packed = bool(header(job.exchange.headers, b"content-encoding"))
         if job.endpoint.takes_json and (
-            size >= LARGE or header(job.exchange.headers, b"content-encoding")
+            size >= LARGE or (is_packed and not await bodies.is_small(job.read_small_body))
         ):
-            return await self._threads.bodies.answer(
-                size, job.read_body, partial(self._run_on_thread, job)
-            )
+            return await bodies.answer(size, job.read_body, partial(self._run_on_thread, job))
         return await self._run_on_thread(job, large=False)
 
     async def _run_on_thread(self, job: Job, large: bool) -> Reply:

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.http.messages import LARGE
-from nessie_cli.server.runtime.thread_pool import BUSY, ThreadPool
+from nessie_cli.server.runtime.thread_pool import BUSY, LONGEST_QUEUED, ThreadPool
 
 YOUNG = 5_000
 """The number of new objects after which they are searched for garbage."""
@@ -142,37 +142,55 @@ def _collected() -> bool:
 
 
 class Bodies:
-    """The turns of large and compressed bodies, of all APIs. At most `most_waiting` bytes wait.
+    """The turns of large bodies, of all APIs.
 
+    At most `most_waiting` bytes wait, as they were sent, for up to `longest_queued` seconds.
     `files` are the turns of large metadata files, whose memory is freed, too.
     """
 
-    def __init__(self, most_waiting: int) -> None:
+    def __init__(self, most_waiting: int, longest_queued: float = LONGEST_QUEUED) -> None:
         self.files = LargeFiles(self._free_later)
         self._most_waiting = most_waiting
+        self._longest_queued = longest_queued
         self._waiting = 0
         self._turn = asyncio.Lock()
         self._thread = ThreadPool(1, name="unpacker")
+        self._small = ThreadPool(1, name="small-unpacker")
         self._freeing: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def is_small(self, read: Callable[[], bool]) -> bool:
+        """Whether `read` has read a small compressed body. It runs on a thread of its own."""
+        return await self._small.submit(read)
 
     async def answer(
         self, size: int, read: Callable[[], int], answer: Callable[[bool], Awaitable[T]]
     ) -> T:
         """Returns `answer(is_large)`, once `read` has read a body of `size` bytes on a thread.
 
-        `read` returns the size of the expanded text. Raises `Unavailable` if too much waits.
+        `read` returns the size of the expanded text. Raises `Unavailable` if too much waits, and
+        after a long wait.
         """
         if self._waiting and self._waiting + size > self._most_waiting:
             raise Unavailable(BUSY)
         self._waiting += size
         try:
-            async with self._turn:
+            await self._begin_turn()
+            try:
                 if await self._thread.submit(read) >= LARGE:
                     return await self._answer_large(answer)
+            finally:
+                self._turn.release()
         finally:
             self._waiting -= size
         return await answer(False)
+
+    async def _begin_turn(self) -> None:
+        try:
+            async with asyncio.timeout(self._longest_queued):
+                await self._turn.acquire()
+        except TimeoutError:
+            raise Unavailable(BUSY) from None
 
     async def _answer_large(self, answer: Callable[[bool], Awaitable[T]]) -> T:
         set_aside()
@@ -213,5 +231,6 @@ class Bodies:
             return await self._thread.submit(partial(self.files.between_turns, free))
 
     def close(self) -> None:
-        """Ends the thread."""
+        """Ends the threads."""
         self._thread.close()
+        self._small.close()

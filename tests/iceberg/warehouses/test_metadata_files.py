@@ -147,8 +147,11 @@ def test_a_table_with_a_first_metadata_file_is_seen(files: MetadataFiles) -> Non
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (gzip.compress(b"root:x" * 100, mtime=0)[:-20], "is cut off"),
-        (b"\x1f\x8bxxxx root:x", "is damaged"),
+        (
+            gzip.compress(b"root:x" * 100, mtime=0)[:-20],
+            "truncated: the compressed data ends too early",
+        ),
+        (b"\x1f\x8bxxxx root:x", "damaged: it cannot be decompressed with gzip"),
         (gzip.compress(b" " * (MAX_BYTES + 1), mtime=0), "is larger than 64 MiB"),
     ],
 )

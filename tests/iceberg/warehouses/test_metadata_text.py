@@ -10,12 +10,9 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.warehouses.metadata_files import (
-    MAX_DEPTH,
-    MOST_VALUES_OF_ITEM,
-    head_of,
-    parsed,
-)
+from nessie_cli.iceberg.metadata import parse_document
+from nessie_cli.iceberg.metadata_text import MAX_DEPTH, MOST_MEMBERS, MOST_VALUES_OF_ITEM
+from nessie_cli.iceberg.warehouses.metadata_files import head_of, parsed, plain
 from nessie_cli.wire.large_json import MOST_VALUES
 
 LOCATION = "file:///lake/db/t_1/metadata/a.metadata.json"
@@ -92,3 +89,80 @@ def test_the_number_of_values_of_an_item_is_bounded(member: bytes) -> None:
     assert parsed(form % (b"0," * (MOST_VALUES_OF_ITEM - 10)), LOCATION)["schemas"]
     with pytest.raises(InvalidInput, match="500,000 JSON values"):
         parsed(form % (b"0," * MOST_VALUES_OF_ITEM), LOCATION)
+
+
+# -- the command line and the server ---------------------------------------------------------------
+
+TABLE = json.dumps(
+    {
+        "format-version": 1,
+        "location": "file:///lake/db/t",
+        "last-column-id": 0,
+        "schema": {"type": "struct", "fields": []},
+    }
+).encode()
+HALF = len(TABLE) // 2
+OTHER_SPELLINGS = {
+    "byte order mark": b"\xef\xbb\xbf" + TABLE,
+    "compressed": gzip.compress(TABLE),
+    "compressed byte order mark": gzip.compress(b"\xef\xbb\xbf" + TABLE),
+    "two members": gzip.compress(TABLE[:HALF]) + gzip.compress(TABLE[HALF:]),
+    "many members": b"".join(gzip.compress(TABLE[n : n + 1]) for n in range(len(TABLE))),
+    "bytes behind it": gzip.compress(TABLE) + b"junk",
+    "zeros behind it": gzip.compress(TABLE) + bytes(512),
+    "a large member": gzip.compress(TABLE + b" " * 2**20, 0),
+}
+
+
+def added(value: bytes) -> bytes:
+    return TABLE[:-1] + b', "x": %b}' % value
+
+
+REFUSED = {
+    "NaN": added(b"NaN"),
+    "Infinity": added(b"-Infinity"),
+    "number out of range": added(b"1e999"),
+    "digits": added(b"9" * 5000),
+    "half of a surrogate pair": added(rb'"\ud800"'),
+    "half of a surrogate pair in a name": added(rb'{"\ud800": 1}'),
+    "levels": added(b"[" * 400 + b"]" * 400),
+    "control character": added(b'"a\tb"'),
+    "comment": b"/* */" + TABLE,
+    "trailing comma": TABLE[:-1] + b",}",
+    "two values": TABLE + TABLE,
+    "UTF-16": TABLE.decode().encode("utf-16"),
+    "compressed twice": gzip.compress(gzip.compress(TABLE)),
+    "cut": gzip.compress(TABLE)[:-5],
+    "second member cut": gzip.compress(TABLE) + gzip.compress(b" " * 99)[:-5],
+    "second member damaged": gzip.compress(TABLE) + b"\x1f\x8b" + b"x" * 40,
+    "too many members": gzip.compress(b" ") * MOST_MEMBERS + gzip.compress(TABLE),
+}
+
+
+def read_by_the_server(data: bytes) -> Any:
+    text = plain(data, LOCATION)
+    assert head_of(text, LOCATION).format_version == 1
+    return parsed(text, LOCATION)
+
+
+def read_by_the_command_line(data: bytes) -> Any:
+    return parse_document(data, LOCATION)
+
+
+READERS = [read_by_the_server, read_by_the_command_line]
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("spelling", OTHER_SPELLINGS)
+def test_each_spelling_that_iceberg_reads_is_read(
+    read: Callable[[bytes], Any], spelling: str
+) -> None:
+    assert read(OTHER_SPELLINGS[spelling]) == json.loads(TABLE)
+
+
+@pytest.mark.parametrize("read", READERS)
+@pytest.mark.parametrize("spelling", REFUSED)
+def test_each_other_spelling_is_refused(read: Callable[[bytes], Any], spelling: str) -> None:
+    with pytest.raises(InvalidInput) as error:
+        read(REFUSED[spelling])
+    assert error.value.message.startswith(LOCATION)

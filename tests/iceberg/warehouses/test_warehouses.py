@@ -178,3 +178,32 @@ def test_the_example_of_the_documentation_is_a_warehouse_file() -> None:
     assert [one.name for one in found.all] == ["lake", "scratch"]
     text = page.read_text()
     assert all(f"`{name}`" in text for name in _Entry.__struct_encode_fields__)
+
+
+@pytest.mark.parametrize(
+    ("guarded", "other", "more"),
+    [
+        ("s3://lake/guarded", "s3://lake", ""),
+        ("s3://lake", "s3a://lake/open", ""),
+        ("s3://lake/a", "s3://lake/a", ""),
+        ("s3://lake/a", "s3://lake/b", "s3://lake/a/b"),
+        ("file:///lake/a", "file:///lake/b/../a", ""),
+    ],
+)
+def test_warehouses_with_a_common_location_agree_on_who_may_choose_locations(
+    guarded: str, other: str, more: str
+) -> None:
+    form = """
+        [warehouse.guarded]
+        location = "{}"
+        choose-locations = false
+        [warehouse.other]
+        location = "{}"
+        allowed-locations = {}
+        choose-locations = {}
+    """
+    allowed = f'["{more}"]' if more else "[]"
+    with pytest.raises(InvalidInput, match="have a location in common"):
+        from_toml(form.format(guarded, other, allowed, "true").encode())
+    assert from_toml(form.format(guarded, other, allowed, "false").encode())
+    assert from_toml(form.format("s3://lake/far", "s3://lake/farther", "[]", "true").encode())

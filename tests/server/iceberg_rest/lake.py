@@ -141,6 +141,20 @@ class Lake:
         return IcebergClient(Client(self.url))
 
 
+def staged_updates(metadata: Any) -> list[Any]:
+    """Returns the updates that create a staged table."""
+    return [
+        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
+        {"action": "add-schema", "schema": metadata["schemas"][0]},
+        {"action": "set-current-schema", "schema-id": -1},
+        {"action": "add-spec", "spec": metadata["partition-specs"][0]},
+        {"action": "set-default-spec", "spec-id": -1},
+        {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
+        {"action": "set-default-sort-order", "sort-order-id": -1},
+        {"action": "set-location", "location": metadata["location"]},
+    ]
+
+
 @contextmanager
 def lake(folder: Path, warehouses: Warehouses | None = None, **parts: Any) -> Iterator[Lake]:
     """Yields a server over a new repository with a warehouse in a folder."""

@@ -18,7 +18,7 @@ from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
 from tests.gc.s3 import Store, s3
 from tests.iceberg.lake import ROWS
-from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
+from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake, staged_updates
 from tests.server.iceberg_rest.s3_accounts import signatures_verified, user_of, warehouse
 from tests.server.iceberg_rest.test_delegation import last_policy
 from tests.server.iceberg_rest.test_rights import FORBIDDEN, READ, WRITE, Ruled, ruled
@@ -301,19 +301,6 @@ def test_a_grant_is_not_valid_for_a_table_that_has_left_its_key(
     if again:
         assert server.admin.create("db", "t").status == 200
     assert may_sign(client, *given) == [403, 403, 403]
-
-
-def staged_updates(metadata: Any) -> list[Any]:
-    return [
-        {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
-        {"action": "add-schema", "schema": metadata["schemas"][0]},
-        {"action": "set-current-schema", "schema-id": -1},
-        {"action": "add-spec", "spec": metadata["partition-specs"][0]},
-        {"action": "set-default-spec", "spec-id": -1},
-        {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
-        {"action": "set-default-sort-order", "sort-order-id": -1},
-        {"action": "set-location", "location": metadata["location"]},
-    ]
 
 
 @pytest.mark.parametrize("before", [False, True])

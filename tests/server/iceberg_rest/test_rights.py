@@ -13,7 +13,7 @@ from msgspec import structs
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
 from nessie_cli.server.auth.gate import Security, open_gate
 from tests.server.guarding import Guarded, write_rules
-from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
+from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake, staged_updates
 
 READ = "op in ['VIEW_REFERENCE', 'READ_ENTRIES', 'READ_CONTENT_KEY', 'READ_ENTITY_VALUE', 'LIST_COMMIT_LOG']"
 WRITE = (
@@ -217,16 +217,7 @@ def test_a_staged_location_is_valid_for_one_table_and_branch(tmp_path: Path) -> 
         main.namespace("db")
         dev = served.branch("dev")
         metadata = main.create("db", "t", **{"stage-create": True}).body["metadata"]
-        updates = [
-            {"action": "assign-uuid", "uuid": metadata["table-uuid"]},
-            {"action": "add-schema", "schema": metadata["schemas"][0]},
-            {"action": "set-current-schema", "schema-id": -1},
-            {"action": "add-spec", "spec": metadata["partition-specs"][0]},
-            {"action": "set-default-spec", "spec-id": -1},
-            {"action": "add-sort-order", "sort-order": metadata["sort-orders"][0]},
-            {"action": "set-default-sort-order", "sort-order-id": -1},
-            {"action": "set-location", "location": metadata["location"]},
-        ]
+        updates = staged_updates(metadata)
         create = [{"type": "assert-create"}]
         assert error_of(dev.commit("db", "t", create, updates)) == FORBIDDEN
         assert error_of(main.commit("db", "u", create, updates)) == FORBIDDEN
@@ -236,3 +227,33 @@ def test_a_staged_location_is_valid_for_one_table_and_branch(tmp_path: Path) -> 
         assert made.body["metadata"]["location"] == metadata["location"]
         main.send("DELETE", "/namespaces/db/tables/t")
         assert error_of(main.commit("db", "t", create, updates)) == FORBIDDEN
+
+
+@pytest.mark.parametrize("guarded", [True, False])
+@pytest.mark.parametrize("then", ["renamed", "dropped"])
+def test_a_staged_uuid_creates_one_table(tmp_path: Path, guarded: bool, then: str) -> None:
+    """Also if its metadata files are where the server does not look for them."""
+    [configured] = from_options([str(tmp_path / "warehouse")]).all
+    warehouse = structs.replace(configured, choose_locations=not guarded)
+    with lake(tmp_path, Warehouses([warehouse])) as served:
+        main = served.main
+        main.namespace("db")
+        main.namespace("finance")
+        metadata = main.create("db", "t", **{"stage-create": True}).body["metadata"]
+        elsewhere = {"write.metadata.path": f"{metadata['location']}/elsewhere"}
+        updates = staged_updates(metadata)
+        updates.append({"action": "set-properties", "updates": elsewhere})
+        create = [{"type": "assert-create"}]
+        made = main.commit("db", "t", create, updates)
+        assert made.body["metadata"]["table-uuid"] == metadata["table-uuid"]
+        if then == "renamed":
+            names = {"source": ("db", "t"), "destination": ("finance", "t")}
+            body = {k: {"namespace": [n], "name": t} for k, (n, t) in names.items()}
+            assert main.post("/tables/rename", body).status == 204
+        else:
+            served.branch("release")
+            assert main.send("DELETE", "/namespaces/db/tables/t").status == 204
+        again = main.commit("db", "t", create, updates)
+        assert error_of(again) == FORBIDDEN
+        assert main.load("db", "t").status == 404
+        assert list(served.repository.check()) == []

@@ -370,12 +370,16 @@ def test_registering_an_invalid_metadata_file_is_refused(
     assert main.load("db", "t").status == 404
 
 
-def test_compressed_metadata_is_read(main: IcebergClient, served: Lake) -> None:
+@pytest.mark.parametrize("parts", [1, 2])
+def test_compressed_metadata_is_read(main: IcebergClient, served: Lake, parts: int) -> None:
     made = main.create("db", "t").body
     file = served.folder / "x.gz.metadata.json"
-    file.write_bytes(gzip.compress(json.dumps(made["metadata"]).encode()))
+    text = b"\xef\xbb\xbf" + json.dumps(made["metadata"]).encode()
+    size = len(text) // parts + 1
+    file.write_bytes(b"".join(gzip.compress(text[n : n + size]) for n in range(0, len(text), size)))
     body = {"name": "u", "metadata-location": f"file://{file}"}
     assert main.post("/namespaces/db/register", body).body["metadata"] == made["metadata"]
+    assert main.load("db", "u").body["metadata"] == made["metadata"]
 
 
 def test_a_missing_metadata_file_is_reported(main: IcebergClient, served: Lake) -> None:
