@@ -25,7 +25,7 @@ from nessie_cli.server.pipeline.table import WRITES, Doc, Endpoint, NoRoute
 from nessie_cli.server.pipeline.targets import Target, expected, named, parse_segment
 from nessie_cli.wire.commits import LogEntry
 from nessie_cli.wire.contents import Key
-from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, SETTINGS, VERSION
+from nessie_cli.wire.extensions import ANNOUNCED, ANY_ORDER, MESSAGE, ROWS, SETTINGS, VERSION
 from nessie_cli.wire.merges import BareMerge, MergeOfOurs
 from nessie_cli.wire.references import CommitOutcome, ReflogEntry
 from nessie_cli.wire.rest import LogResponseOfOurs, ReflogResponse, SingleReference
@@ -43,7 +43,10 @@ def is_ours(call: Call) -> bool:
 
 def announcement(call: Call) -> Json:
     """The additional properties of the configuration."""
-    return {"additionalProperties": {ANNOUNCED: VERSION}} if is_ours(call) else {}
+    if not is_ours(call):
+        return {}
+    rows = {ROWS: VERSION} if call.reads_rows else {}
+    return {"additionalProperties": {ANNOUNCED: VERSION, **rows}}
 
 
 def expected_or_head(call: Call, target: Target) -> str | None:
