@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -36,6 +37,7 @@ from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, Guard
+    from nessie_cli.wire.rows import RowQuery
 
 __all__ = ["ALL_KEYS", "NO_OPTIONS", "Repository", "describe_settings"]
 
@@ -62,6 +64,15 @@ class Repository(ReadableRepository):
         Servers without our extensions give it a new one.
         """
         return True
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the repository itself reads the rows of tables; see `changed_rows`."""
+        return False
+
+    def changed_rows(self, query: RowQuery) -> bytes:
+        """Returns the changed rows of a table as frames (`wire.rows`), read by the server."""
+        raise InvalidInput(f"{self.url} does not read the rows of {query.key}")
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod

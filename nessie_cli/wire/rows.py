@@ -7,10 +7,12 @@ that was cut off, and the reason of a failure arrives also after the first rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+
+from nessie_cli.model import ContentKey
 
 LARGEST = 1 << 20
 """The largest content of a frame in bytes."""
@@ -18,8 +20,28 @@ HEADER = 5
 """The bytes of a frame before its content."""
 
 SUMMARY, ROWS, WAIT, FAULT, END = b"S", b"R", b"W", b"F", b"E"
-"""The kinds of frames: JSON of a `RowSummary`; a part of an Arrow stream; nothing, while the server
-is still reading; JSON of an error; JSON of a `RowEnd`."""
+"""The kinds of frames.
+
+They are JSON of a `RowSummary`; a part of an Arrow stream; nothing, while the server is still
+reading; JSON of an error; JSON of a `RowEnd`.
+"""
+
+
+class RowQuery(Struct, frozen=True, kw_only=True):
+    """What a client asks for: the rows of a table that differ between two commits.
+
+    `old_key` is the key before a rename. Without `rows`, only metadata is read.
+    """
+
+    before: str
+    after: str
+    key: ContentKey
+    old_key: ContentKey | None = None
+    key_columns: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    where: str | None = None
+    limit: int | None = None
+    rows: bool = True
 
 
 class FileCounts(Struct, frozen=True):

@@ -178,9 +178,7 @@ class MetadataFiles:
         folder = f"{table_location.rstrip('/')}/metadata"
         place, _ = self._allowed.find(folder)
         with (
-            local_errors(folder, "read")
-            if place.scheme == LOCAL
-            else remote_errors(folder, "read")
+            local_errors(folder, "read") if place.scheme == LOCAL else remote_errors(folder, "read")
         ):
             names = _names_in(place.path) if place.scheme == LOCAL else self._names_in(folder)
         return any(name.startswith("00000-") and ".metadata.json" in name for name in names)
@@ -297,16 +295,20 @@ def _read_local(path: str, location: str) -> bytes:
 
 def open_local(path: str, location: str) -> BinaryIO:
     """Opens the regular file at a resolved path. To be used inside `local_errors`."""
-    descriptor = os.open(path, _READ)
+    file = os.fdopen(os.open(path, _READ), "rb")
     try:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise InvalidInput(f"{location} is not a regular file")
-        if _path_of(descriptor, path) != path:
-            raise LocationRefused(f"location {location}: it has been replaced by a symbolic link")
-        return os.fdopen(descriptor, "rb")
+        _check_opened(file.fileno(), path, location)
     except BaseException:
-        os.close(descriptor)
+        file.close()
         raise
+    return file
+
+
+def _check_opened(descriptor: int, path: str, location: str) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise InvalidInput(f"{location} is not a regular file")
+    if _path_of(descriptor, path) != path:
+        raise LocationRefused(f"location {location}: it has been replaced by a symbolic link")
 
 
 def _path_of(descriptor: int, path: str) -> str:

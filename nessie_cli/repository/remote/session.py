@@ -17,7 +17,7 @@ from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry, Reference, Repos
 from nessie_cli.repository.remote.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.transport import Query, Transport
 from nessie_cli.wire import answers, keys
-from nessie_cli.wire.extensions import ANNOUNCED
+from nessie_cli.wire.extensions import ANNOUNCED, ROWS
 from nessie_cli.wire.values import decode_instant
 
 PAGE = 250
@@ -39,14 +39,15 @@ T = TypeVar("T")
 class Configuration(NamedTuple):
     """The configuration of a server.
 
-    `extensions` says whether it announces those of `wire.extensions`. `clock_error` is how much
-    older than its parent a commit may look.
+    `extensions` says whether it announces those of `wire.extensions`, `reads_rows` whether it reads
+    the rows of tables. `clock_error` is how much older than its parent a commit may look.
     """
 
     default_branch: str
     created: datetime | None
     specification: str
     extensions: bool
+    reads_rows: bool
     clock_error: timedelta
 
 
@@ -203,5 +204,6 @@ def _configuration(transport: Transport) -> Configuration:
         else None,
         specification=str(document.get("specVersion") or ""),
         extensions=has_extensions,
+        reads_rows=isinstance(extra, dict) and has_extensions and ROWS in extra,
         clock_error=timedelta() if has_extensions else _CLOCK_ERROR,
     )

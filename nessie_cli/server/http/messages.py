@@ -101,7 +101,7 @@ class Chunks:
 
 
 class LiveChunks(ABC):
-    """The bytes of an answer in chunks that arrive by themselves, so that no thread waits for them.
+    """The bytes of an answer in chunks that the event loop waits for, without a thread.
 
     They are sent as they are. `close` is called at the end of the request.
     """

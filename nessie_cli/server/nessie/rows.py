@@ -1,4 +1,4 @@
-"""The changed rows of a table, read with the credentials of the server: an extension to REST v2.
+"""The changed rows of a table, read with the server's credentials: an extension to REST v2.
 
 Callers need the right `READ_ROWS` besides those of a diff. A process of its own reads the rows, in
 the warehouses of the server only.
@@ -132,9 +132,7 @@ def _tables(
 
 
 def _content(repository: ReadableRepository, at: Reference, key: ContentKey) -> Content | None:
-    entries = repository.entries(
-        Revision(None, at.hash), KeyRange(keys=(key,)), content=True
-    )
+    entries = repository.entries(Revision(None, at.hash), KeyRange(keys=(key,)), content=True)
     return next((entry.content for entry in entries), None)
 
 
@@ -161,7 +159,7 @@ def _folders(
     keys: Sequence[ContentKey],
     tables: Sequence[IcebergTable | None],
 ) -> list[str]:
-    """Returns the folders in which the files of the table have to lie; none if they may not matter.
+    """Returns the folders in which the files of a table have to lie; none if they may be anywhere.
 
     Where callers need a right to choose locations, the metadata of a table may name files of
     others, which the server would read for its writer.

@@ -7,15 +7,14 @@ the request if nothing was sent before.
 from __future__ import annotations
 
 import asyncio
-import os
 import shutil
 import sys
 import tempfile
-from asyncio.subprocess import DEVNULL, PIPE, Process
+from asyncio.subprocess import PIPE, Process
 from collections.abc import Callable
 from contextlib import suppress
 
-from msgspec import json
+from msgspec import json, structs
 
 from nessie_cli.server.http.failures import ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import LiveChunks, Reply
@@ -89,11 +88,11 @@ class RowAnswer(LiveChunks):
             stdin=PIPE,
             stdout=PIPE,
             stderr=None,
-            env={**os.environ, "TMPDIR": self._folder, "ARROW_DEFAULT_MEMORY_POOL": "system"},
             # A signal of the terminal is for the server, which ends the process by its stdin.
             start_new_session=True,
         )
         assert self._process.stdin is not None
+        request = structs.replace(request, temporary=self._folder)
         self._process.stdin.write(json.encode(request) + b"\n")
         with suppress(ConnectionError):
             await self._process.stdin.drain()

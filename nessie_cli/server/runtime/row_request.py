@@ -32,8 +32,8 @@ class RowLimits(NamedTuple):
 class RowRequest(Struct, frozen=True, kw_only=True):
     """A table in two states, and the selected rows. A state is None if there is no table.
 
-    `folders` are those in which the files of the table have to lie, if there are any. Without
-    `rows`, only metadata is read.
+    `folders` are those in which the files of the table have to lie, if there are any. Temporary
+    files are in `temporary`. Without `rows`, only metadata is read.
     """
 
     before: IcebergTable | None
@@ -45,6 +45,7 @@ class RowRequest(Struct, frozen=True, kw_only=True):
     rows: bool = True
     warehouse: Warehouse
     folders: Sequence[str] = ()
+    temporary: str = ""
     limits: RowLimits = RowLimits()
 
 

@@ -1,4 +1,4 @@
-"""The process that reads the changed rows of one table: `python -m`, started by `RowProcesses`.
+"""The process that reads the changed rows of one table. `RowProcesses` starts it.
 
 It gets a `RowRequest` as a line of stdin, and writes frames (`wire.rows`) to stdout. It ends when
 its stdin does, so it does not outlive the server.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import resource
 import sys
+import tempfile
 import threading
 import traceback
 from collections.abc import Iterator
@@ -55,6 +56,7 @@ def main() -> None:
     with os.fdopen(os.dup(1), "wb") as out:
         # Whatever else this process prints is not a frame.
         os.dup2(2, 1)
+        tempfile.tempdir = request.temporary or None
         _limit(request.limits)
         for frame in _answer(request):
             out.write(frame.encoded())
@@ -70,7 +72,9 @@ def _end_with_stdin() -> None:
 
 def _limit(limits: RowLimits) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CPU, (limits.seconds, limits.seconds))
+    # The server ends it after this time of the clock.
+    seconds = limits.seconds + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
     resource.setrlimit(resource.RLIMIT_FSIZE, (limits.unpacked, limits.unpacked))
     resource.setrlimit(resource.RLIMIT_DATA, (limits.memory, limits.memory))
 
@@ -135,6 +139,8 @@ def _frames(request: RowRequest) -> Iterator[Frame]:
     from nessie_cli.iceberg.row_diff.difference import Selection, compare_tables
     from nessie_cli.iceberg.warehouses.table_files import TableFiles
 
+    # The other pools take memory in large pieces, and keep it.
+    pa.set_memory_pool(pa.system_memory_pool())
     counts = _Counts(request.limits)
     files = TableFiles(request.warehouse, request.folders, counts.read)
     before, after = (_document(content, files) for content in (request.before, request.after))
