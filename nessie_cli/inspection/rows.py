@@ -3,37 +3,56 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.metadata import Document, in_state
 from nessie_cli.iceberg.row_diff.changes import AFTER, BEFORE, CHANGE_TYPE, INSERT, RowChanges
-from nessie_cli.iceberg.row_diff.difference import Selection, TableDifference, compare_tables
+from nessie_cli.iceberg.row_diff.difference import DifferenceSummary, Selection, compare_tables
 from nessie_cli.iceberg.row_diff.values import json_values
 from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.inspection.metadata import Read, metadata_reader
 from nessie_cli.model import Content, IcebergTable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from nessie_cli.model.progress import Progress
 
 UPDATE = "UPDATE"
 
 
+class Changes(Protocol):
+    """Changed rows as batches, such as `RowChanges`."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The schema of the batches."""
+
+    @property
+    def ambiguous_keys(self) -> int:
+        """The keys whose rows are not paired, because several rows have them."""
+
+    def __iter__(self) -> Iterator[pa.RecordBatch]:
+        """Yields the batches, once."""
+
+
 class ChangedTable(NamedTuple):
-    """A table whose content differs, and what differs by its metadata."""
+    """A table whose content differs, and what differs by its metadata. `open` reads the rows."""
 
     change: ContentChange
-    difference: TableDifference
+    summary: DifferenceSummary
+    open: Callable[[Progress], Changes]
 
     @property
     def columns(self) -> list[str]:
         """The names of the compared columns."""
-        return [field.name for field in self.difference.schema.fields]
+        return [field.name for field in self.summary.schema.fields]
 
 
 class ChangedRow(NamedTuple):
@@ -59,17 +78,22 @@ def changed_tables(
     entered for each table.
     """
     read = metadata_reader(files)
-    for change in changes:
-        states = (change.before, change.after)
-        if not any(isinstance(content, IcebergTable) for content in states):
-            continue
+    for change in tables_among(changes):
         with work:
             try:
+                states = (change.before, change.after)
                 before, after = (_document(content, read) for content in states)
                 difference = compare_tables(before, after, files.read, selection)
             except InvalidInput as error:
                 raise type(error)(f"{change.keys}: {error.message}") from None
-        yield ChangedTable(change, difference)
+        yield ChangedTable(change, difference.summary, partial(RowChanges, difference, files))
+
+
+def tables_among(changes: Iterable[ContentChange]) -> Iterator[ContentChange]:
+    """Yields the changes of which a state is an Iceberg table."""
+    for change in changes:
+        if any(isinstance(content, IcebergTable) for content in (change.before, change.after)):
+            yield change
 
 
 def _document(content: Content | None, read: Read) -> dict[str, Any] | None:
@@ -79,7 +103,7 @@ def _document(content: Content | None, read: Read) -> dict[str, Any] | None:
     return dict(document)
 
 
-def changed_rows(changes: RowChanges, work: AbstractContextManager[object]) -> Iterator[ChangedRow]:
+def changed_rows(changes: Changes, work: AbstractContextManager[object]) -> Iterator[ChangedRow]:
     """Yields the changes. `work` is entered while files are read."""
     batches = iter(changes)
     while True:
@@ -99,7 +123,7 @@ def changed_rows(changes: RowChanges, work: AbstractContextManager[object]) -> I
                 )
 
 
-def write_parquet(changes: RowChanges, path: Path) -> Counter[str]:
+def write_parquet(changes: Changes, path: Path) -> Counter[str]:
     """Writes changes to a Parquet file, and returns their number by kind."""
     import pyarrow as pa
     from pyarrow import parquet

@@ -43,7 +43,7 @@ def row_table(
 
 def _numeric_columns(table: ChangedTable) -> set[str]:
     numeric = ("int", "long", "float", "double", "decimal")
-    fields = table.difference.schema.fields
+    fields = table.summary.schema.fields
     return {field.name for field in fields if str(field.field_type).startswith(numeric)}
 
 
@@ -74,12 +74,12 @@ def totals_table(tables: Iterable[ChangedTable]) -> Table:
     rows = (
         (
             table.change.keys,
-            f"{table.difference.added.rows:,}",
-            f"{table.difference.added.files:,}",
-            f"{table.difference.removed.rows:,}",
-            f"{table.difference.removed.files:,}",
-            f"{len(table.difference.delete_files):,}",
-            human_size(table.difference.bytes),
+            f"{table.summary.added.rows:,}",
+            f"{table.summary.added.files:,}",
+            f"{table.summary.removed.rows:,}",
+            f"{table.summary.removed.files:,}",
+            f"{table.summary.delete_files:,}",
+            human_size(table.summary.bytes),
         )
         for table in tables
     )

@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     CombinationRules,
     CombinedTable,
@@ -39,6 +40,7 @@ from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, Guard
+    from nessie_cli.wire.rows import RowQuery
 
 __all__ = ["ALL_KEYS", "NO_OPTIONS", "Repository", "describe_settings"]
 
@@ -74,13 +76,26 @@ class Repository(ReadableRepository):
         """
         return False
 
-    def combine_table(self, table: TablePlaces, rules: CombinationRules) -> CombinedTable:
+    def combine_table(
+        self,
+        table: TablePlaces,
+        rules: CombinationRules,  # noqa: ARG002 - for servers
+    ) -> CombinedTable:
         """Combines a table and writes its files, for a commit that stores the result.
 
         Only for a repository that `combines_tables`. The answer is empty if the server has no
         access to the files. Raises `NotAllowed`, `InvalidInput` or `StoreUnavailable`.
         """
-        raise NotImplementedError(table, rules)
+        raise InvalidInput(f"{self.url} does not combine tables, such as {table.ours.key}")
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the repository itself reads the rows of tables; see `changed_rows`."""
+        return False
+
+    def changed_rows(self, query: RowQuery) -> bytes:
+        """Returns the changed rows of a table as frames (`wire.rows`), read by the server."""
+        raise InvalidInput(f"{self.url} does not read the rows of {query.key}")
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod

@@ -26,6 +26,7 @@ from nessie_cli.server.iceberg.errors import failure as iceberg_failure
 from nessie_cli.server.nessie.dialect import nessie_dialect
 from nessie_cli.server.nessie.extensions import EXTENSIONS
 from nessie_cli.server.nessie.routes import ROUTES
+from nessie_cli.server.nessie.rows import row_endpoints
 from nessie_cli.server.pages.endpoints import Health, checks, pages
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts, Pipeline
@@ -127,13 +128,15 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     limits, default_branch = parts.limits, repository.config().default_branch
     threads = Threads(repository, limits)
     probes = checks(parts, Health(repository, default_branch, threads.checker))
-    endpoints = (*ROUTES, *EXTENSIONS, *pages(parts), *probes)
+    rows = row_endpoints(parts, threads)
+    endpoints = (*ROUTES, *EXTENSIONS, *rows, *pages(parts), *probes)
     catalog = Catalog(
         repository,
         default_branch,
         LogEntryCache(),
         filter_seconds=limits.filter_seconds,
         writer=threads.writer,
+        reads_rows=bool(rows),
     )
     if parts.warehouses is None:
         nessie = nessie_dialect(endpoints, limits.reads)

@@ -13,6 +13,7 @@ extensions are:
 * `GET caller`, the name of the authenticated caller, under which the reflog has its operations;
 * `key=` for a log: only the commits of this key, without reading the others;
 * `whole=true` of a diff: it is refused if it would show only one key of a renamed content;
+* `GET trees/{from}/rows/{to}?key=`, the changed rows of a table, if `ROWS` is announced;
 * the settings of the repository, as a configuration object;
 * `restoredFrom` of a Put: a deleted content comes back under its id;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
@@ -32,6 +33,9 @@ VERSION = "1"
 
 ANNOUNCED = "nessie-cli"
 """The additional property of the configuration: the version of the server's extensions."""
+
+ROWS = "nessie-cli-rows"
+"""The additional property of a server that reads rows. It has warehouses."""
 
 REQUEST_HEADER = "Nessie-Request-Id"
 """The header that names a write. A repetition returns the first result."""

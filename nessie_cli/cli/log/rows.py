@@ -108,16 +108,16 @@ class TableTotals(Struct, rename="camel"):
     @classmethod
     def of(cls, table: ChangedTable) -> Self:
         """Returns the struct of a table."""
-        difference = table.difference
+        summary = table.summary
         return cls(
             Key.of(table.change.key),
             table.columns,
-            list(difference.key),
-            FileTotals.of(difference.added),
-            FileTotals.of(difference.removed),
-            FileTotals.of(difference.changed),
-            len(difference.delete_files),
-            difference.bytes,
+            list(summary.key),
+            FileTotals.of(summary.added),
+            FileTotals.of(summary.removed),
+            FileTotals.of(summary.changed),
+            summary.delete_files,
+            summary.bytes,
         )
 
 
@@ -159,11 +159,9 @@ class RowStatistics(Page, frozen=True, kw_only=True):
 class ComparedTable:
     """The changed rows of a table, which are read and counted while they are consumed."""
 
-    def __init__(self, table: ChangedTable, files: Files, work: Work) -> None:
-        from nessie_cli.iceberg.row_diff.changes import RowChanges
-
+    def __init__(self, table: ChangedTable, work: Work) -> None:
         self.table = table
-        self.changes = RowChanges(table.difference, files, work)
+        self.changes = table.open(work)
         self.counts: Counter[str] = Counter()
         self._work = work
 
@@ -248,7 +246,7 @@ def compare_rows(
     """Compares the rows of changed contents. They are read while they are printed."""
     if app.output.is_json and options.format is not None:
         raise InvalidInput("--json and --format cannot be used together")
-    tables = _compared(options, app, contents)
+    tables = _compared(options, app, contents, rows=True)
     if options.format in (RowFormat.CSV, RowFormat.PARQUET) and len(tables) > 1:
         keys = ", ".join(str(compared.table.change.key) for compared in tables)
         raise InvalidInput(
@@ -271,23 +269,39 @@ def count_rows(
     options: RowOptions, app: Invocation, contents: ChangedContents
 ) -> RowStatisticsResult:
     """Compares the tables among changed contents by their metadata alone."""
-    tables = _compared(options, app, contents)
+    tables = _compared(options, app, contents, rows=False)
     totals = [TableTotals.of(compared.table) for compared in tables]
     document = RowStatistics(**_references(contents), tables=totals)
     return RowStatisticsResult(document=document, tables=tables)
 
 
 def _compared(
-    options: RowOptions, app: Invocation, contents: ChangedContents
+    options: RowOptions, app: Invocation, contents: ChangedContents, *, rows: bool
 ) -> list[ComparedTable]:
+    """Returns the tables among changed contents, compared by their metadata.
+
+    A server that reads rows compares commits, with its own access to the files.
+    """
     from nessie_cli.iceberg.row_diff.difference import Selection
     from nessie_cli.inspection.rows import changed_tables
+    from nessie_cli.inspection.server_rows import ServerRows
 
     files = Files(of_s3())
     selection = Selection(options.key, options.columns, options.where, options.limit)
     work = app.at_work("reading metadata files")
-    tables = changed_tables(contents.changes, files, selection, work)
-    return [ComparedTable(table, files, app.at_work("reading data files")) for table in tables]
+    repository = app.repository()
+    if contents.staged or not repository.reads_rows:
+        tables = changed_tables(contents.changes, files, selection, work)
+    else:
+        server = ServerRows(repository, contents.before.hash, contents.after.hash)
+        tables = server.changed_tables(
+            contents.changes,
+            selection,
+            app.at_work("the server is reading data files"),
+            lambda change: next(changed_tables([change], files, selection, work)),
+            rows=rows,
+        )
+    return [ComparedTable(table, app.at_work("reading data files")) for table in tables]
 
 
 def _references(contents: ChangedContents) -> dict[str, Any]:
@@ -299,10 +313,10 @@ def _references(contents: ChangedContents) -> dict[str, Any]:
 
 
 def _announce(tables: Sequence[ComparedTable], app: Invocation) -> None:
-    differences = [compared.table.difference for compared in tables]
-    size = sum(difference.bytes for difference in differences)
+    summaries = [compared.table.summary for compared in tables]
+    size = sum(summary.bytes for summary in summaries)
     if app.output.err.is_terminal and size >= _LARGE:
-        files = sum(len(each.files) + len(each.delete_files) for each in differences)
+        files = sum(summary.files for summary in summaries)
         app.output.note(f"reading up to {counted(files, 'file')} of {human_size(size)}")
 
 

@@ -16,7 +16,7 @@ from nessie_cli.iceberg.row_diff.difference import TableDifference
 from nessie_cli.iceberg.row_diff.encoding import HASH, hashes
 from nessie_cli.iceberg.row_diff.filters import row_filter
 from nessie_cli.iceberg.row_diff.parquet import Reader
-from nessie_cli.iceberg.row_diff.reading import RowReader
+from nessie_cli.iceberg.row_diff.reading import Check, RowReader
 from nessie_cli.iceberg.row_diff.schemas import arrow_type
 from nessie_cli.iceberg.row_diff.spool import Spool
 from nessie_cli.model.progress import Progress
@@ -35,7 +35,8 @@ class RowChanges:
     """The rows that differ, as batches of Arrow. To be iterated once.
 
     A batch has the column `_change_type` and the compared columns. The two rows of an update follow
-    each other. Rows with a key are sorted by it within each batch.
+    each other. Rows with a key are sorted by it within each batch. `check` is called with each
+    batch of rows that was read, and may raise an error.
     """
 
     def __init__(
@@ -44,12 +45,13 @@ class RowChanges:
         reader: Reader,
         progress: Progress | None = None,
         rows_of_part: int = ROWS_OF_PART,
+        check: Check | None = None,
     ) -> None:
         self.difference = difference
         self._rows_of_part = rows_of_part
         self.ambiguous_keys = 0
         """The keys whose rows are not paired, because several rows have them. Counted so far."""
-        self._rows = RowReader(difference, reader, progress)
+        self._rows = RowReader(difference, reader, progress, check)
         columns = arrow_type(difference.schema.as_struct())
         if CHANGE_TYPE in columns.names:
             raise InvalidInput(

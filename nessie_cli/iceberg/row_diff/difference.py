@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from msgspec import Struct
 from pyiceberg.schema import Schema
@@ -39,6 +40,27 @@ class FileTotals(Struct, frozen=True):
     files: int
     rows: int
     bytes: int
+
+
+class DifferenceSummary(NamedTuple):
+    """What differs between two states of a table by their metadata, as it is shown.
+
+    `added` and `removed` are data files of one state only, and `changed` those in which the states
+    delete different rows. `bytes` is the size of all files that may be read.
+    """
+
+    schema: Schema
+    key: Sequence[str]
+    added: FileTotals
+    removed: FileTotals
+    changed: FileTotals
+    delete_files: int
+    bytes: int
+
+    @property
+    def files(self) -> int:
+        """The number of all files that may be read."""
+        return self.added.files + self.removed.files + self.changed.files + self.delete_files
 
 
 class TableDifference(Struct, frozen=True, dict=True):
@@ -79,6 +101,19 @@ class TableDifference(Struct, frozen=True, dict=True):
         scanned = [side for pair in self.files for side in pair if side is not None]
         deletes = (delete for side in scanned for delete in (*side.positions, *side.equality))
         return list({delete.identity: delete for delete in deletes}.values())
+
+    @property
+    def summary(self) -> DifferenceSummary:
+        """What is shown of the difference."""
+        return DifferenceSummary(
+            self.schema,
+            self.key,
+            self.added,
+            self.removed,
+            self.changed,
+            len(self.delete_files),
+            self.bytes,
+        )
 
     @cached_property
     def bytes(self) -> int:

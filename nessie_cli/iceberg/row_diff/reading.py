@@ -5,7 +5,7 @@ A row that was written to another file is in both states, but is still among the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -26,6 +26,7 @@ from nessie_cli.iceberg.row_diff.schemas import (
 )
 from nessie_cli.model.progress import Progress
 
+Check = Callable[[pa.RecordBatch], object]
 OLD, NEW = -1, 1
 """The sign of a row of the earlier and of the later state."""
 _ROW_ID = NestedField(2147483540, "_row_id", LongType(), required=False)
@@ -37,14 +38,20 @@ class RowReader:
     """Reads the rows that are live in one state only.
 
     A batch has the sign of its rows, their ids if they pair updated rows, and the rows as structs.
+    `check` is called with each batch, and may raise an error.
     """
 
     def __init__(
-        self, difference: TableDifference, reader: Reader, progress: Progress | None
+        self,
+        difference: TableDifference,
+        reader: Reader,
+        progress: Progress | None = None,
+        check: Check | None = None,
     ) -> None:
         self._difference = difference
         self._reader = reader
         self._progress = progress
+        self._check = check
         documents = (difference.before, difference.after)
         fields = {
             **every_field(document for document in documents if document),
@@ -58,7 +65,10 @@ class RowReader:
         """Yields the rows file by file."""
         done = 0
         for pair in self._difference.files:
-            yield from self._rows_of(pair)
+            for batch in self._rows_of(pair):
+                if self._check is not None:
+                    self._check(batch)
+                yield batch
             done += pair.file.row["file_size_in_bytes"]
             if self._progress is not None:
                 self._progress(done, self._difference.bytes)

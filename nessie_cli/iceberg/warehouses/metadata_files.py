@@ -22,7 +22,7 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -98,7 +98,7 @@ class MetadataFiles:
         place, _ = self._allowed.find(location)
         if place.scheme != LOCAL:
             return None
-        with _local_errors(location, "read"):
+        with local_errors(location, "read"):
             return LocalFile(place.path, _stamp(place.path))
 
     def read(self, location: str, *, committed: bool = False) -> bytes:
@@ -140,7 +140,7 @@ class MetadataFiles:
         place, base = self._allowed.find(f"{table_location.rstrip('/')}/metadata/file")
         if place.scheme == LOCAL:
             with (
-                _local_errors(table_location, "created"),
+                local_errors(table_location, "created"),
                 _folder_of(place, base.resolved, create=True),
             ):
                 pass
@@ -169,9 +169,7 @@ class MetadataFiles:
         folder = f"{table_location.rstrip('/')}/metadata"
         place, _ = self._allowed.find(folder)
         with (
-            _local_errors(folder, "read")
-            if place.scheme == LOCAL
-            else _remote_errors(folder, "read")
+            local_errors(folder, "read") if place.scheme == LOCAL else remote_errors(folder, "read")
         ):
             names = _names_in(place.path) if place.scheme == LOCAL else self._names_in(folder)
         return any(name.startswith("00000-") and ".metadata.json" in name for name in names)
@@ -201,7 +199,7 @@ class MetadataFiles:
         return file_io
 
     def _read_remote(self, scheme: str, location: str) -> bytes:
-        with _remote_errors(location, "read"):
+        with remote_errors(location, "read"):
             file_io = self._file_io(scheme, location)
             with file_io.new_input(location).open(seekable=False) as stream:
                 data = bytes(stream.read(MAX_BYTES + 1))
@@ -209,7 +207,7 @@ class MetadataFiles:
         return data
 
     def _write_remote(self, scheme: str, location: str, data: bytes) -> None:
-        with _remote_errors(location, "written"):
+        with remote_errors(location, "written"):
             file_io = self._file_io(scheme, location)
             with file_io.new_output(location).create(overwrite=True) as stream:
                 stream.write(data)
@@ -217,7 +215,7 @@ class MetadataFiles:
 
 
 @contextmanager
-def _remote_errors(location: str, done: str) -> Iterator[None]:
+def remote_errors(location: str, done: str) -> Iterator[None]:
     """Raise our errors for those of a remote file system.
 
     Their own texts are logged, not sent: they may name hosts and keys.
@@ -282,16 +280,26 @@ def _names_in(folder: str) -> list[str]:
 
 
 def _read_local(path: str, location: str) -> bytes:
-    with _local_errors(location, "read"):
-        descriptor = os.open(path, _READ)
-        with os.fdopen(descriptor, "rb") as file:
-            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-                raise InvalidInput(f"{location} is not a regular file")
-            if _path_of(descriptor, path) != path:
-                raise LocationRefused(
-                    f"location {location}: it has been replaced by a symbolic link"
-                )
-            return file.read(MAX_BYTES + 1)
+    with local_errors(location, "read"), open_local(path, location) as file:
+        return file.read(MAX_BYTES + 1)
+
+
+def open_local(path: str, location: str) -> BinaryIO:
+    """Opens the regular file at a resolved path. To be used inside `local_errors`."""
+    file = os.fdopen(os.open(path, _READ), "rb")
+    try:
+        _check_opened(file.fileno(), path, location)
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def _check_opened(descriptor: int, path: str, location: str) -> None:
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        raise InvalidInput(f"{location} is not a regular file")
+    if _path_of(descriptor, path) != path:
+        raise LocationRefused(f"location {location}: it has been replaced by a symbolic link")
 
 
 def _path_of(descriptor: int, path: str) -> str:
@@ -303,7 +311,7 @@ def _path_of(descriptor: int, path: str) -> str:
 
 
 def _write_local(place: ParsedLocation, base: ParsedLocation, location: str, data: bytes) -> None:
-    with _local_errors(location, "written"), _folder_of(place, base, create=True) as folder:
+    with local_errors(location, "written"), _folder_of(place, base, create=True) as folder:
         name = PurePosixPath(place.path).name
         descriptor = os.open(name, _NEW, 0o666, dir_fd=folder)
         try:
@@ -319,7 +327,8 @@ def _write_local(place: ParsedLocation, base: ParsedLocation, location: str, dat
 
 
 @contextmanager
-def _local_errors(location: str, done: str) -> Iterator[None]:
+def local_errors(location: str, done: str) -> Iterator[None]:
+    """Raises our errors for those of the local file system."""
     try:
         yield
     except (FileNotFoundError, NotADirectoryError):

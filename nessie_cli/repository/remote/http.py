@@ -86,11 +86,18 @@ class Http:
             self.session.mount("https://", _WithKeyPassword(access.key_password))
 
     def request(
-        self, method: str, url: str, *, auth: AuthBase | None = None, **more: Any
+        self,
+        method: str,
+        url: str,
+        *,
+        is_json: bool = True,
+        auth: AuthBase | None = None,
+        **more: Any,
     ) -> HttpAnswer:
         """Sends a request. Does not follow redirects, because the request may contain a secret.
 
-        Raises the errors of requests, and `AnswerLimit`.
+        `is_json` limits the number of JSON values in the answer. Raises the errors of requests, and
+        `AnswerLimit`.
         """
         # Timeouts of sockets apply to each packet, so a server that sends a byte at a time would
         # never reach one. The thread that it keeps busy ends with the process.
@@ -99,7 +106,7 @@ class Http:
 
         def work() -> None:
             try:
-                results.put(self._request(method, url, end, auth=auth, **more))
+                results.put(self._request(method, url, end, is_json=is_json, auth=auth, **more))
             except BaseException as error:  # noqa: BLE001 - raised again by the caller
                 results.put(error)
 
@@ -112,7 +119,9 @@ class Http:
             raise result
         return result
 
-    def _request(self, method: str, url: str, end: float, **more: Any) -> HttpAnswer:
+    def _request(
+        self, method: str, url: str, end: float, *, is_json: bool, **more: Any
+    ) -> HttpAnswer:
         headers = {**more.pop("headers", {}), "Accept-Encoding": _ENCODING}
         with self.session.request(
             method,
@@ -126,10 +135,10 @@ class Http:
             headers=headers,
             **more,
         ) as response:
-            content = self._content(response, end)
+            content = self._content(response, end, is_json=is_json)
             return HttpAnswer(response.status_code, response.headers, content, response.url)
 
-    def _content(self, response: requests.Response, end: float) -> bytes:
+    def _content(self, response: requests.Response, end: float, *, is_json: bool) -> bytes:
         """Returns the decompressed body."""
         encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
         if encoding not in (_ENCODING, "identity"):
@@ -154,7 +163,7 @@ class Http:
         if unpack and not unpack.complete:
             raise requests.exceptions.ChunkedEncodingError("the compressed answer ends too early")
         content = b"".join(chunks)
-        if len(content) > MOST_VALUES and sum(map(content.count, _SEPARATORS)) > MOST_VALUES:
+        if is_json and _has_too_many_values(content):
             raise AnswerLimit(
                 f"its answer has more than {MOST_VALUES:,} JSON values, the limit of this client"
             )
@@ -180,6 +189,10 @@ class Http:
     def close(self) -> None:
         """Closes the connections."""
         self.session.close()
+
+
+def _has_too_many_values(text: bytes) -> bool:
+    return len(text) > MOST_VALUES and sum(map(text.count, _SEPARATORS)) > MOST_VALUES
 
 
 def _received(response: requests.Response) -> Iterator[bytes]:

@@ -48,6 +48,7 @@ from nessie_cli.repository.remote.server import Server
 
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import ChangeSubmission, Check, Draft
+    from nessie_cli.wire.rows import RowQuery
 
 
 A = TypeVar("A")
@@ -87,6 +88,17 @@ class RemoteRepository(Repository):
         from nessie_cli.repository.remote.extended.merge import combine_table
 
         return combine_table(self._session, table, rules)
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the server reads the rows of tables."""
+        return self._session.configuration.reads_rows
+
+    def changed_rows(self, query: RowQuery) -> bytes:
+        """Returns the changed rows of a table as frames (`wire.rows`)."""
+        from nessie_cli.repository.remote.extended.rows import changed_rows
+
+        return changed_rows(self._session, query)
 
     # -- references -------------------------------------------------------------------------------
 

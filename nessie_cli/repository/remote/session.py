@@ -17,7 +17,7 @@ from nessie_cli.model import NO_ANCESTOR, ContentKey, LogEntry, Reference, Repos
 from nessie_cli.repository.remote.bounded_cache import BoundedCache
 from nessie_cli.repository.remote.transport import Query, Transport
 from nessie_cli.wire import answers, keys
-from nessie_cli.wire.extensions import ANNOUNCED, COMBINES
+from nessie_cli.wire.extensions import ANNOUNCED, COMBINES, ROWS
 from nessie_cli.wire.values import decode_instant
 
 PAGE = 250
@@ -40,7 +40,8 @@ class Configuration(NamedTuple):
     """The configuration of a server.
 
     `extensions` says whether it announces those of `wire.extensions`, `combines` whether it
-    combines tables. `clock_error` is how much older than its parent a commit may look.
+    combines tables, and `reads_rows` whether it reads their rows. `clock_error` is how much older
+    than its parent a commit may look.
     """
 
     default_branch: str
@@ -48,6 +49,7 @@ class Configuration(NamedTuple):
     specification: str
     extensions: bool
     combines: bool
+    reads_rows: bool
     clock_error: timedelta
 
 
@@ -206,5 +208,6 @@ def _configuration(transport: Transport) -> Configuration:
         specification=str(document.get("specVersion") or ""),
         extensions=has_extensions,
         combines=has_extensions and COMBINES in announced,
+        reads_rows=has_extensions and ROWS in announced,
         clock_error=timedelta() if has_extensions else _CLOCK_ERROR,
     )

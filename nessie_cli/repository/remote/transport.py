@@ -90,6 +90,11 @@ class Transport:
         """Returns the JSON of an answer. Repeats the request if the server is busy."""
         return self._retried("GET", path, query, None)
 
+    def get_bytes(self, path: str, query: Query | None = None) -> bytes:
+        """Returns the bytes of an answer that is not JSON. Repeats the request as `get` does."""
+        content: bytes = self._retried("GET", path, query, None, is_json=False)
+        return content
+
     def send(
         self,
         method: str,
@@ -146,10 +151,12 @@ class Transport:
         if self._authorization is not None:
             self._authorization.close()
 
-    def _retried(self, method: str, path: str, query: Query | None, body: Any) -> Any:
+    def _retried(
+        self, method: str, path: str, query: Query | None, body: Any, *, is_json: bool = True
+    ) -> Any:
         for number in range(ATTEMPTS):
             try:
-                return self._once(method, path, query, body)
+                return self._once(method, path, query, body, is_json=is_json)
             except OSError as error:
                 fault: NessieError = self._unreachable(error)
                 if for_good(error) or not isinstance(
@@ -171,10 +178,19 @@ class Transport:
         raise fault
 
     def _once(
-        self, method: str, path: str, query: Query | None, body: Any, request_id: str = ""
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: Any,
+        request_id: str = "",
+        *,
+        is_json: bool = True,
     ) -> Any:
-        answer = self._authorized(method, path, query, body, request_id)
+        answer = self._authorized(method, path, query, body, request_id, is_json=is_json)
         request, status = f"{method} {self.url}/{path}", answer.status_code
+        if not is_json and status == requests.codes.ok:
+            return answer.content
         document = _json(answer)
         if status < requests.codes.multiple_choices:
             if not answer.content:
@@ -209,7 +225,14 @@ class Transport:
         raise fault
 
     def _authorized(
-        self, method: str, path: str, query: Query | None, body: Any, request_id: str
+        self,
+        method: str,
+        path: str,
+        query: Query | None,
+        body: Any,
+        request_id: str,
+        *,
+        is_json: bool,
     ) -> HttpAnswer:
         """Returns the answer.
 
@@ -223,7 +246,13 @@ class Transport:
         for last in (False, True):
             auth = _Header(self._authorization.header()) if self._authorization else None
             answer = self._http.request(
-                method, f"{self.url}/{path}", auth=auth, params=params, data=data, headers=headers
+                method,
+                f"{self.url}/{path}",
+                is_json=is_json,
+                auth=auth,
+                params=params,
+                data=data,
+                headers=headers,
             )
             denied = answer.status_code == requests.codes.unauthorized and auth is not None
             if (

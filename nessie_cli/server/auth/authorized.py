@@ -53,6 +53,24 @@ def require_config(repository: ReadableRepository, type_: str) -> None:
         repository.rights.require(rules.READ_REPOSITORY_CONFIG, config=type_)
 
 
+def require_rows(
+    repository: ReadableRepository, at: AnyRevision, key: ContentKey, type_: str
+) -> None:
+    """Raises `NotAllowed` if the caller may not read the rows of a table in a state."""
+    if isinstance(repository, AuthorizedRepository):
+        through = repository.seen(at)
+        repository.rights.require(rules.READ_ROWS, through, key, type_)
+
+
+def may_choose_location(
+    repository: ReadableRepository, at: AnyRevision, key: ContentKey, type_: str
+) -> bool:
+    """Returns whether a rule allows the caller to choose the location of a table."""
+    return isinstance(repository, AuthorizedRepository) and repository.rights.may(
+        rules.CHOOSE_LOCATION, repository.seen(at), key, type_
+    )
+
+
 class AuthorizedRepository(ReadableRepository):
     """The reading methods for one request of one caller.
 

@@ -77,7 +77,8 @@ class Catalog(NamedTuple):
     It has the repository, its default branch (which never changes), a cache of encoded entries, and
     a function that opens the access of a caller. A filter gets `filter_seconds` of processor time
     per page. `locations` are the warehouses in which callers need a right to choose locations.
-    `writer` commits the changes of requests that write files.
+    `writer` commits the changes of requests that write files. `reads_rows` says whether the server
+    reads the changed rows of tables.
     """
 
     repository: StoreRepository
@@ -87,6 +88,7 @@ class Catalog(NamedTuple):
     filter_seconds: float = 10.0
     locations: RecordedLocations | None = None
     writer: Writer | None = None
+    reads_rows: bool = False
 
 
 class Security(NamedTuple):

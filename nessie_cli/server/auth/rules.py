@@ -32,7 +32,8 @@ READ_REPOSITORY_CONFIG = "READ_REPOSITORY_CONFIG"
 UPDATE_REPOSITORY_CONFIG = "UPDATE_REPOSITORY_CONFIG"
 VIEW_REFLOG = "VIEW_REFLOG"
 CHOOSE_LOCATION = "CHOOSE_LOCATION"
-"""The operations, with the original server's names."""
+READ_ROWS = "READ_ROWS"
+"""The operations, with the original server's names. The last three are ours."""
 
 _OLD_WORDS: Mapping[str, str] = {LIST_COMMIT_LOG: "LIST_COMMITLOG"}
 _CONTAINER = "nessie"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import zlib
+from abc import ABC, abstractmethod
 from codecs import iterdecode
 from collections.abc import Awaitable, Callable, Iterable, Iterator, MutableMapping
 from contextlib import suppress
@@ -99,13 +100,32 @@ class Chunks:
         return next(self._texts)
 
 
+class LiveChunks(ABC):
+    """The bytes of an answer in chunks that the event loop waits for, without a thread.
+
+    They are sent as they are. `close` is called at the end of the request.
+    """
+
+    @abstractmethod
+    def held(self) -> int:
+        """Returns the bytes of what is in memory for the next or last chunk."""
+
+    @abstractmethod
+    async def read(self) -> bytes:
+        """Returns the next chunk, empty after the last one."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Ends the source of the chunks."""
+
+
 class Reply(NamedTuple):
     """A reply ready to be sent: with a body, or with chunks."""
 
     status: int
     headers: Headers
     body: bytes = b""
-    chunks: Chunks | None = None
+    chunks: Chunks | LiveChunks | None = None
 
     @property
     def held(self) -> int:
@@ -208,7 +228,8 @@ def takes_gzip(headers: Iterable[tuple[bytes, bytes]]) -> bool:
 
 def compressed(reply: Reply, headers: Iterable[tuple[bytes, bytes]]) -> Reply:
     """Returns the reply, compressed if that pays and the client accepts it."""
-    if (len(reply.body) < COMPRESSED_FROM and reply.chunks is None) or not takes_gzip(headers):
+    is_small = len(reply.body) < COMPRESSED_FROM and reply.chunks is None
+    if is_small or isinstance(reply.chunks, LiveChunks) or not takes_gzip(headers):
         return reply
     headers_out = [*reply.headers, (b"content-encoding", b"gzip"), (b"vary", b"accept-encoding")]
     if reply.chunks is not None:

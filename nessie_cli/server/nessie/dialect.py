@@ -47,6 +47,7 @@ def call(exchange: Exchange, match: Match, catalog: Catalog, body: bytes) -> Cal
     query = exchange.scope["query_string"].decode("latin-1")
     request = Call(catalog, match.segments, query, exchange.headers, body)
     request.most_values = match.endpoint.most_values
+    request.watch_client = lambda: exchange.lost
     return request
 
 

@@ -30,6 +30,7 @@ from nessie_cli.wire.extensions import (
     ANY_ORDER,
     COMBINES,
     MESSAGE,
+    ROWS,
     SETTINGS,
     VERSION,
 )
@@ -53,7 +54,8 @@ def announcement(call: Call) -> Json:
     if not is_ours(call):
         return {}
     combines = {COMBINES: VERSION} if call.has_warehouses else {}
-    return {"additionalProperties": {ANNOUNCED: VERSION, **combines}}
+    rows = {ROWS: VERSION} if call.reads_rows else {}
+    return {"additionalProperties": {ANNOUNCED: VERSION, **combines, **rows}}
 
 
 def expected_or_head(call: Call, target: Target) -> str | None:

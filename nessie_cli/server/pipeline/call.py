@@ -150,6 +150,8 @@ class Call:
         self.body = body
         self.local_file: LocalFile | None = None
         """The local file on which the answer depends, and which another program may delete."""
+        self.watch_client: Callable[[], Callable[[], bool]] = lambda: _is_there
+        """Returns `Exchange.lost` of the request. Only for the event loop."""
         self._json: Any = _UNREAD
         self._decoded: Any = _UNREAD
 
@@ -174,6 +176,11 @@ class Call:
         if self._access is None:
             self._access = self._catalog.open(self._catalog.repository)
         return self._access
+
+    @property
+    def reads_rows(self) -> bool:
+        """Whether the server reads the changed rows of tables."""
+        return self._catalog.reads_rows
 
     def answer(self, handler: Callable[[Any], Any]) -> Answer | Reply:
         """Returns the answer of a handler."""
@@ -468,6 +475,10 @@ def _branch_of(change: Change[Any]) -> str:
     """Returns the branch that a change moves."""
     assert isinstance(change, Commit | Merge | Transplant)
     return change.branch
+
+
+def _is_there() -> bool:
+    return False
 
 
 def _fields(query: str) -> list[tuple[str, str]]:

@@ -37,6 +37,7 @@ from nessie_cli.server.http.messages import (
     Chunks,
     Headers,
     Limits,
+    LiveChunks,
     Receive,
     Reply,
     TooMuchArrives,
@@ -67,6 +68,7 @@ from nessie_cli.server.pipeline.table import (
 from nessie_cli.server.pipeline.targets import read_targets
 from nessie_cli.server.runtime.answer_memory import SMALL, AnswerMemory, Share
 from nessie_cli.server.runtime.metrics import Metrics
+from nessie_cli.server.runtime.row_request import RowLimits
 from nessie_cli.server.runtime.thread_pool import BUSY, QueuedWrite, ThreadPool
 from nessie_cli.server.runtime.threads import Threads
 
@@ -230,7 +232,7 @@ class Parts(NamedTuple):
 
     Limits; the access log; the gate (without one, everybody has access); the TLS context; the
     metrics, if other processes count as well; the names of the server; the warehouses of its
-    Iceberg REST catalog; and what is called once the server is ready.
+    Iceberg REST catalog; what is called once the server is ready; and the limits of reading rows.
     """
 
     limits: Limits = Limits()
@@ -241,6 +243,7 @@ class Parts(NamedTuple):
     hosts: Hosts = Hosts()
     warehouses: Warehouses | None = None
     started: Callable[[], None] | None = None
+    rows: RowLimits = RowLimits()
 
 
 class Pipeline:
@@ -545,6 +548,8 @@ class Pipeline:
             )
             raise
         finally:
+            if isinstance(reply.chunks, LiveChunks):
+                await reply.chunks.close()
             exchange.done(reply.status, size, self.metrics, self._log)
 
     async def _first_chunk(self, exchange: Exchange, reply: Reply) -> bytes:
@@ -554,6 +559,8 @@ class Pipeline:
         """Returns the next chunk of an answer, empty after the last one."""
         if reply.chunks is None:
             return b""
+        if isinstance(reply.chunks, LiveChunks):
+            return await reply.chunks.read()
         return await self._threads.long_readers.submit(
             partial(next, reply.chunks, b""), exchange.lost, begun=True
         )

@@ -46,6 +46,8 @@ class Threads:
         self.unchanged: Batches[LocalFile, bool] = Batches(
             _unchanged, name="local-file", most_waiting=limits.reads
         )
+        self.row_readers = ThreadPool(1, name="row-reader", most_waiting=limits.reads)
+        """Finds the tables of requests for rows, which other processes read."""
         self.checker = ThreadPool(1, name="checker")
         """Reads the store for health checks, apart from all other requests."""
         self._repository = repository
@@ -75,6 +77,7 @@ class Threads:
             self.unchanged,
             self.bodies,
             self.long_readers,
+            self.row_readers,
             self.checker,
             self._remote,
         ):

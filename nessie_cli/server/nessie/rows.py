@@ -1,0 +1,176 @@
+"""The changed rows of a table, read with the server's credentials: an extension to REST v2.
+
+Callers need the right `READ_ROWS` besides those of a diff. A process of its own reads the rows, in
+the warehouses of the server only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from importlib.util import find_spec
+
+from nessie_cli.errors import ContentNotFound, InvalidInput
+from nessie_cli.iceberg.locations import Allowed, LocationRefused
+from nessie_cli.iceberg.warehouses.tables import table_folder
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
+from nessie_cli.model import Content, ContentKey, IcebergTable, KeyRange, Reference
+from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.revisions import Revision
+from nessie_cli.server.auth.authorized import may_choose_location, require_rows
+from nessie_cli.server.auth.rules import READ_ENTRIES
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.pipeline.call import Call
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.pipeline.table import Doc, Endpoint, NoRoute
+from nessie_cli.server.pipeline.targets import parse_segment, read_at
+from nessie_cli.server.runtime.row_processes import RowProcesses
+from nessie_cli.server.runtime.row_request import RowRequest
+from nessie_cli.server.runtime.thread_pool import ThreadPool
+from nessie_cli.server.runtime.threads import Threads
+
+_PACKAGES = ("pyarrow", "pyiceberg", "fastavro", "pyroaring")
+
+
+def row_endpoints(parts: Parts, threads: Threads) -> tuple[Endpoint, ...]:
+    """Returns the endpoint, if the server has warehouses and the packages that read files."""
+    if parts.warehouses is None or not all(map(find_spec, _PACKAGES)):
+        return ()
+    processes = RowProcesses(parts.rows)
+    return (RowReads(parts.warehouses, threads.row_readers, processes).endpoint,)
+
+
+class RowReads:
+    """Answers requests for changed rows."""
+
+    def __init__(
+        self, warehouses: Warehouses, readers: ThreadPool, processes: RowProcesses
+    ) -> None:
+        self._warehouses = warehouses
+        self._readers = readers
+        self._processes = processes
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """The endpoint."""
+        doc = Doc("The changed rows of a table")
+        return Endpoint(
+            "GET", "/api/v2/trees/{from}/rows/{to}", self.get_rows, doc=doc, right=READ_ENTRIES
+        )
+
+    async def get_rows(self, call: Call) -> Reply:
+        """The rows that differ between two states of a table, as frames (`wire.rows`)."""
+        if not call.is_ours:
+            raise NoRoute(())
+        request = await self._readers.submit(partial(self._request, call))
+        return await self._processes.reply(request, call.watch_client())
+
+    def _request(self, call: Call) -> RowRequest:
+        """Returns what the caller may read. Raises the errors of reading contents."""
+        key = call.key("key")
+        if key is None:
+            raise InvalidInput("key: is missing (the content key of the table)")
+        before, after = (
+            read_at(call.repository, parse_segment(call.segments[name], call.default_branch), text)
+            for name, text in (("from", '"From" hash'), ("to", '"To" hash'))
+        )
+        old_key = call.key("from-key") or key
+        tables = _tables(call.repository, (before, old_key), (after, key))
+        warehouse = self._warehouse_of([table for table in tables if table is not None])
+        limit = call.number("limit")
+        if limit is not None and limit < 0:
+            raise InvalidInput("limit: must not be negative")
+        return RowRequest(
+            before=tables[0],
+            after=tables[1],
+            key=call.texts("key-column"),
+            columns=call.texts("column"),
+            where=call.text("where"),
+            limit=limit,
+            rows=call.text("rows") != "false",
+            warehouse=warehouse,
+            folders=_folders(call.repository, warehouse, (before, after), (old_key, key), tables),
+            limits=self._processes.limits,
+        )
+
+    def _warehouse_of(self, tables: Sequence[IcebergTable]) -> Warehouse:
+        """Returns the warehouse in which all metadata files lie. Raises `LocationRefused`."""
+        locations = [table.metadata_location for table in tables]
+        for warehouse in self._warehouses.all:
+            allowed = Allowed(warehouse.allowed)
+            if all(map(allowed.holds, locations)):
+                return warehouse
+        raise LocationRefused(
+            f"{' and '.join(dict.fromkeys(locations))}: not in a warehouse of this server, which"
+            " reads rows only there"
+        )
+
+
+_Side = tuple[Reference, ContentKey]
+
+
+def _tables(
+    repository: ReadableRepository, before: _Side, after: _Side
+) -> tuple[IcebergTable | None, IcebergTable | None]:
+    """Returns the table in both states, as the caller may read it.
+
+    Raises `ContentNotFound` unless a diff would show it, and `NotAllowed` without `READ_ROWS`.
+    """
+    sides = (before, after)
+    contents = [_content(repository, *side) for side in sides]
+    if not _is_shown(repository, sides, contents):
+        raise ContentNotFound(
+            f"Could not find content for key '{after[1].plain}' in both references", after[1]
+        )
+    type_ = next(content.type_name for content in contents if content is not None)
+    for reference, key in sides:
+        require_rows(repository, Revision(None, reference.hash), key, type_)
+    old, new = (content if isinstance(content, IcebergTable) else None for content in contents)
+    if old is None and new is None:
+        raise InvalidInput(f"{after[1]} is not an Iceberg table, so it has no rows")
+    return old, new
+
+
+def _content(repository: ReadableRepository, at: Reference, key: ContentKey) -> Content | None:
+    entries = repository.entries(Revision(None, at.hash), KeyRange(keys=(key,)), content=True)
+    return next((entry.content for entry in entries), None)
+
+
+def _is_shown(
+    repository: ReadableRepository, sides: Sequence[_Side], contents: Sequence[Content | None]
+) -> bool:
+    """Whether a diff shows these contents. One side may be hidden from the caller."""
+    (before, old_key), (after, key) = sides
+    old, new = contents
+    if old is not None and new is not None:
+        return old_key == key or old.id == new.id
+    if old_key != key or (old is None and new is None):
+        return False
+    differences = repository.diff(
+        Revision(None, before.hash), Revision(None, after.hash), KeyRange(keys=(key,))
+    )
+    return any(True for _ in differences)
+
+
+def _folders(
+    repository: ReadableRepository,
+    warehouse: Warehouse,
+    references: Sequence[Reference],
+    keys: Sequence[ContentKey],
+    tables: Sequence[IcebergTable | None],
+) -> list[str]:
+    """Returns the folders in which the files of a table have to lie; none if they may be anywhere.
+
+    Where callers need a right to choose locations, the metadata of a table may name files of
+    others, which the server would read for its writer.
+    """
+    if warehouse.choose_locations:
+        return []
+    folders = []
+    for reference, key, table in zip(references, keys, tables, strict=True):
+        if table is None:
+            continue
+        if may_choose_location(repository, Revision(None, reference.hash), key, table.type_name):
+            return []
+        folders.append(table_folder(table.metadata_location))
+    return folders

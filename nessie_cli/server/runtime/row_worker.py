@@ -1,0 +1,234 @@
+"""The process that reads the changed rows of one table. `RowProcesses` starts it.
+
+It gets a `RowRequest` as a line of stdin, and writes frames (`wire.rows`) to stdout. It ends when
+its stdin does, so it does not outlive the server.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import tempfile
+import threading
+import traceback
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from msgspec import json
+
+from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.server.runtime.row_request import LimitExceeded, RowLimits, RowRequest
+from nessie_cli.wire.errors import NessieError as ErrorBody
+from nessie_cli.wire.rows import (
+    END,
+    FAULT,
+    LARGEST,
+    ROWS,
+    SUMMARY,
+    FileCounts,
+    Frame,
+    RowEnd,
+    RowSummary,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from nessie_cli.iceberg.builder.values import Document
+    from nessie_cli.iceberg.row_diff.difference import FileTotals, TableDifference
+    from nessie_cli.iceberg.warehouses.table_files import TableFiles
+    from nessie_cli.model import IcebergTable
+
+_PART = 1 << 16
+"""The bytes of the Arrow stream in one frame."""
+_MORE = "read them with your own access to the files, or select fewer columns"
+
+
+class Failed(NessieError):
+    """The process has failed for a reason that is not the client's."""
+
+
+def main() -> None:
+    """Answers the request of stdin on stdout."""
+    request = json.decode(sys.stdin.buffer.readline(), type=RowRequest)
+    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    with os.fdopen(os.dup(1), "wb") as out:
+        # Whatever else this process prints is not a frame.
+        os.dup2(2, 1)
+        tempfile.tempdir = request.temporary or None
+        _limit(request.limits)
+        for frame in _answer(request):
+            out.write(frame.encoded())
+            out.flush()
+
+
+def _end_with_stdin() -> None:
+    # The buffered reader of stdin would be locked when the process ends.
+    while os.read(0, 1):
+        pass
+    os._exit(1)
+
+
+def _limit(limits: RowLimits) -> None:
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    # The server ends it after this time of the clock.
+    seconds = limits.seconds + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limits.unpacked, limits.unpacked))
+    resource.setrlimit(resource.RLIMIT_DATA, (limits.memory, limits.memory))
+
+
+def _answer(request: RowRequest) -> Iterator[Frame]:
+    """Yields the frames of the answer. A failure is the last one."""
+    try:
+        yield from _frames(request)
+    except NessieError as error:
+        yield _fault(error)
+    except MemoryError:
+        yield _fault(_too_much_memory(request.limits))
+    except RecursionError:
+        yield _fault(InvalidInput("the filter, or a value, is nested too deeply"))
+    except Exception:  # noqa: BLE001 - the server's log gets the reason
+        traceback.print_exc()
+        yield _fault(Failed("the rows could not be read; the log of the server says why"))
+
+
+def _fault(error: NessieError) -> Frame:
+    return Frame(FAULT, json.encode(ErrorBody.of(error)))
+
+
+def _too_much_memory(limits: RowLimits) -> LimitExceeded:
+    return LimitExceeded(
+        f"the server compares rows with at most {limits.memory >> 20} MiB of memory", hint=_MORE
+    )
+
+
+class _Counts:
+    """What was read so far. Raises `LimitExceeded`."""
+
+    def __init__(self, limits: RowLimits) -> None:
+        self._limits = limits
+        self._bytes = self._rows = self._unpacked = 0
+
+    def read(self, size: int) -> None:
+        """Counts bytes of files."""
+        self._bytes += size
+        if self._bytes > self._limits.bytes:
+            raise LimitExceeded(
+                f"the server reads at most {self._limits.bytes >> 20} MiB of files", hint=_MORE
+            )
+
+    def rows(self, batch: pa.RecordBatch) -> None:
+        """Counts rows of files."""
+        self._rows += batch.num_rows
+        self._unpacked += batch.nbytes
+        if self._rows > self._limits.rows:
+            raise LimitExceeded(f"the server compares at most {self._limits.rows:,} rows")
+        if self._unpacked > self._limits.unpacked:
+            raise LimitExceeded(
+                f"the server compares at most {self._limits.unpacked >> 20} MiB of rows", hint=_MORE
+            )
+
+
+def _frames(request: RowRequest) -> Iterator[Frame]:
+    # Loaded after the limit of memory is set.
+    import pyarrow as pa
+
+    from nessie_cli.iceberg.row_diff.changes import RowChanges
+    from nessie_cli.iceberg.row_diff.difference import Selection, compare_tables
+    from nessie_cli.iceberg.warehouses.table_files import TableFiles
+
+    # The other pools take memory in large pieces, and keep it.
+    pa.set_memory_pool(pa.system_memory_pool())
+    counts = _Counts(request.limits)
+    files = TableFiles(request.warehouse, request.folders, counts.read)
+    before, after = (_document(content, files) for content in (request.before, request.after))
+    selection = Selection(request.key, request.columns, request.where, request.limit)
+    difference = compare_tables(before, after, files.read, selection)
+    yield _summary(difference)
+    ambiguous_keys = 0
+    if request.rows:
+        changes = RowChanges(difference, files, check=counts.rows)
+        sink = _Sink(request.limits.answer)
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with pa.ipc.new_stream(sink, changes.schema, options=options) as stream:
+            for batch in changes:
+                stream.write_batch(batch)
+                yield from sink.frames()
+        yield from sink.frames()
+        ambiguous_keys = changes.ambiguous_keys
+    yield Frame(END, json.encode(RowEnd(ambiguous_keys)))
+
+
+def _document(content: IcebergTable | None, files: TableFiles) -> Document | None:
+    from nessie_cli.iceberg.metadata import in_state, parse_document
+
+    if content is None:
+        return None
+    location = content.metadata_location
+    return dict(in_state(parse_document(files.read(location), location), content))
+
+
+def _summary(difference: TableDifference) -> Frame:
+    text = json.encode(
+        RowSummary(
+            json.decode(difference.schema.model_dump_json()),
+            list(difference.key),
+            _file_counts(difference.added),
+            _file_counts(difference.removed),
+            _file_counts(difference.changed),
+            len(difference.delete_files),
+            difference.bytes,
+        )
+    )
+    if len(text) > LARGEST:
+        raise LimitExceeded("the table has too many columns", hint="select fewer columns")
+    return Frame(SUMMARY, text)
+
+
+def _file_counts(totals: FileTotals) -> FileCounts:
+    return FileCounts(totals.files, totals.rows, totals.bytes)
+
+
+class _Sink:
+    """A file for an Arrow stream, which is taken as frames."""
+
+    closed = False
+
+    def __init__(self, most: int) -> None:
+        self._left = most
+        self._most = most
+        self._buffer = bytearray()
+
+    def writable(self) -> bool:
+        """Returns True."""
+        return True
+
+    def write(self, data: Any) -> int:
+        """Writes bytes. Raises `LimitExceeded`."""
+        view = memoryview(data)
+        self._left -= view.nbytes
+        if self._left < 0:
+            raise LimitExceeded(
+                f"the server sends at most {self._most >> 20} MiB of rows of a table",
+                hint="limit or filter the rows",
+            )
+        self._buffer += view
+        return view.nbytes
+
+    def flush(self) -> None:
+        """Does nothing."""
+
+    def close(self) -> None:
+        """Does nothing."""
+
+    def frames(self) -> Iterator[Frame]:
+        """Yields what was written since the last call."""
+        for start in range(0, len(self._buffer), _PART):
+            yield Frame(ROWS, bytes(self._buffer[start : start + _PART]))
+        self._buffer.clear()
+
+
+if __name__ == "__main__":
+    main()
