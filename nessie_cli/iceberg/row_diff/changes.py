@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.row_diff.difference import TableDifference
 from nessie_cli.iceberg.row_diff.encoding import HASH, hashes
-from nessie_cli.iceberg.row_diff.filters import row_filter
+from nessie_cli.iceberg.row_diff.filters import matching, row_filter
 from nessie_cli.iceberg.row_diff.parquet import Reader
+from nessie_cli.iceberg.row_diff.predicates import Condition
 from nessie_cli.iceberg.row_diff.reading import Check, RowReader
 from nessie_cli.iceberg.row_diff.schemas import arrow_type
 from nessie_cli.iceberg.row_diff.spool import Spool
@@ -80,9 +81,9 @@ class RowChanges:
             return
         condition = row_filter(self.difference.where, self.difference.schema)
         for batch in self._changes():
-            matching = _matching(batch, condition)
-            if matching.num_rows:
-                yield matching
+            changes = _matching(batch, condition)
+            if changes.num_rows:
+                yield changes
 
     def read_all(self) -> pa.Table:
         """Returns all rows as one table."""
@@ -194,12 +195,9 @@ def _changes_in(batch: pa.RecordBatch) -> list[int]:
     return [number for number, kind in enumerate(kinds) if kind != AFTER]
 
 
-def _matching(batch: pa.RecordBatch, condition: pc.Expression) -> pa.RecordBatch:
+def _matching(batch: pa.RecordBatch, condition: Condition) -> pa.RecordBatch:
     """Returns the changes whose row matches before or after."""
-    numbered = pa.table(
-        [*batch.columns, pa.array(range(batch.num_rows))], [*batch.schema.names, ""]
-    )
-    rows = set(numbered.filter(condition).column(-1).to_pylist())
+    rows = set(matching(batch, condition))
     for number, change in enumerate(batch[CHANGE_TYPE].to_pylist()):
         if change == BEFORE and not rows.isdisjoint({number, number + 1}):
             rows |= {number, number + 1}

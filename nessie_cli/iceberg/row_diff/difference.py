@@ -158,7 +158,7 @@ def compare_tables(
     for name in key:
         _check_key(selected(whole, [name]).fields[0])
     if selection.where is not None:
-        row_filter(selection.where, schema)
+        _check_filter(selection.where, schema, whole)
     return TableDifference(
         old,
         new,
@@ -178,6 +178,18 @@ def _identifiers(document: Document | None, schema: Schema) -> list[str]:
     ids = current.get("identifier-field-ids") or ()
     names = [field.name for field in schema.fields if field.field_id in ids]
     return names if len(names) == len(ids) else []
+
+
+def _check_filter(text: str, compared: Schema, whole: Schema) -> None:
+    row_filter(text, whole)
+    try:
+        row_filter(text, compared)
+    except InvalidInput as error:
+        reason = error.message.removesuffix(f". Hint: {error.hint}")
+        raise InvalidInput(
+            f"{reason} among the compared columns",
+            hint="a filter can use only columns that are compared: add it to them",
+        ) from None
 
 
 def _check_key(field: NestedField) -> None:

@@ -269,6 +269,11 @@ def test_equality_deletes_of_a_dropped_column(folder: Folder) -> None:
         ({"where": "nothing = 1"}, "there is no column 'nothing'"),
         ({"where": "id ="}, "'id =' is not a filter"),
         ({"where": "v = 'a'", "columns": ["id"]}, "there is no column 'v'"),
+        (
+            {"where": "v = 'a'", "columns": ["id"]},
+            "there is no column 'v' among the compared columns. Hint: a filter can use only",
+        ),
+        ({"where": "w = 'a'", "columns": ["id"]}, "there is no column 'w'. Hint: columns: id, v"),
     ],
 )
 def test_a_wrong_selection(selection: dict[str, Any], message: str, folder: Folder) -> None:
