@@ -114,22 +114,20 @@ def _transplant(
         changed = {id_: _changed(objects, id_) for id_ in commits}
         replay.total.used |= rules.possible(on_target, changed)
     keys = () if options.per_key else replay.edits.keys() | replay.total.judged_keys
-    total = replay.total
+    total = structs.replace(replay.total, details=replay.details())
     refuse = refusal(at, objects, target, total, rules, changed=keys, decided=total.decided_ids)
     if refuse is not None:
         return drafts.refused(refuse, effect)
     skipped = () if options.per_key else replay.skipped
     if options.dry_run or replay.head == branch.target:
         head = None if options.dry_run else replay.head
-        result = answer(objects, target, replay.details(), head, skipped=skipped)
+        result = answer(objects, target, total.details, head, skipped=skipped)
         return drafts.unchanged(result, effect)
     return drafts.moved(
         submission,
         "transplant",
         replay.head,
-        answer=answer(
-            objects, target, replay.details(), replay.head, applied=True, skipped=skipped
-        ),
+        answer=answer(objects, target, total.details, replay.head, applied=True, skipped=skipped),
         effect=effect,
         digest=lambda: submission.digest or digest(change),
         required=commits,
@@ -178,6 +176,7 @@ class CommitReplay:
         self.rules = rules_of(objects, options)
         self.total = Outcome()
         self.skipped: list[Id] = []
+        self._settled: dict[bytes, bytes | None] = {}
         self._places: dict[bytes, Place | None] = {}
 
     @property
@@ -245,17 +244,18 @@ class CommitReplay:
         self.total.decided_ids |= outcome.decided_ids
         self.total.used |= outcome.used
         self.total.resolved |= outcome.resolved
+        self._settled |= outcome.edits
 
-    def details(self) -> Mapping[bytes, Detail]:
-        """Returns the keys of the answer. Per content, they compare the branch before and after."""
+    def details(self) -> dict[bytes, Detail]:
+        """Returns the keys of the answer. Per content, they compare the branch before and after.
+
+        After a conflict, they compare it with what was settled before.
+        """
         if self._options.per_key:
             return self.total.details
         keys = self.total.details
-        before, after = (
-            tree.get(self._objects, root_of(self._objects, head), keys)
-            for head in (self._start, self.head)
-        )
-        return dict(_compared(keys, before, after, self._places))
+        before = tree.get(self._objects, root_of(self._objects, self._start), keys)
+        return dict(_compared(keys, before, before | self._settled, self._places))
 
 
 def _named_by_id(detail: Detail) -> Detail:
@@ -271,7 +271,7 @@ def _named_by_id(detail: Detail) -> Detail:
 def _compared(
     details: Mapping[bytes, Detail],
     before: Mapping[bytes, bytes],
-    after: Mapping[bytes, bytes],
+    after: Mapping[bytes, bytes | None],
     places: Mapping[bytes, Place | None],
 ) -> Iterator[tuple[bytes, Detail]]:
     """Yields the keys that change, those that a decision keeps, and those in conflict."""
@@ -279,8 +279,7 @@ def _compared(
         target, result = before.get(key), after.get(key)
         behavior = detail.behavior
         if detail.conflict:
-            # The draft of an earlier commit cannot be read outside of this transplant.
-            yield key, structs.replace(detail, result_at=None)
+            yield key, structs.replace(detail, target=target)
             continue
         if target != result and behavior is MergeBehavior.DROP:
             behavior = MergeBehavior.NORMAL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
-from nessie_cli.model import KeyBehavior, MergeBehavior
+from nessie_cli.model import ContentPlace, KeyBehavior, MergeBehavior
 from tests.repository.vocabulary import (
     NS,
     Catalog,
@@ -40,6 +40,24 @@ class TransplantConflicts:
         for behaviors in ([], [decision]):
             with pytest.raises(ReferenceConflict):
                 catalog.transplant_contents(commits, behaviors=behaviors)
+
+    def test_a_kept_key_before_a_conflict_names_no_commit_of_a_draft(
+        self, catalog: Catalog
+    ) -> None:
+        catalog.write("main", {"a": 1, "q": 1})
+        catalog.branch("dev")
+        catalog.write("main", {"a": 2, "q": 2})
+        commits = [catalog.rename("dev", "a", "b")]
+        commits += [catalog.write("dev", state) for state in ({"b": 3}, {"q": 3})]
+        content_id = catalog.id("main", "a")
+        decision = KeyBehavior(key("b"), DROP, content_id=content_id, commit=commits[1])
+        with pytest.raises(MergeConflict) as refused:
+            catalog.transplant_contents(commits, behaviors=[decision])
+        assert types_and_keys(refused.value.conflicts) == [("VALUE_DIFFERS", "q")]
+        details = {each.key.plain: each for each in refused.value.result.details}
+        assert number_of(details["b"].result) == 2
+        at_main = ContentPlace(catalog.head("main"), key("a"))
+        assert details["b"].result_at == at_main
 
     def test_a_transplant_stops_at_the_first_namespace_conflict(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "b": NS})
