@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, time
 from typing import Any
 
@@ -28,6 +29,29 @@ def check_schema(schema: DocumentNode) -> int:
     with schema.placed():
         schemas.check(schema.value, NEWEST_VERSION)
     return number
+
+
+def refuse_repeated_ids(schema: DocumentNode) -> None:
+    """Refuses a schema in which an id occurs twice. The schema may be invalid otherwise.
+
+    Iceberg ignores this member, but PyIceberg reads it. If a column lies inside itself, by its id,
+    PyIceberg takes all memory.
+    """
+    repeated = [id_ for id_, count in Counter(_ids_in(schema.value)).items() if count > 1]
+    if repeated:
+        schema.refuse(f"has several fields with the id {min(repeated)}")
+
+
+def _ids_in(value: Any) -> Iterator[int]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _ids_in(item)
+    elif isinstance(value, dict):
+        for name in ("id", "element-id", "key-id", "value-id"):
+            if isinstance(value.get(name), int):
+                yield value[name]
+        for name in ("fields", "type", "element", "key", "value"):
+            yield from _ids_in(value.get(name))
 
 
 def _check_struct(struct: DocumentNode) -> None:

@@ -12,7 +12,7 @@ from nessie_cli.iceberg.builder import partitions, schemas
 from nessie_cli.iceberg.builder.document import MAIN, NO_SNAPSHOT, ROW_LINEAGE
 from nessie_cli.iceberg.builder.table import CLOCK_SKEW
 from nessie_cli.iceberg.validity.nodes import DocumentNode, check_unique
-from nessie_cli.iceberg.validity.schemas import check_schema
+from nessie_cli.iceberg.validity.schemas import check_schema, refuse_repeated_ids
 
 _BASE64_UNIT = 4
 _DIRECTIONS, _NULL_ORDERS = ("asc", "desc"), ("nulls-first", "nulls-last")
@@ -55,6 +55,8 @@ def _check_schemas(table: DocumentNode, version: int) -> dict[int, schemas.Field
         schema = table.need("schema")
         check_schema(schema)
         return schemas.fields(schema.value)
+    if version == 1 and (unused := table.find("schema")):
+        refuse_repeated_ids(unused)
     given = table.need("schemas").items()
     current = table.need("current-schema-id").integer()
     ids = [check_schema(schema) for schema in given]
