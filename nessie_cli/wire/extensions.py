@@ -43,7 +43,7 @@ REQUEST_HEADER = "Nessie-Request-Id"
 ANY_ORDER = "anyOrder"
 """The attribute of a transplant whose commits need not be neighbours."""
 
-COMBINES = "nessie-cli.combines"
+COMBINES = "nessie-cli-combines"
 """The additional property of a server that combines tables in merges and transplants."""
 
 COMBINATION = "combination"

@@ -36,7 +36,7 @@ ONLY_ICEBERG_ACCEPTS = (
 )
 """Places where files are refused that Iceberg accepts."""
 ONLY_ICEBERG_IGNORES = ": schema has several fields with the id "
-"""The fault of a member of files of format version 1 that Iceberg ignores, and PyIceberg reads."""
+"""The fault of a member of version 1 that Iceberg ignores and PyIceberg reads."""
 
 
 def refusal(document: Document) -> str:

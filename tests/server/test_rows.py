@@ -90,7 +90,7 @@ def test_only_our_client_of_a_server_with_warehouses_gets_rows(server: RowServer
     config = "/api/v2/config"
     assert "additionalProperties" not in server.client.get(config).body
     announced = server.client.get(config, **OURS).body["additionalProperties"]
-    assert announced == {"nessie-cli": "1", "nessie-cli-rows": "1"}
+    assert announced == {"nessie-cli": "1", "nessie-cli-combines": "1", "nessie-cli-rows": "1"}
     with serving(server.repository) as url:
         other = Client(url)
         assert other.get(config, **OURS).body["additionalProperties"] == {"nessie-cli": "1"}
