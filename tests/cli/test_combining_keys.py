@@ -143,3 +143,20 @@ def test_a_revert_restores_a_table_at_the_key_of_a_combined_one(
     append(lake, "main", "db.x", 30)
     found = conflicts(nessie, "revert", f"{commit}~1..{last}")
     assert found == [("db.x", "KEY_EXISTS")]
+
+
+def test_a_staged_inverse_of_a_combined_table_has_its_files(nessie: InProcess, lake: Lake) -> None:
+    for key, id_ in (("db.q", 70), ("db.s", 80)):
+        create(lake, "main", key, id_)
+    assert nessie("merge", "main", "--into", "dev").code == 0
+    lake.append("dev", 10)
+    append(lake, "dev", "db.q", 71)
+    append(lake, "dev", "db.s", 81)
+    assert nessie("merge", "dev").code == 0
+    lake.append("main", 30)
+    words = ("--ours", "db.s", "--theirs", "db.q*")
+    ran = nessie("revert", "main~1", "-n", *words)
+    assert ran.code == 0, ran.err
+    assert nessie("commit", "-m", "back").code == 0
+    expected = {"db.q": [70], "db.s": [80, 81], "db.t": [1, 2, 3, 30]}
+    assert tables(lake, "main") == expected

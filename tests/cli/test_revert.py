@@ -150,3 +150,13 @@ def test_the_printed_resolve_names_the_commit_that_conflicts(nessie, catalog, ve
     ran = nessie(verb, named)
     assert ran.code == 3
     assert f"nessie resolve {verb} {commit[:12]} " in ran.err
+
+
+def test_a_key_and_a_glob_are_staged_as_they_are_committed(nessie, history) -> None:
+    for words in ((), ("-n",)):
+        ran = nessie("revert", "v1..main", *words, "--ours", "db.orders", "--theirs", "db.m*")
+        assert ran.code == 0, ran.err
+        assert nessie("commit", "-m", "back").code == 0 if words else True
+        found = [history.snapshot("main", name) for name in ("db.orders", "db.more", "db.items")]
+        assert found == [3, None, 1]
+        assert nessie("undo", "-y").code == 0
