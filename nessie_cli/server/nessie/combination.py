@@ -109,7 +109,7 @@ class TableCombinations:
         if not base.id == ours.id == theirs.id:
             raise InvalidInput("the three states are not of one table")
         key = places[1].key
-        call.check_rights(Commit(branch, [Put(key, ours)], CommitMeta("")))
+        call.check_rights(Commit(branch, [Put(key, ours, ours)], CommitMeta("")))
         states = TableStates(
             None, places[1].hash, key, places[0].key, places[2].key, base, ours, theirs
         )

@@ -16,15 +16,28 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
 from nessie_cli import connect
-from nessie_cli.errors import MergeConflict, NotAllowed
+from nessie_cli.errors import MergeConflict, NotAllowed, NotFound
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
-from nessie_cli.model import CombinationRules, ContentKey, IcebergTable, ReferenceType, Secret
+from nessie_cli.model import (
+    CombinationRules,
+    CombinedTable,
+    CommitMeta,
+    ContentKey,
+    ContentPlace,
+    IcebergTable,
+    Put,
+    ReferenceType,
+    Secret,
+)
 from nessie_cli.repository.access import Access, Bearer
 from nessie_cli.repository.base import Repository
-from nessie_cli.repository.changes import MergeOptions, PutSettings
+from nessie_cli.repository.changes import MergeOptions, PutSettings, TablePlaces
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.running import application
 from tests.server.client import Answer, Client
 from tests.server.iceberg_rest.lake import Lake, lake
 from tests.server.iceberg_rest.test_rights import Ruled, ruled
+from tests.server.serving import serving
 
 SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
 T = ContentKey(("db", "t"))
@@ -312,3 +325,53 @@ def test_files_elsewhere_in_a_guarded_warehouse_are_not_read(tmp_path: Path) -> 
             ada.merge("main", "dev", COMBINING)
         assert not error.value.conflicts[0].collisions
         assert server.served.files() == files
+
+
+# -- single tables ---------------------------------------------------------------------------------
+
+
+def places(two: Lake, *, dry_run: bool = False, **hashes: str) -> TablePlaces:
+    """Returns the three states of the merge of dev into main."""
+    repository = two.repository
+    at = {
+        "base": repository.merge_base("main", "dev"),
+        "ours": repository.reference("main").hash,
+        "theirs": repository.reference("dev").hash,
+        **hashes,
+    }
+    found = {name: ContentPlace(hash_, T) for name, hash_ in at.items()}
+    return TablePlaces("main", **found, description="a test", dry_run=dry_run)
+
+
+def test_one_table_is_combined_for_a_commit(two: Lake, client: Repository) -> None:
+    before = two.files()
+    dry = client.combine_table(places(two, dry_run=True), CombinationRules())
+    assert dry.combination is not None
+    assert two.files() == before
+    table = client.combine_table(places(two), CombinationRules())
+    assert table.combination == dry.combination
+    assert table.content is not None
+    assert table.content.id == client.content("main", T).id
+    expected = client.content("main", T)
+    client.commit("main", [Put(T, table.content, expected)], CommitMeta("combined"))
+    assert ids(two.url, "main") == [1, 2, 3, 10, 20]
+
+
+def test_the_states_must_be_of_one_table_that_the_caller_may_change(server: Ruled) -> None:
+    served = server.served
+    server.rule(f"{SEE} || {READ} || {COMMIT}")
+    with as_(server, "ada") as ada, pytest.raises(NotAllowed, match="UPDATE_ENTITY"):
+        ada.combine_table(places(served), CombinationRules())
+    with as_(server, "root") as nobody, pytest.raises(NotFound):
+        nobody.combine_table(places(served, base="00" * 32), CombinationRules())
+
+
+def test_a_table_outside_of_the_warehouses_is_left_to_the_client(two: Lake, tmp_path: Path) -> None:
+    other = from_options([str(tmp_path / "nothing")])
+    app = application(two.repository, Parts(warehouses=other))
+    with serving(app=app) as url, connect(url) as client:
+        table = client.combine_table(places(two), CombinationRules())
+        assert table == CombinedTable()
+        with pytest.raises(MergeConflict) as error:
+            client.merge("main", "dev", COMBINING)
+        assert not error.value.conflicts[0].collisions

@@ -1,0 +1,83 @@
+"""Merges, transplants and reverts of tables in the warehouse of a server."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from nessie_cli.repository.changes import PutSettings
+from tests.command.in_process import InProcess
+from tests.server.iceberg_rest.lake import Lake, lake
+from tests.server.iceberg_rest.test_combination import append, create, ids
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Lake]:
+    with lake(tmp_path / "warehouse") as found:
+        create(found.url)
+        found.branch("dev")
+        append(found.url, "main", 10)
+        append(found.url, "dev", 20)
+        yield found
+
+
+@pytest.fixture
+def remote(nessie: InProcess, served: Lake) -> InProcess:
+    """The command with this server as its store."""
+    assert nessie("config", "unset", "--user", "merge.tables").code == 0
+    assert nessie("init", "--store", served.url).code == 0
+    return nessie
+
+
+def test_a_merge_into_a_branch_that_changes_only_by_merges(remote: InProcess, served: Lake) -> None:
+    served.repository.submit(PutSettings({"protect.main": "merge-only"}))
+    files = served.files()
+    dry = remote("merge", "dev", "--dry-run")
+    assert served.files() == files
+    ran = remote("merge", "dev")
+    assert (ran.code, ran.rows) == (0, dry.rows)
+    assert ran.rows[0][1] == "combined"
+    assert ids(served.url, "main") == [1, 2, 3, 10, 20]
+
+
+def test_a_deep_dry_run_shows_what_is_not_written(remote: InProcess, served: Lake) -> None:
+    files = served.files()
+    ran = remote("merge", "dev", "--dry-run", "--deep")
+    assert ran.code == 0
+    assert "rows        4    -> 5" in ran.out
+    assert served.files() == files
+
+
+def test_a_load_is_taken_out(remote: InProcess, served: Lake) -> None:
+    load = served.repository.reference("main").hash
+    append(served.url, "main", 30)
+    files = served.files()
+    dry = remote("revert", load, "--dry-run")
+    assert dry.code == 0
+    assert served.files() == files
+    ran = remote("revert", load)
+    assert ran.code == 0
+    assert "combined with later changes: 1 file with 1 row removed" in ran.err
+    assert ids(served.url, "main") == [1, 2, 3, 30]
+
+
+def test_a_load_is_taken_out_by_a_staged_batch(remote: InProcess, served: Lake) -> None:
+    load = served.repository.reference("main").hash
+    append(served.url, "main", 30)
+    assert remote("revert", load, "-n").code == 0
+    assert ids(served.url, "main") == [1, 2, 3, 10, 30]
+    assert remote("commit", "-m", "take out").code == 0
+    assert ids(served.url, "main") == [1, 2, 3, 30]
+
+
+def test_resolve_asks_only_about_others(remote: InProcess, served: Lake) -> None:
+    assert remote("resolve", "merge", "dev").code == 0
+    assert ids(served.url, "main") == [1, 2, 3, 10, 20]
+
+
+def test_tables_are_not_combined_on_request(remote: InProcess, served: Lake) -> None:
+    files = served.files()
+    assert remote("merge", "dev", "--no-combine").code == 3
+    assert served.files() == files
