@@ -44,9 +44,10 @@ MOST_TRIES = 20
 
 
 class TableStates(Struct, frozen=True):
-    """The three states of a table that both sides changed, in one commit of a transplant or in all.
+    """The three states of a table that both sides changed.
 
-    `head` is the commit of ours. The keys are those of ours, of the base and of theirs.
+    `commit` is the transplanted commit, and `head` the commit of ours. The keys are those of ours,
+    of the base and of theirs.
     """
 
     commit: str | None

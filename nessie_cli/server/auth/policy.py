@@ -199,10 +199,12 @@ class Policy:
             needed, name, key, content_type
         )
 
-    def check_may_read_table(self, branch: str, key: ContentKey) -> None:
-        """Raises `NotAllowed` unless the caller may read a table on a branch."""
+    def check_may_combine(self, branch: str, key: ContentKey) -> None:
+        """Raises `NotAllowed` unless the caller may read and update a table on a branch."""
         name = self._name(branch)
-        self._rights.require(rules.READ_ENTITY_VALUE, name, key, IcebergTable.type)
+        self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
+        for operation in (rules.READ_ENTITY_VALUE, rules.UPDATE_ENTITY):
+            self._rights.require(operation, name, key, IcebergTable.type)
 
     # -- checks ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:

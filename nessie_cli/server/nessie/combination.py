@@ -22,15 +22,13 @@ from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouse
 from nessie_cli.model import (
     CombinationRules,
     CombinedTable,
-    CommitMeta,
     ContentPlace,
     IcebergTable,
     MergeBehavior,
     MergeDetail,
     MergeResult,
-    Put,
 )
-from nessie_cli.repository.changes import Commit, Merge, MergeOptions, Transplant
+from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
 from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.repository.requests import digest
 from nessie_cli.revisions import Revision
@@ -109,7 +107,6 @@ class TableCombinations:
         if not base.id == ours.id == theirs.id:
             raise InvalidInput("the three states are not of one table")
         key = places[1].key
-        call.check_rights(Commit(branch, [Put(key, ours, ours)], CommitMeta("")))
         states = TableStates(
             None, places[1].hash, key, places[0].key, places[2].key, base, ours, theirs
         )

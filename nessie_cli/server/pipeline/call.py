@@ -301,13 +301,12 @@ class Call:
     def may_combine(self, branch: str, key: ContentKey) -> bool:
         """Whether the caller may also choose the location of a table that is to be combined.
 
-        The draft of a merge needs the rights to read the table of theirs, and to change that of
-        ours. Raises `NotAllowed` if the caller may not read that of ours.
+        Raises `NotAllowed` if the caller may not read and update it.
         """
         policy = self._catalog.open(self._catalog.repository).policy
         if policy is None:
             return False
-        policy.check_may_read_table(branch, key)
+        policy.check_may_combine(branch, key)
         return policy.may_choose_location(branch, key, IcebergTable.type)
 
     def check_rights(self, change: Change[Any]) -> None:
