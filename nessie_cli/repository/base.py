@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -45,6 +44,17 @@ A = TypeVar("A")
 NO_OPTIONS = MergeOptions()
 
 
+class RowSource(Protocol):
+    """A server that reads the rows of tables with its own access to their files."""
+
+    @property
+    def url(self) -> str:
+        """The address of the API."""
+
+    def changed_rows(self, query: RowQuery) -> bytes:
+        """Returns the changed rows of a table as frames (`wire.rows`)."""
+
+
 class Repository(ReadableRepository):
     """A catalog under version control. Obtain one with `connect(url)`.
 
@@ -66,13 +76,9 @@ class Repository(ReadableRepository):
         return True
 
     @property
-    def reads_rows(self) -> bool:
-        """Whether the repository itself reads the rows of tables; see `changed_rows`."""
-        return False
-
-    def changed_rows(self, query: RowQuery) -> bytes:
-        """Returns the changed rows of a table as frames (`wire.rows`), read by the server."""
-        raise InvalidInput(f"{self.url} does not read the rows of {query.key}")
+    def row_source(self) -> RowSource | None:
+        """The server of the repository, if it reads the rows of tables itself."""
+        return None
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod

@@ -31,7 +31,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, Repository
+from nessie_cli.repository.base import ALL_KEYS, Repository, RowSource
 from nessie_cli.repository.changes import (
     AnyRevision,
     Change,
@@ -76,9 +76,9 @@ class RemoteRepository(Repository):
         return self._session.configuration.extensions
 
     @property
-    def reads_rows(self) -> bool:
-        """Whether the server reads the rows of tables."""
-        return self._session.configuration.reads_rows
+    def row_source(self) -> RowSource | None:
+        """This repository, if the server reads the rows of tables."""
+        return self if self._session.configuration.reads_rows else None
 
     def changed_rows(self, query: RowQuery) -> bytes:
         """Returns the changed rows of a table as frames (`wire.rows`)."""
