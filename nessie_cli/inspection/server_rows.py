@@ -11,7 +11,7 @@ from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.row_diff.answer import RowAnswer
 from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.inspection.rows import ChangedTable, tables_among
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.base import RowSource
 from nessie_cli.wire.rows import RowQuery
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ MOST_HELD = 64 << 20
 class ServerRows:
     """The rows that differ between two commits of a repository behind a server."""
 
-    def __init__(self, repository: Repository, before: str, after: str) -> None:
-        self._repository = repository
+    def __init__(self, source: RowSource, before: str, after: str) -> None:
+        self._source = source
         self._before = before
         self._after = after
 
@@ -85,7 +85,7 @@ class ServerRows:
             raise type(error)(f"{change.keys}: {error.message}") from None
 
     def _ask(self, query: RowQuery) -> RowAnswer:
-        return RowAnswer(self._repository.changed_rows(query), self._repository.url)
+        return RowAnswer(self._source.changed_rows(query), self._source.url)
 
     def _opened(
         self, change: ContentChange, query: RowQuery, answer: RowAnswer, *, is_held: bool

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     CombinationRules,
     CombinedTable,
@@ -48,6 +47,28 @@ A = TypeVar("A")
 NO_OPTIONS = MergeOptions()
 
 
+class CombiningServer(Protocol):
+    """A server that reads and writes the files of tables."""
+
+    def combine_table(self, table: TablePlaces, rules: CombinationRules) -> CombinedTable:
+        """Combines a table and writes its files, for a commit that stores the result.
+
+        The answer is empty if the server has no access to the files. Raises `NotAllowed`,
+        `InvalidInput` or `StoreUnavailable`.
+        """
+
+
+class RowSource(Protocol):
+    """A server that reads the rows of tables with its own access to their files."""
+
+    @property
+    def url(self) -> str:
+        """The address of the API."""
+
+    def changed_rows(self, query: RowQuery) -> bytes:
+        """Returns the changed rows of a table as frames (`wire.rows`)."""
+
+
 class Repository(ReadableRepository):
     """A catalog under version control. Obtain one with `connect(url)`.
 
@@ -69,33 +90,17 @@ class Repository(ReadableRepository):
         return True
 
     @property
-    def combines_tables(self) -> bool:
-        """Whether merges and transplants combine tables in conflict, if their options ask for it.
+    def combining_server(self) -> CombiningServer | None:
+        """The server of the repository, if it combines tables itself.
 
-        A server with warehouses does. It reads and writes the files of tables itself.
+        Then it also does so in merges and transplants whose options ask for it.
         """
-        return False
-
-    def combine_table(
-        self,
-        table: TablePlaces,
-        rules: CombinationRules,  # noqa: ARG002 - for servers
-    ) -> CombinedTable:
-        """Combines a table and writes its files, for a commit that stores the result.
-
-        Only for a repository that `combines_tables`. The answer is empty if the server has no
-        access to the files. Raises `NotAllowed`, `InvalidInput` or `StoreUnavailable`.
-        """
-        raise InvalidInput(f"{self.url} does not combine tables, such as {table.ours.key}")
+        return None
 
     @property
-    def reads_rows(self) -> bool:
-        """Whether the repository itself reads the rows of tables; see `changed_rows`."""
-        return False
-
-    def changed_rows(self, query: RowQuery) -> bytes:
-        """Returns the changed rows of a table as frames (`wire.rows`), read by the server."""
-        raise InvalidInput(f"{self.url} does not read the rows of {query.key}")
+    def row_source(self) -> RowSource | None:
+        """The server of the repository, if it reads the rows of tables itself."""
+        return None
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod

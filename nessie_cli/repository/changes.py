@@ -63,7 +63,7 @@ class MergeOptions(Struct, frozen=True):
     without a common ancestor. `any_order` allows transplanting commits that are not each the
     parent of the next. `expected_hash` must be a commit of the branch; unless `per_key`,
     the keys that are changed must be the same there as at HEAD. `dry_run` writes nothing.
-    `combination` asks a repository that `combines_tables` to combine the tables in conflict.
+    `combination` asks a `combining_server` to combine the tables in conflict.
     """
 
     meta: CommitMeta | None = None

@@ -148,7 +148,8 @@ def _content_rows(repository: Repository, part: KeyPart) -> Iterator[Row]:
         yield (part.reference, part.hash, *key_values(entry.key), *values)
 
 
-def _pin_two(repository: Repository, options: ReadOptions) -> PinnedState:
+def pin_two(repository: Repository, options: ReadOptions) -> PinnedState:
+    """Pins the options `from` and `to`, of which each is one revision."""
     if options.since is None:
         raise InvalidInput("option 'from' is missing", hint="set it to the earlier revision")
     pinned = pin_heads(repository, options)
@@ -200,7 +201,7 @@ DIFF = SourceTable(
     frozenset({"from", "to", "ref", "at", "prefix"}),
     DIFF_SCHEMA,
     {"key": ColumnKind.KEY},
-    _pin_two,
+    pin_two,
     _plan_diff,
     _diff_rows,
 )

@@ -45,6 +45,7 @@ class ReadOptions(Struct, frozen=True):
     since: str | None = None
     at: str | None = None
     prefix: str | None = None
+    key: str | None = None
     rows: int = ROWS_PER_PARTITION
     commits_per_batch: int | None = None
 
@@ -107,6 +108,7 @@ def read_options(options: Mapping[str, str], tables: Mapping[str, frozenset[str]
         since=given.get("from") or None,
         at=given.get("at") or None,
         prefix=given.get("prefix") or None,
+        key=given.get("key") or None,
         rows=_number(given, "rowsperpartition") or ROWS_PER_PARTITION,
         commits_per_batch=_number(given, "maxcommitsperbatch"),
     )

@@ -12,13 +12,15 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 from nessie_cli.spark.errors import at
+from nessie_cli.spark.keys import pin_two
 from nessie_cli.spark.options import ReadOptions, read_options, write_options
 from nessie_cli.spark.process import at_driver, opened
 from nessie_cli.spark.reader import Reader
 from nessie_cli.spark.table import PinnedState
-from nessie_cli.spark.tables import OPTIONS, TABLES
+from nessie_cli.spark.tables import OPTIONS, ROWS, TABLES
 
 if TYPE_CHECKING:
+    from nessie_cli.spark.rows import RowsReader
     from nessie_cli.spark.streaming import LogStream
     from nessie_cli.spark.writer import CommitWriter
 
@@ -60,6 +62,7 @@ class NessieDataSource(DataSource):
     """A repository as tables. References are resolved when a frame is created."""
 
     _seen: tuple[ReadOptions, PinnedState] | None = None
+    _rows_seen: RowsReader | None = None
 
     @classmethod
     def name(cls) -> str:
@@ -69,10 +72,14 @@ class NessieDataSource(DataSource):
     def schema(self) -> StructType:
         """Returns the columns of the table. Resolves the references of the frame."""
         options, _ = self._look()
+        if options.table == ROWS:
+            return self._rows().schema
         return TABLES[options.table].schema
 
-    def reader(self, schema: StructType) -> Reader:
+    def reader(self, schema: StructType) -> Reader | RowsReader:
         """Returns the reader of the table."""
+        if self._look()[0].table == ROWS:
+            return self._rows()
         return Reader(*self._look(), schema)
 
     def streamReader(self, schema: StructType) -> LogStream:  # noqa: N802 - Spark's name
@@ -92,6 +99,16 @@ class NessieDataSource(DataSource):
             structs.replace(options, url=at_driver(options.url)), schema, overwrite=overwrite
         )
 
+    def _rows(self) -> RowsReader:
+        """Returns the reader of changed rows, which depends on the columns of their table."""
+        from nessie_cli.spark.rows import rows_reader
+
+        options, pinned = self._look()
+        if self._rows_seen is None:
+            with at(options.place), opened(options.url) as repository:
+                self._rows_seen = rows_reader(repository, options, pinned)
+        return self._rows_seen
+
     def _look(self) -> tuple[ReadOptions, PinnedState]:
         """Returns the options and the pinned state, resolved once for the frame."""
         if self._seen is None:
@@ -99,5 +116,6 @@ class NessieDataSource(DataSource):
                 options = read_options(self.options, OPTIONS)
             options = structs.replace(options, url=at_driver(options.url))
             with at(options.place), opened(options.url) as repository:
-                self._seen = options, TABLES[options.table].pin(repository, options)
+                pin = pin_two if options.table == ROWS else TABLES[options.table].pin
+                self._seen = options, pin(repository, options)
         return self._seen

@@ -25,5 +25,10 @@ TABLES: Mapping[str, SourceTable] = {
         SIZES,
     )
 }
-OPTIONS: Mapping[str, frozenset[str]] = {name: table.options for name, table in TABLES.items()}
+ROWS = "rows"
+"""The table of changed rows, whose columns are those of an Iceberg table (`spark.rows`)."""
+OPTIONS: Mapping[str, frozenset[str]] = {
+    **{name: table.options for name, table in TABLES.items()},
+    ROWS: frozenset({"from", "to", "ref", "at", "key"}),
+}
 """The options of each table, besides those of all tables."""

@@ -11,6 +11,7 @@ from nessie_cli.model import CommitMeta, ContentKey, Delete, Put
 from nessie_cli.server.runtime.row_request import RowLimits
 from tests.command.in_process import InProcess
 from tests.server.row_server import DIFF, KEY, guarded_rows, row_server
+from tests.server.waiting import until
 
 ROWS = ("diff", "main", "dev", "--rows")
 INSERTED = "db.t: 2 inserted, 1 deleted"
@@ -41,9 +42,21 @@ def test_the_output_is_that_of_own_access(nessie: InProcess, tmp_path: Path) -> 
 
 
 def test_the_server_reads_the_rows(nessie: InProcess, tmp_path: Path) -> None:
+    with row_server(tmp_path / "lake") as server:
+        nessie("--store", f"{server.url}/api/v2", *ROWS).expect(0, INSERTED)
+        # A request is counted when its process has ended.
+        until(lambda: b"/api/v2/trees/{from}/rows/{to}" in server.client.get("/q/metrics").raw)
+
+
+def test_what_is_too_much_for_the_server_is_read_with_own_access(
+    nessie: InProcess, tmp_path: Path
+) -> None:
     with row_server(tmp_path / "lake", RowLimits(rows=2)) as server:
-        ran = nessie("--store", f"{server.url}/api/v2", *ROWS)
-        ran.expect(2, "db.t: the server compares at most 2 rows", out="")
+        store = ("--store", f"{server.url}/api/v2")
+        nessie(*store, *ROWS).expect(0, INSERTED)
+        for file in server.lake.data_files():
+            file.unlink()
+        nessie(*store, *ROWS).expect(2, "no such file", out="")
 
 
 def test_many_rows_are_requested_when_they_are_shown(

@@ -311,10 +311,10 @@ def test_others_wait_while_enough_processes_run(tmp_path: Path) -> None:
         server.client.get("/api/v2/trees/main/entries").expect(200)
         assert time.monotonic() - begun < 5
         thread.join()
-        results[0].expect(400, "at most 8 seconds")
+        results[0].expect(403, "at most 8 seconds")
         until(lambda: not workers())
         other.close()
-        server.client.get(ROWS, **OURS).expect(400, "at most 8 seconds")
+        server.client.get(ROWS, **OURS).expect(403, "at most 8 seconds")
 
 
 def test_a_client_that_goes_away_ends_the_process(tmp_path: Path) -> None:
@@ -333,7 +333,7 @@ def test_a_killed_process_is_an_error(tmp_path: Path) -> None:
         until(workers)
         os.kill(workers()[0], 9)
         thread.join()
-        results[0].expect(400, "the process that read the rows has ended")
+        results[0].expect(403, "the process that read the rows has ended")
 
 
 def test_a_process_does_not_outlive_the_server() -> None:

@@ -289,11 +289,11 @@ def _compared(
     files = Files(of_s3())
     selection = Selection(options.key, options.columns, options.where, options.limit)
     work = app.at_work("reading metadata files")
-    repository = app.repository()
-    if contents.staged or not repository.reads_rows:
+    source = app.repository().row_source
+    if contents.staged or source is None:
         tables = changed_tables(contents.changes, files, selection, work)
     else:
-        server = ServerRows(repository, contents.before.hash, contents.after.hash)
+        server = ServerRows(source, contents.before.hash, contents.after.hash)
         tables = server.changed_tables(
             contents.changes,
             selection,

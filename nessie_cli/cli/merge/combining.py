@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nessie_cli.cli.merge.inverse import Reverted
     from nessie_cli.cli.merge.options import SideOptions
     from nessie_cli.iceberg.files import Files
+    from nessie_cli.repository.base import CombiningServer
 
 T = TypeVar("T")
 TABLES = "merge.tables"
@@ -60,10 +61,10 @@ def combining(
         app.setting(IDENTIFIERS) == "conflict",
         tuple(decided),
     )
-    is_server_able = files is None and app.repository().combines_tables
+    server = app.repository().combining_server if files is None else None
 
     def combined(merging: MergeOptions) -> T:
-        if is_server_able and reverts is None:
+        if server is not None and reverts is None:
             merging = replace(merging, combination=rules)
         try:
             return do(merging)
@@ -73,8 +74,16 @@ def combining(
             # Iceberg's libraries are loaded only if a table conflicts.
             by_files = partial(_by_files, files, rules, description, merging)
             by_server = (
-                partial(_by_server, app, reverts, rules, description, merging)
-                if is_server_able and reverts is not None
+                partial(
+                    _by_server,
+                    app,
+                    server,
+                    reverts,
+                    rules,
+                    description=description,
+                    dry_run=merging.dry_run,
+                )
+                if server is not None and reverts is not None
                 else None
             )
             try:
@@ -105,20 +114,22 @@ def _combiners(
 
 def _by_server(
     app: Invocation,
+    server: CombiningServer,
     reverts: Reverted,
     rules: CombinationRules,
+    *,
     description: str,
-    merging: MergeOptions,
+    dry_run: bool,
 ) -> Combiner:
     from nessie_cli.cli.merge.server_combiner import ServerCombiner
 
     return ServerCombiner(
-        app.repository(),
+        server,
         app.reference_name(),
         reverts.commits,
         rules,
         description,
-        dry_run=merging.dry_run,
+        dry_run=dry_run,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nessie_cli.iceberg.combination.merging import Combiner, TableStates
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.model import CombinationRules, CombinedTable, ContentPlace, IcebergTable
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.base import CombiningServer
 from nessie_cli.repository.changes import TablePlaces
 from nessie_cli.repository.inverse import InvertedCommits
 
@@ -15,7 +15,7 @@ class ServerCombiner(Combiner):
 
     def __init__(
         self,
-        repository: Repository,
+        server: CombiningServer,
         branch: str,
         commits: InvertedCommits,
         rules: CombinationRules,
@@ -23,7 +23,7 @@ class ServerCombiner(Combiner):
         *,
         dry_run: bool,
     ) -> None:
-        self._repository = repository
+        self._server = server
         self._branch = branch
         self._commits = commits
         self._rules = rules
@@ -40,7 +40,7 @@ class ServerCombiner(Combiner):
             description=self._description,
             dry_run=self._dry_run,
         )
-        table = self._repository.combine_table(places, self._rules)
+        table = self._server.combine_table(places, self._rules)
         if table.content is None and not table.collisions:
             raise LocationRefused(f"{states.key}: its files are not in a warehouse of the server")
         return table

@@ -33,7 +33,7 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.repository.base import ALL_KEYS, Repository
+from nessie_cli.repository.base import ALL_KEYS, CombiningServer, Repository, RowSource
 from nessie_cli.repository.changes import (
     AnyRevision,
     Change,
@@ -79,9 +79,9 @@ class RemoteRepository(Repository):
         return self._session.configuration.extensions
 
     @property
-    def combines_tables(self) -> bool:
-        """Whether the server combines tables in conflict."""
-        return self._session.configuration.combines
+    def combining_server(self) -> CombiningServer | None:
+        """This repository, if the server combines tables."""
+        return self if self._session.configuration.combines else None
 
     def combine_table(self, table: TablePlaces, rules: CombinationRules) -> CombinedTable:
         """Combines a table and writes its files, for a commit that stores the result."""
@@ -90,9 +90,9 @@ class RemoteRepository(Repository):
         return combine_table(self._session, table, rules)
 
     @property
-    def reads_rows(self) -> bool:
-        """Whether the server reads the rows of tables."""
-        return self._session.configuration.reads_rows
+    def row_source(self) -> RowSource | None:
+        """This repository, if the server reads the rows of tables."""
+        return self if self._session.configuration.reads_rows else None
 
     def changed_rows(self, query: RowQuery) -> bytes:
         """Returns the changed rows of a table as frames (`wire.rows`)."""

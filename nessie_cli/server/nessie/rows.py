@@ -159,7 +159,7 @@ def _folders(
     keys: Sequence[ContentKey],
     tables: Sequence[IcebergTable | None],
 ) -> list[str]:
-    """Returns the folders in which the files of a table have to lie, none for any folder.
+    """Returns the folders in which the files of a table have to lie; none if any will do.
 
     Where callers need a right to choose locations, the metadata of a table may name files of
     others, which the server would read for its writer.

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import NotAllowed
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.model import IcebergTable
 
@@ -49,5 +49,5 @@ class RowRequest(Struct, frozen=True, kw_only=True):
     limits: RowLimits = RowLimits()
 
 
-class LimitExceeded(InvalidInput):
-    """The request would exceed a limit of the server."""
+class LimitExceeded(NotAllowed):
+    """The request would exceed a limit of the server. Clients may read the files themselves."""

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
 _PART = 1 << 16
 """The bytes of the Arrow stream in one frame."""
-_MORE = "read them with your own access to the files, or select fewer columns"
 
 
 class Failed(NessieError):
@@ -100,7 +99,7 @@ def _fault(error: NessieError) -> Frame:
 
 def _too_much_memory(limits: RowLimits) -> LimitExceeded:
     return LimitExceeded(
-        f"the server compares rows with at most {limits.memory >> 20} MiB of memory", hint=_MORE
+        f"the server compares rows with at most {limits.memory >> 20} MiB of memory"
     )
 
 
@@ -115,9 +114,7 @@ class _Counts:
         """Counts bytes of files."""
         self._bytes += size
         if self._bytes > self._limits.bytes:
-            raise LimitExceeded(
-                f"the server reads at most {self._limits.bytes >> 20} MiB of files", hint=_MORE
-            )
+            raise LimitExceeded(f"the server reads at most {self._limits.bytes >> 20} MiB of files")
 
     def rows(self, batch: pa.RecordBatch) -> None:
         """Counts rows of files."""
@@ -127,7 +124,7 @@ class _Counts:
             raise LimitExceeded(f"the server compares at most {self._limits.rows:,} rows")
         if self._unpacked > self._limits.unpacked:
             raise LimitExceeded(
-                f"the server compares at most {self._limits.unpacked >> 20} MiB of rows", hint=_MORE
+                f"the server compares at most {self._limits.unpacked >> 20} MiB of rows"
             )
 
 

@@ -114,7 +114,7 @@ def sent(
 
 
 def test_two_appends_merge(two: Lake, client: Repository) -> None:
-    assert client.combines_tables
+    assert client.combining_server is not None
     data = set(two.folder.rglob("*.parquet"))
     result = client.merge("main", "dev", COMBINING)
     (detail,) = result.details
@@ -343,12 +343,18 @@ def places(two: Lake, *, dry_run: bool = False, **hashes: str) -> TablePlaces:
     return TablePlaces("main", **found, description="a test", dry_run=dry_run)
 
 
+def combined(repository: Repository, table: TablePlaces) -> CombinedTable:
+    server = repository.combining_server
+    assert server is not None
+    return server.combine_table(table, CombinationRules())
+
+
 def test_one_table_is_combined_for_a_commit(two: Lake, client: Repository) -> None:
     before = two.files()
-    dry = client.combine_table(places(two, dry_run=True), CombinationRules())
+    dry = combined(client, places(two, dry_run=True))
     assert dry.combination is not None
     assert two.files() == before
-    table = client.combine_table(places(two), CombinationRules())
+    table = combined(client, places(two))
     assert table.combination == dry.combination
     assert table.content is not None
     assert table.content.id == client.content("main", T).id
@@ -361,16 +367,16 @@ def test_the_states_must_be_of_one_table_that_the_caller_may_change(server: Rule
     served = server.served
     server.rule(f"{SEE} || {READ} || {COMMIT}")
     with as_(server, "ada") as ada, pytest.raises(NotAllowed, match="UPDATE_ENTITY"):
-        ada.combine_table(places(served), CombinationRules())
+        combined(ada, places(served))
     with as_(server, "root") as nobody, pytest.raises(NotFound):
-        nobody.combine_table(places(served, base="00" * 32), CombinationRules())
+        combined(nobody, places(served, base="00" * 32))
 
 
 def test_a_table_outside_of_the_warehouses_is_left_to_the_client(two: Lake, tmp_path: Path) -> None:
     other = from_options([str(tmp_path / "nothing")])
     app = application(two.repository, Parts(warehouses=other))
     with serving(app=app) as url, connect(url) as client:
-        table = client.combine_table(places(two), CombinationRules())
+        table = combined(client, places(two))
         assert table == CombinedTable()
         with pytest.raises(MergeConflict) as error:
             client.merge("main", "dev", COMBINING)
