@@ -136,3 +136,12 @@ def write_parquet(changes: Changes, path: Path) -> Counter[str]:
     updates = counts.pop(BEFORE, 0)
     del counts[AFTER]
     return counts + Counter({UPDATE: updates})
+
+
+def write_no_rows(path: Path) -> None:
+    """Writes a Parquet file without rows, for tables that do not differ."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    schema = pa.schema([pa.field(CHANGE_TYPE, pa.string())])
+    parquet.write_table(schema.empty_table(), path)

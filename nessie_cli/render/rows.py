@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ from nessie_cli.render.text import fit_alike, human_size, visible
 if TYPE_CHECKING:
     from nessie_cli.inspection.rows import ChangedRow, ChangedTable
 
+CHANGE_TYPE = "_change_type"
 _MARKS = {"INSERT": ("+", "created"), "DELETE": ("-", "deleted"), "UPDATE": ("~", "updated")}
 _ARROW = " -> "
 _CELL = 24
@@ -120,16 +119,25 @@ def _markdown_line(cells: Sequence[str]) -> str:
 
 
 def csv_texts(table: ChangedTable, rows: Iterable[ChangedRow]) -> Iterator[str]:
-    """Yields the lines of a CSV file. An update has two lines, and null is an empty cell."""
-    yield _csv_line(["_change_type", *table.columns])
+    """Yields the lines of a CSV file. An update has two lines.
+
+    Null is an empty cell, and an empty text is a cell with quotes.
+    """
+    yield csv_line([CHANGE_TYPE, *table.columns])
     for kind, *states in rows:
         kinds = ("UPDATE_BEFORE", "UPDATE_AFTER") if None not in states else (kind, kind)
         for name, values in zip(kinds, states, strict=True):
             if values is not None:
-                yield _csv_line([name, *("" if v is None else cell_text(v) for v in values)])
+                yield csv_line([name, *(None if v is None else cell_text(v) for v in values)])
 
 
-def _csv_line(cells: Sequence[str]) -> str:
-    line = io.StringIO()
-    csv.writer(line, lineterminator="\n").writerow(cells)
-    return line.getvalue()
+def csv_line(cells: Sequence[str | None]) -> str:
+    """Returns a line of a CSV file."""
+    return ",".join(map(_csv_cell, cells)) + "\n"
+
+
+def _csv_cell(text: str | None) -> str:
+    # The module csv leaves a carriage return without quotes, which ends the line for readers.
+    if text is None or (text and not any(char in text for char in ',"\r\n')):
+        return text or ""
+    return '"' + text.replace('"', '""') + '"'

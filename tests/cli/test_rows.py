@@ -147,6 +147,32 @@ def test_csv_has_two_rows_for_an_update(lake, tmp_path: Path) -> None:
     assert "--format csv is for one table, but 2 differ" in ran.err
 
 
+def test_csv_with_line_breaks_and_empty_texts(lake, tmp_path: Path) -> None:
+    texts = ["a\rb", "\r", "a\nb", 'a"b', "a,b", "", None]
+    assert lake("branch", "texts").code == 0
+    with catalog_of(tmp_path, "texts") as catalog:
+        catalog.load_table("db.others").append(rows(*enumerate(texts, 10)))
+    output = tmp_path / "rows.csv"
+    options = ("--rows", "--format", "csv", "-o", str(output))
+    assert lake("diff", "main", "texts", *options).code == 0
+    with output.open(newline="") as file:
+        assert [row[2] for row in csv.reader(file)] == ["state", *(text or "" for text in texts)]
+    assert output.read_text().endswith('INSERT,15,""\nINSERT,16,\n')
+
+
+def test_a_file_without_rows_if_no_table_differs(lake, tmp_path: Path) -> None:
+    for format_ in ("csv", "parquet"):
+        output = tmp_path / f"rows.{format_}"
+        output.write_text("of yesterday")
+        ran = lake("diff", "main", "main", "--rows", "--format", format_, "-o", str(output))
+        assert ran == (0, "", "no table differs\n")
+    assert (tmp_path / "rows.csv").read_text() == "_change_type\n"
+    table = pq.read_table(tmp_path / "rows.parquet")
+    assert (table.column_names, table.num_rows) == (["_change_type"], 0)
+    ran = lake("diff", "main", "main", "--rows", "--format", "csv")
+    assert ran == (0, "_change_type\n", "no table differs\n")
+
+
 def test_parquet_is_a_file(lake, tmp_path: Path) -> None:
     output = tmp_path / "rows.parquet"
     ran = lake(
@@ -242,6 +268,9 @@ def test_rows_and_columns_are_selected(lake) -> None:
         (["--rows", "--where", "id <"], "db.orders: 'id <' is not a filter"),
         (["--rows", "--format", "parquet"], "--format parquet needs --output FILE"),
         (["--rows", "-o", "x"], "--output needs --format markdown, csv or parquet"),
+        (["--rows", "--stat", "--format", "csv"], "--stat and --format cannot be used together"),
+        (["--rows", "--stat", "--where", "id > 1"], "--stat and --where cannot be used together"),
+        (["--rows", "--stat", "--limit", "1"], "--stat and --limit cannot be used together"),
     ],
 )
 def test_wrong_options(lake, options: list[str], said: str) -> None:

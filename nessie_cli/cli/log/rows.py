@@ -16,7 +16,14 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import Files
 from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.model import Reference
-from nessie_cli.render.rows import csv_texts, markdown_texts, row_table, totals_table
+from nessie_cli.render.rows import (
+    CHANGE_TYPE,
+    csv_line,
+    csv_texts,
+    markdown_texts,
+    row_table,
+    totals_table,
+)
 from nessie_cli.render.text import counted, human_size
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.references import AnyReference, reference_struct
@@ -269,6 +276,9 @@ def count_rows(
     options: RowOptions, app: Invocation, contents: ChangedContents
 ) -> RowStatisticsResult:
     """Compares the tables among changed contents by their metadata alone."""
+    for name in ("where", "limit", "format", "output"):
+        if getattr(options, name) is not None:
+            raise InvalidInput(f"--stat and --{name} cannot be used together")
     tables = _compared(options, app, contents, rows=False)
     totals = [TableTotals.of(compared.table) for compared in tables]
     document = RowStatistics(**_references(contents), tables=totals)
@@ -338,15 +348,26 @@ def show_rows(result: RowsResult | RowStatisticsResult, output: Output) -> None:
             assert result.output is not None
             for table in result.tables:
                 table.write_parquet(result.output)
+            if not result.tables:
+                from nessie_cli.inspection.rows import write_no_rows
+
+                write_no_rows(result.output)
         case _:
             _print_texts(result, output)
+    if result.format is not RowFormat.TABLE and not result.tables:
+        output.note("no table differs")
     for table in result.tables:
         output.note(table.summary)
 
 
 def _print_texts(result: RowsResult, output: Output) -> None:
     texts = markdown_texts if result.format is RowFormat.MARKDOWN else csv_texts
-    lines = (text for table in result.tables for text in texts(table.table, table.rows()))
+    lines: Iterator[str] = (
+        text for table in result.tables for text in texts(table.table, table.rows())
+    )
+    if result.format is RowFormat.CSV and not result.tables:
+        # A reader of the file gets no row, not an error.
+        lines = iter([csv_line([CHANGE_TYPE])])
     if result.output is None:
         output.out.print_data(lines)
         return

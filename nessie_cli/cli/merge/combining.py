@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.merge.server_combiner import ServerCombiner
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.iceberg.combination.merging import Combiner, TableMerger
 from nessie_cli.model import (
@@ -56,11 +57,7 @@ def combining(
     """
     if options.no_combine or app.setting(TABLES) == "conflict":
         return do
-    rules = CombinationRules(
-        app.setting(ISOLATION) == "serializable",
-        app.setting(IDENTIFIERS) == "conflict",
-        tuple(decided),
-    )
+    rules = _rules(app, decided)
     server = app.repository().combining_server if files is None else None
 
     def combined(merging: MergeOptions) -> T:
@@ -72,20 +69,8 @@ def combining(
             if not any(map(_may_combine, error.conflicts)):
                 raise
             # Iceberg's libraries are loaded only if a table conflicts.
+            by_server = _by_server(app, server, reverts, merging, description)
             by_files = partial(_by_files, files, rules, description, merging)
-            by_server = (
-                partial(
-                    _by_server,
-                    app,
-                    server,
-                    reverts,
-                    rules,
-                    description=description,
-                    dry_run=merging.dry_run,
-                )
-                if server is not None and reverts is not None
-                else None
-            )
             try:
                 combiners = _combiners(by_server, by_files)
             except ImportError:
@@ -101,36 +86,28 @@ def combining(
     return combined
 
 
-def _combiners(
-    by_server: Callable[[], Combiner] | None, by_files: Callable[[], Combiner]
-) -> list[Combiner]:
+def _combiners(by_server: Combiner | None, by_files: Callable[[], Combiner]) -> list[Combiner]:
     """Returns those that combine tables here. Raises `ImportError` if there is none."""
     if by_server is None:
         return [by_files()]
     with suppress(ImportError):
-        return [by_server(), by_files()]
-    return [by_server()]
+        return [by_server, by_files()]
+    return [by_server]
 
 
 def _by_server(
     app: Invocation,
-    server: CombiningServer,
-    reverts: Reverted,
-    rules: CombinationRules,
-    *,
+    server: CombiningServer | None,
+    reverts: Reverted | None,
+    merging: MergeOptions,
     description: str,
-    dry_run: bool,
-) -> Combiner:
-    from nessie_cli.cli.merge.server_combiner import ServerCombiner
-
-    return ServerCombiner(
-        server,
-        app.reference_name(),
-        reverts.commits,
-        rules,
-        description,
-        dry_run=dry_run,
-    )
+) -> Combiner | None:
+    """Returns the server, if it combines single tables of a revert."""
+    if server is None or reverts is None:
+        return None
+    rules, branch = _rules(app), app.reference_name()
+    dry_run = merging.dry_run
+    return ServerCombiner(server, branch, reverts.commits, rules, description, dry_run=dry_run)
 
 
 def _by_files(
@@ -139,6 +116,14 @@ def _by_files(
     from nessie_cli.iceberg.combination.file_combiner import FileCombiner
 
     return FileCombiner(files or table_files(dry_run=merging.dry_run), description, rules)
+
+
+def _rules(app: Invocation, decided: Collection[ContentKey] = ()) -> CombinationRules:
+    return CombinationRules(
+        app.setting(ISOLATION) == "serializable",
+        app.setting(IDENTIFIERS) == "conflict",
+        tuple(decided),
+    )
 
 
 def _may_combine(conflict: Conflict) -> bool:
