@@ -110,3 +110,33 @@ def test_under_another_key_it_needs_the_right_to_rename_it(
     # Under its own key, it is a creation.
     server.rule(f"'eve' in roles && ({reads} || {owns})")
     assert restore("pub").status == 200
+
+
+@pytest.mark.parametrize("reused", [False, True])
+def test_under_its_first_key_it_needs_the_right_at_its_last_one(
+    server: Guarded, reused: bool
+) -> None:
+    """It was renamed out of the caller's reach, and deleted there."""
+    hash_, content_id = created(server, "main", "pub")
+    first, middle, last = (ContentKey((name,)) for name in ("pub", "middle", "secret"))
+    for old, new in ((first, middle), (middle, last)):
+        content = server.repository.content("main", old)
+        server.repository.commit("main", [Delete(old), Put(new, content)], META)
+    if reused:
+        server.repository.commit("main", [Put(first, table(7))], META)
+        server.repository.commit("main", [Delete(first)], META)
+    server.repository.commit("main", [Delete(last)], META)
+    own = "'eve' in roles && !path.startsWith('secret')"
+    server.rule(own)
+    eve = server.as_("eve", "eve")
+    operation = put("pub")
+    operation["content"]["id"] = content_id
+    operation["restoredFrom"] = {"hash": hash_, "key": {"elements": ["pub"]}}
+    refused = eve.commit("main", eve.head(), operation)
+    assert refused.status == 403
+    assert "'DELETE_ENTITY' is not allowed" in refused.body["message"]
+    assert "secret" not in refused.body["message"]
+    assert list(server.repository.entries("main")) == []
+    server.rule(f"{own} || 'eve' in roles && op == 'DELETE_ENTITY'")
+    assert eve.commit("main", eve.head(), operation).status == 200
+    assert server.repository.content("main", first).id == content_id

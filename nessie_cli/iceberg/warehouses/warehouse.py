@@ -131,10 +131,18 @@ class Warehouses:
 
 
 def _check_places(warehouses: Sequence[Warehouse]) -> None:
-    """Refuses warehouses of which only one guards a place that both have.
+    """Refuses a warehouse in the folder of a table, and two of which one guards a place of both.
 
-    Callers could choose locations there through the other one. Raises `InvalidInput`.
+    Nothing could be created in the first one, and callers could choose locations through the other
+    one of two. Raises `InvalidInput`.
     """
+    for warehouse in warehouses:
+        if issued_uuid(parse(warehouse.location).normal) is not None:
+            raise InvalidInput(
+                f"warehouse '{warehouse.name}': {warehouse.location} is in a folder whose name ends"
+                " in _UUID, which counts as the folder of a table",
+                hint="choose another folder",
+            )
     for guarded, other in permutations(warehouses, 2):
         if not guarded.choose_locations and other.choose_locations and _overlap(guarded, other):
             raise InvalidInput(

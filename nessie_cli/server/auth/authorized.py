@@ -32,6 +32,7 @@ from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
+from nessie_cli.server.auth.renames import Renames
 from nessie_cli.server.auth.rights import Rights, Visibility
 from nessie_cli.wire.extensions import SETTINGS
 
@@ -113,6 +114,10 @@ class AuthorizedRepository(ReadableRepository):
     def seen(self, revision: AnyRevision) -> str:
         """Returns the reference through which the caller sees a commit. Raises `NotAllowed`."""
         return self._at(revision)[1]
+
+    def renames(self, branch: str) -> Renames:
+        """Returns the renames of a branch, also of keys that the caller may not read."""
+        return Renames(self._inner, branch)
 
     def ways_to(self, hash_: str) -> Iterator[str]:
         """Returns `Visibility.ways` of a commit. Raises `NotAllowed` for a hidden one."""

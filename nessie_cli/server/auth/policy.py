@@ -226,9 +226,11 @@ class Policy:
         """Checks that the caller may read each restored content where it was.
 
         Otherwise the answer would show whether it was there. Under another key than that, it is
-        renamed: the rules for the old key would not protect its folder any longer.
+        renamed: the rules for the old key would not protect its folder any longer. The same holds
+        for the last key that it had on the branch.
         """
         through: dict[str, str] = {}
+        branch, renames = self._name(change.branch), None
         for put in change.operations:
             if not isinstance(put, Put) or (origin := put.restored_from) is None:
                 continue
@@ -241,9 +243,12 @@ class Policy:
             for needed in (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE):
                 self._rights.require(needed, through[origin.hash], origin.key, type_)
             if origin.key != put.key:
-                self._rights.require(
-                    rules.DELETE_ENTITY, self._name(change.branch), origin.key, type_
-                )
+                self._rights.require(rules.DELETE_ENTITY, branch, origin.key, type_)
+            renames = renames or self._reading.renames(branch)
+            last = renames.last_key(put.content.id or "", origin.key)
+            if last != put.key and not self._rights.may(rules.DELETE_ENTITY, branch, last, type_):
+                # The caller may not know this key.
+                raise self._rights.refusal(rules.DELETE_ENTITY, branch)
 
     def _require_settings(self, change: PutSettings) -> None:
         for name in change.values:

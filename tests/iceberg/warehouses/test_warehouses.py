@@ -207,3 +207,11 @@ def test_warehouses_with_a_common_location_agree_on_who_may_choose_locations(
         from_toml(form.format(guarded, other, allowed, "true").encode())
     assert from_toml(form.format(guarded, other, allowed, "false").encode())
     assert from_toml(form.format("s3://lake/far", "s3://lake/farther", "[]", "true").encode())
+
+
+@pytest.mark.parametrize("end", ["", "/lake", "/a/b"])
+def test_a_warehouse_in_a_folder_that_counts_as_a_table_is_refused(end: str) -> None:
+    folder = f"file:///tenants/blue_6f9619ff-8b86-4011-b42d-00c04fc964ff{end}"
+    with pytest.raises(InvalidInput, match="counts as the folder of a table"):
+        from_options([folder])
+    assert from_options(["file:///tenants/blue-6f9619ff-8b86-4011-b42d-00c04fc964ff"])
