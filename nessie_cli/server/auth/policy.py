@@ -172,7 +172,8 @@ class Policy:
                 return error
             branch, expected = str(error.reference), str(error.expected_hash)
             return changed_since(branch, expected, str(error.head), named)
-        conflicts = [keys.conflict(each) for each in error.conflicts]
+        head = error.result.effective_target_hash if isinstance(error, MergeConflict) else ""
+        conflicts = [keys.conflict(each, head) for each in error.conflicts]
         if isinstance(error, MergeConflict):
             same = [each.key for each in conflicts] == [each.key for each in error.conflicts]
             message = error.message if same else merge_message(conflicts)
@@ -204,7 +205,9 @@ class Policy:
         """Raises `NotAllowed` unless the caller may read a table on both sides, and change it."""
         key, branch = conflict.key, self._name(change.branch)
         theirs, source = conflict.theirs_key or key, self._source_of(change)
-        self._rights.require(rules.READ_ENTITY_VALUE, branch, key, IcebergTable.type)
+        # Earlier commits of a transplant may have renamed the table.
+        for ours in {key, conflict.changed_key or key}:
+            self._rights.require(rules.READ_ENTITY_VALUE, branch, ours, IcebergTable.type)
         self._rights.require(rules.READ_ENTITY_VALUE, source, theirs, IcebergTable.type)
         self._rights.require(rules.UPDATE_ENTITY, branch, key, IcebergTable.type)
 
