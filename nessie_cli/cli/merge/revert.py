@@ -110,7 +110,10 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
             return revert(app, branch, to_revert, decided)
         now = Reference(ReferenceType.BRANCH, branch, head_of_branch(repository, branch))
         staged = operations_of(app, now, to_revert, decided.behaviors, decided.expected_hash)
-        return _stage(app, workspace.StagedBatch(now.hash, staged), branch)
+        inverse = workspace.StagedBatch(now.hash, staged)
+        if decided.dry_run:
+            return BatchResult.of(inverse, branch, inverse.keys)
+        return _stage(app, inverse, branch)
 
     with conflicts_of_merge(app, branch, pinned={options.revision: to_revert.revision}):
         combined = combining(
