@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from nessie_cli.kernel.forms import Id, decode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
@@ -12,6 +12,7 @@ from nessie_cli.model import (
     CommitMeta,
     Conflict,
     ConflictType,
+    ContentPlace,
     MergeBehavior,
     MergeOption,
     Rename,
@@ -22,6 +23,9 @@ from nessie_cli.model.conflicts import (
     same_file_text,
     second_key_text,
 )
+
+Place = tuple[Id, bytes]
+"""A commit and a key."""
 
 
 class KeyOption(Struct, frozen=True):
@@ -37,7 +41,8 @@ class KeyConflict(Struct, frozen=True):
     """A conflict in terms of records. `describe` converts it into a `model.Conflict`.
 
     `other_key` is the key that has the content id already, if the change would give it a second
-    key. The other fields are those of `model.Conflict`.
+    key. The other fields are those of `model.Conflict`; places and `changed_key` are unset unless
+    it is of a merge per content.
     """
 
     type: ConflictType
@@ -56,6 +61,9 @@ class KeyConflict(Struct, frozen=True):
     other_key: bytes | None = None
     same_file_key: bytes | None = None
     options: tuple[KeyOption, ...] = ()
+    actual_at: Place | UnsetType | None = UNSET
+    proposed_at: Place | UnsetType | None = UNSET
+    changed_key: bytes | UnsetType | None = UNSET
 
 
 ChangedBy = Callable[[bytes], CommitMeta | None]
@@ -71,11 +79,14 @@ def describe(
 ) -> tuple[Conflict, ...]:
     """Returns the conflicts with the commits that caused them, and contents if `shows_contents`.
 
+    Contents that are in no commit are always there, because they cannot be read otherwise.
     `target_change` and `source_change` return the commit that last changed a key on that side. Each
     takes longer than an operation, so only the first `MOST_REPORTED` conflicts have them.
     """
     records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
-    contents = objects.contents_by_record(records) if shows_contents else {}
+    if not shows_contents:
+        records = [r for c in conflicts for r in _without_place(c)]
+    contents = objects.contents_by_record(records)
 
     def rename(pair: tuple[bytes, bytes] | None, changed_by: ChangedBy) -> Rename | None:
         return (
@@ -95,7 +106,7 @@ def describe(
                 expected=contents.get(c.expected),
                 actual=contents.get(c.actual),
                 proposed=contents.get(c.proposed),
-                changed_by=target_change(c.key),
+                changed_by=_last_change(c, target_change),
                 source_rename=rename(c.source_rename, source_change),
                 target_rename=rename(c.target_rename, target_change),
                 content_id=format_content_id(c.content_id) if c.content_id else None,
@@ -107,9 +118,28 @@ def describe(
                 other_key=decode_key(c.other_key) if c.other_key else None,
                 same_file_key=decode_key(c.same_file_key) if c.same_file_key else None,
                 options=tuple(map(_option, c.options)),
+                actual_at=place_of(c.actual_at or None),
+                proposed_at=place_of(c.proposed_at or None),
+                changed_key=decode_key(c.changed_key) if c.changed_key else None,
             )
         )
     return tuple(described)
+
+
+def place_of(at: Place | None) -> ContentPlace | None:
+    """Returns a place for programs."""
+    return ContentPlace(at[0].hex(), decode_key(at[1])) if at else None
+
+
+def _without_place(conflict: KeyConflict) -> list[bytes]:
+    """Returns the records that are in no commit: the caller of a merge supplied them."""
+    sides = (conflict.actual_at, conflict.actual), (conflict.proposed_at, conflict.proposed)
+    return [record for at, record in sides if at is None and record is not None]
+
+
+def _last_change(conflict: KeyConflict, target_change: ChangedBy) -> CommitMeta | None:
+    key = conflict.key if conflict.changed_key is UNSET else conflict.changed_key
+    return target_change(key) if key is not None else None
 
 
 def _unknown(_: bytes) -> None:

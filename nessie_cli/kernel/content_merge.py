@@ -278,6 +278,10 @@ class ContentMerge:
         verdicts = [v if v is not holder else arrival for v in by_side if v is not None]
         return [v for i, v in enumerate(verdicts) if v is not None and v not in verdicts[:i]]
 
+    def is_resolved(self, content_id: bytes | None) -> bool:
+        """Returns whether the caller supplied the value of a content."""
+        return any(v.is_resolved and v.states.content_id == content_id for v in self.verdicts)
+
     def shares_namespace(self, verdict: Verdict) -> bool:
         """Returns whether a content is one of two namespaces with one key, before decisions."""
         result = verdict.result

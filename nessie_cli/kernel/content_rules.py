@@ -264,9 +264,27 @@ def _details(
                 MergeBehavior.NORMAL,
                 conflict.proposed,
                 on_ours(conflict.key),
-                structs.replace(conflict, commit=commit),
+                structs.replace(_placed(merge, conflict, sides), commit=commit),
             ),
         )
+
+
+def _placed(merge: ContentMerge, conflict: KeyConflict, sides: MergeSides) -> KeyConflict:
+    """Returns a conflict with the places of its contents, and the key that ours changed."""
+    actual_at = None if conflict.actual is None else (sides.head, conflict.key)
+    if conflict.proposed is None or merge.is_resolved(conflict.content_id):
+        proposed_at = None
+    elif conflict.value_key is not None:
+        proposed_at = (sides.head, conflict.value_key)
+    else:
+        proposed_at = (sides.source, conflict.theirs_key or conflict.key)
+    is_gone = conflict.actual is None and conflict.base_key is not None
+    return structs.replace(
+        conflict,
+        actual_at=actual_at,
+        proposed_at=proposed_at,
+        changed_key=conflict.base_key if is_gone else conflict.key,
+    )
 
 
 def _settled(

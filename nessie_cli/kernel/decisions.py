@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from nessie_cli.kernel.commits import deletion
-from nessie_cli.kernel.conflicts import KeyConflict
+from nessie_cli.kernel.conflicts import KeyConflict, Place
 from nessie_cli.kernel.forms import Id
 from nessie_cli.model import MergeBehavior
 
@@ -34,10 +34,6 @@ class MergeSides(Struct, frozen=True):
     head: Id
     source: Id
     is_transplant: bool = False
-
-
-Place = tuple[Id, bytes]
-"""A commit and a key."""
 
 
 class Detail(Struct, frozen=True):

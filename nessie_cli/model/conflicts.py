@@ -39,6 +39,13 @@ MOST_REPORTED = 1_000
 """The most conflicts of a refused commit that are reported, and the most in any message."""
 
 
+class ContentPlace(Struct, frozen=True):
+    """A commit (hash) and a key with a content."""
+
+    hash: str
+    key: ContentKey
+
+
 class Rename(Struct, frozen=True):
     """A rename on one side of a merge: the old key, the new key, and the commit."""
 
@@ -106,6 +113,11 @@ class Conflict(Struct, frozen=True):
     one. `options` are the decisions that are possible together
     with those given before. `collisions` are the reasons why the files of an Iceberg table do not
     combine, if that was tried.
+
+    In a merge per content, `actual_at` and `proposed_at` are places of the contents `actual` and
+    `proposed`, None for a content that is absent or that the caller supplied. `changed_key` is the
+    key at HEAD whose newest change is `changed_by`: earlier commits of a transplant may have
+    renamed the content.
     """
 
     type: ConflictType
@@ -127,6 +139,9 @@ class Conflict(Struct, frozen=True):
     same_file_key: ContentKey | None = None
     options: tuple[MergeOption, ...] = ()
     collisions: tuple[Collision, ...] = ()
+    actual_at: ContentPlace | None = None
+    proposed_at: ContentPlace | None = None
+    changed_key: ContentKey | None = None
 
 
 _TEXT = {

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from nessie_cli.model.conflicts import Collision, Conflict, MergeBehavior
+from nessie_cli.model.conflicts import Collision, Conflict, ContentPlace, MergeBehavior
 from nessie_cli.model.contents import Content, IcebergTable
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.references import Reference
@@ -97,13 +97,6 @@ class CommitResult(Struct, frozen=True):
     reference: Reference
     added: Mapping[ContentKey, str] = {}
     applied: bool = True
-
-
-class ContentPlace(Struct, frozen=True):
-    """A commit (hash) and a key with a content."""
-
-    hash: str
-    key: ContentKey
 
 
 class CombinationRules(Struct, frozen=True):

@@ -12,7 +12,7 @@ from msgspec import structs
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import Stamp, check_client_meta, draft_commit, root_of
-from nessie_cli.kernel.conflicts import describe
+from nessie_cli.kernel.conflicts import describe, place_of
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
@@ -24,7 +24,6 @@ from nessie_cli.model import (
     CommitMeta,
     Conflict,
     Content,
-    ContentPlace,
     MergeDetail,
     MergeResult,
     Reference,
@@ -279,10 +278,6 @@ def _merge_conflict(
     return MergeConflict(merge_message(conflicts), conflicts, result)
 
 
-def _place(at: tuple[Id, bytes] | None) -> ContentPlace | None:
-    return ContentPlace(at[0].hex(), decode_key(at[1])) if at else None
-
-
 def answer(
     objects: Objects,
     target: MergeTarget,
@@ -318,8 +313,8 @@ def answer(
                 contents.get(detail.source),
                 contents.get(detail.target),
                 contents.get(detail.result),
-                _place(detail.source_at),
-                _place(detail.result_at),
+                place_of(detail.source_at),
+                place_of(detail.result_at),
                 is_resolved=detail.is_resolved,
             )
             for raw, detail in details.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec import structs
+from msgspec import UnsetType, structs
 
 from nessie_cli.errors import CommitNotFound, InvalidInput
 from nessie_cli.kernel import tree
@@ -17,10 +17,11 @@ from nessie_cli.kernel.commits import (
     operations_of,
     root_of,
 )
+from nessie_cli.kernel.conflicts import Place
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, Place, ThreeWay
+from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions, Transplant
@@ -176,6 +177,7 @@ class CommitReplay:
         self.rules = rules_of(objects, options)
         self.total = Outcome()
         self.skipped: list[Id] = []
+        self._first_keys: dict[bytes, bytes | None] = {}
         self._settled: dict[bytes, bytes | None] = {}
         self._places: dict[bytes, Place | None] = {}
 
@@ -222,6 +224,11 @@ class CommitReplay:
         )
         root = edit(objects, roots[1], edits)
         at_target = tree.get(objects, roots[1], edits)
+        for key, record in at_target.items():
+            self._first_keys.setdefault(content_id_of(record), key)
+        for new in edits.values():
+            if new is not None:
+                self._first_keys.setdefault(content_id_of(new), None)
         stamp = Stamp(self._context.who, self._context.clock())
         self.head = draft_commit(
             objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=stamp
@@ -238,13 +245,37 @@ class CommitReplay:
                 )
             earlier = self.total.details.get(key)
             if detail.conflict or not (earlier and earlier.conflict):
-                self.total.details[key] = detail if alone else _named_by_id(detail)
+                placed = detail if self._options.per_key else self._placed(detail)
+                self.total.details[key] = placed if alone else _named_by_id(placed)
         self.total.namespace_conflicts = outcome.namespace_conflicts
         self.total.decided |= outcome.decided
         self.total.decided_ids |= outcome.decided_ids
         self.total.used |= outcome.used
         self.total.resolved |= outcome.resolved
         self._settled |= outcome.edits
+
+    def _placed(self, detail: Detail) -> Detail:
+        """Returns a detail whose conflict has places and a changed key outside of the draft."""
+        conflict = detail.conflict
+        if conflict is None:
+            return detail
+        moved = conflict.content_id if conflict.actual is None else content_id_of(conflict.actual)
+        changed = conflict.changed_key
+        placed = structs.replace(
+            conflict,
+            actual_at=self._outside(conflict.actual_at, conflict.actual),
+            proposed_at=self._outside(conflict.proposed_at, conflict.proposed),
+            changed_key=changed if moved is None else self._first_keys.get(moved, changed),
+        )
+        return structs.replace(detail, conflict=placed)
+
+    def _outside(
+        self, at: Place | UnsetType | None, record: bytes | None
+    ) -> Place | UnsetType | None:
+        """Returns the place of a record in the branch or in a commit that was applied before."""
+        if not at or record is None or at[0] != self.head:
+            return at
+        return self._places.get(record, (self._start, at[1]))
 
     def details(self) -> dict[bytes, Detail]:
         """Returns the keys of the answer. Per content, they compare the branch before and after.

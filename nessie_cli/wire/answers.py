@@ -228,6 +228,11 @@ def _conflict_of(conflict: _AnyConflict, path: str) -> Conflict:
         same_file_key=_optional_key(conflict.same_file_key, path),
         options=tuple(_option(option, join(path, "options")) for option in conflict.options),
         collisions=tuple(map(_collision, conflict.collisions)),
+        actual_at=_place(conflict.actual_at, path),
+        proposed_at=_place(conflict.proposed_at, path),
+        actual=_optional_content(conflict.actual, path),
+        proposed=_optional_content(conflict.proposed, path),
+        changed_key=_optional_key(conflict.changed_key, path),
     )
 
 
@@ -242,6 +247,10 @@ def _any_key(key: contents.Key, path: str) -> ContentKey:
 
 def _optional_key(key: contents.Key | None, path: str) -> ContentKey | None:
     return None if key is None else _any_key(key, path)
+
+
+def _optional_content(content: contents.AnyContent | None, path: str) -> Content | None:
+    return None if content is None else decode_content(content, path)
 
 
 def _rename(rename: merges.Rename | None, path: str) -> Rename | None:
@@ -293,9 +302,7 @@ def _merge_detail(detail: _AnyMergeDetail, path: str) -> MergeDetail:
         source_at=_place(detail.source_at, path),
         result_at=_place(detail.result_at, path),
         is_resolved=detail.is_resolved,
-        result=None
-        if detail.resolved_content is None
-        else decode_content(detail.resolved_content, join(path, "resolvedContent")),
+        result=_optional_content(detail.resolved_content, path),
         combination=None if detail.combination is None else _combination(detail.combination),
     )
 

@@ -134,8 +134,23 @@ def content_in_conflict(conflict: model.Conflict) -> dict[str, Any]:
     return attributes | ({"commit": conflict.commit} if conflict.commit else {})
 
 
+class ContentPlace(Struct):
+    """A commit and a key where a content can be read."""
+
+    hash: Hash
+    key: Key
+
+
+def _place(place: model.ContentPlace | None) -> ContentPlace | None:
+    return None if place is None else ContentPlace(place.hash, Key.of(place.key))
+
+
 class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
-    """A conflict of a merge per content, as our servers send it to our clients."""
+    """A conflict of a merge per content, as our servers send it to our clients.
+
+    It has those contents that are in no commit: the caller supplied them, or the server combined
+    them.
+    """
 
     source_rename: Rename | None = None
     target_rename: Rename | None = None
@@ -148,6 +163,11 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
     same_file_key: Key | None = None
     options: list[MergeOption] = []
     collisions: list[Collision] = []
+    actual_at: ContentPlace | None = None
+    proposed_at: ContentPlace | None = None
+    actual: AnyContent | None = None
+    proposed: AnyContent | None = None
+    changed_key: Key | None = None
 
     @classmethod
     def of(cls, conflict: model.Conflict) -> Self:
@@ -160,6 +180,11 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
             value_key=optional_key(conflict.value_key),
             options=list(map(MergeOption.of, conflict.options)),
             collisions=list(map(Collision.of, conflict.collisions)),
+            actual_at=_place(conflict.actual_at),
+            proposed_at=_place(conflict.proposed_at),
+            actual=None if conflict.actual_at else optional_content(conflict.actual),
+            proposed=None if conflict.proposed_at else optional_content(conflict.proposed),
+            changed_key=optional_key(conflict.changed_key),
         )
 
 
@@ -180,17 +205,6 @@ class BareMergeDetail(CleanMergeDetail, omit_defaults=True):
         """Returns the struct of a key of a merge."""
         conflict = None if detail.conflict is None else BareConflict.of(detail.conflict)
         return cls(Key.of(detail.key), detail.behavior.value, conflict)
-
-
-class ContentPlace(Struct):
-    """A commit and a key where a content can be read."""
-
-    hash: Hash
-    key: Key
-
-
-def _place(place: model.ContentPlace | None) -> ContentPlace | None:
-    return None if place is None else ContentPlace(place.hash, Key.of(place.key))
 
 
 class MergeDetailOfOurs(CleanMergeDetail, omit_defaults=True):

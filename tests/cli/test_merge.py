@@ -346,6 +346,21 @@ def test_a_decision_about_a_key_removes_nothing_that_a_glob_keeps(
     assert catalog.snapshot("main", "aside") == 1
 
 
+def test_a_decision_without_a_conflict_removes_nothing_that_a_glob_keeps(nessie, catalog) -> None:
+    catalog.branch("x")
+    catalog.drop("x", "db.items")
+    catalog.rename("x", "db.orders", "db.items")
+    catalog.create("x", "db.orders", 9)
+    head = catalog.head("main")
+    words = ["merge", "x", "--theirs", "db.*"]
+    for more in ([], ["--dry-run"]):
+        ran = nessie(*words, "--ours", "db.items", *more)
+        ran.expect(2, "about db.items removes db.orders")
+    assert catalog.head("main") == head
+    assert nessie(*words).code == 0
+    assert catalog.snapshot("main", "db.orders") == 9
+
+
 @pytest.mark.parametrize("glob", ["aside*", "*"])
 @pytest.mark.parametrize("first", ["db.items", "a glob", "nothing"])
 def test_a_decision_about_a_later_commit_removes_nothing_that_a_glob_keeps(
@@ -384,6 +399,19 @@ def test_decisions_for_one_commit_each_are_not_compared_with_globs_of_another(
     nessie(*words, f"{second[:12]}:{content_id}", "--dry-run").expect(2, "removes aside")
     assert nessie(*words, f"{first[:12]}:{content_id}").code == 0
     assert catalog.snapshot("main", "aside") == 9
+    assert catalog.snapshot("main", "db.orders") == 5
+
+
+def test_a_staged_revert_keeps_to_its_decisions(nessie, catalog) -> None:
+    for snapshot in ("5", "6"):
+        for name in ("db.items", "db.orders"):
+            value = ["--snapshot-id", snapshot, "--metadata-location", f"s3://{snapshot}"]
+            assert nessie("content", "put", name, *value).code == 0
+        assert nessie("commit", "-m", "both").code == 0
+    sides = ["--ours", "db.items", "--theirs", "db.o*"]
+    assert nessie("revert", "HEAD", "-n", *sides).code == 0
+    assert nessie("commit", "-m", "revert").code == 0
+    assert catalog.snapshot("main", "db.items") == 6
     assert catalog.snapshot("main", "db.orders") == 5
 
 

@@ -59,6 +59,43 @@ class TransplantConflicts:
         at_main = ContentPlace(catalog.head("main"), key("a"))
         assert details["b"].result_at == at_main
 
+    def test_ours_is_what_earlier_commits_made_of_it(self, catalog: Catalog) -> None:
+        """They renamed the content that the branch has changed."""
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        ours = catalog.write("main", {"a": 2})
+        commits = [catalog.rename("dev", "a", "b"), catalog.write("dev", {"b": 3})]
+        with pytest.raises(MergeConflict) as refused:
+            catalog.transplant_contents(commits)
+        (conflict,) = refused.value.conflicts
+        assert (conflict.key, conflict.commit) == (key("b"), commits[1])
+        states = conflict.expected, conflict.actual, conflict.proposed
+        assert list(map(number_of, states)) == [1, 2, 3]
+        assert conflict.changed_by is not None
+        assert conflict.changed_by.hash == ours
+
+    def test_ours_is_the_value_that_was_given_for_an_earlier_commit(self, catalog: Catalog) -> None:
+        catalog.write("main", {"a": 1})
+        catalog.branch("dev")
+        ours = catalog.write("main", {"a": 2})
+        commits = [catalog.write("dev", {"a": 3}), catalog.rename("dev", "a", "b")]
+        commits.append(catalog.write("dev", {"b": 4}))
+        present = catalog.content("main", "a")
+        given = KeyBehavior(
+            key("a"),
+            expected_target=present,
+            resolved=table(9, present.id),
+            content_id=present.id,
+            commit=commits[0],
+        )
+        with pytest.raises(MergeConflict) as refused:
+            catalog.transplant_contents(commits, behaviors=[given])
+        (conflict,) = refused.value.conflicts
+        states = conflict.expected, conflict.actual, conflict.proposed
+        assert list(map(number_of, states)) == [3, 9, 4]
+        assert conflict.changed_by is not None
+        assert conflict.changed_by.hash == ours
+
     def test_a_transplant_stops_at_the_first_namespace_conflict(self, catalog: Catalog) -> None:
         catalog.write("main", {"a": NS, "b": NS})
         catalog.branch("dev")

@@ -12,7 +12,8 @@ from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.options import Behavior
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.inspection.decisions import options_of
-from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior
+from nessie_cli.inspection.merges import displaced_contents
+from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions
 
 if TYPE_CHECKING:
@@ -73,7 +74,17 @@ def deciding(
     too. All are about the state of the branch in the first attempt.
     """
     if patterns and merging.behaviors:
-        _refuse_contradiction(do, merging, patterns)
+        undecided = _refuse_contradiction(do, merging, patterns)
+        if undecided is not None:
+            decided = _deciding(do, replace(merging, dry_run=True), patterns)
+            _refuse_more_removals(undecided, decided, merging.behaviors, patterns)
+    return _deciding(do, merging, patterns)
+
+
+def _deciding(
+    do: Callable[[MergeOptions], T], merging: MergeOptions, patterns: Sequence[SidePattern]
+) -> T:
+    """Performs a merge, transplant or revert with decisions about the conflicts that match."""
     decided: dict[ConflictId, KeyBehavior] = {}
     options = merging
     for _ in range(MOST_ROUNDS):
@@ -99,21 +110,20 @@ def deciding(
 
 def _refuse_contradiction(
     do: Callable[[MergeOptions], T], merging: MergeOptions, patterns: Sequence[SidePattern]
-) -> None:
+) -> T | None:
     """Raises `InvalidInput` if a decision removes a content that a glob of the other side names.
 
     The conflict that the glob is about does not appear, because the decision settles it. So the
-    decisions are left out; in a transplant, those about the commits before are given.
+    decisions are left out; in a transplant, those about the commits before are given. Returns the
+    result of this dry run, None if conflicts are left.
     """
     earlier: dict[ConflictId, Sequence[KeyBehavior]] = {}
     for _ in range(MOST_ROUNDS):
         behaviors = list(chain.from_iterable(earlier.values()))
         try:
-            do(replace(merging, behaviors=behaviors, dry_run=True))
+            return do(replace(merging, behaviors=behaviors, dry_run=True))
         except ReferenceConflict as error:
             conflicts = [each for each in error.conflicts if id_of(each) not in earlier]
-        else:
-            return
         _refuse_removals(conflicts, merging.behaviors, patterns)
         more = {
             id_of(conflict): decisions
@@ -121,8 +131,9 @@ def _refuse_contradiction(
             if (decisions := _decisions_in_commit(conflict, merging.behaviors, patterns))
         }
         if not more:
-            return
+            break
         earlier |= more
+    return None
 
 
 def _refuse_removals(
@@ -144,6 +155,28 @@ def _refuse_removals(
                         f"the decision about {decision.key} removes {key}, which a glob keeps",
                         hint="if this is meant, name keys instead of the glob",
                     )
+
+
+def _refuse_more_removals(
+    undecided: object,
+    decided: object,
+    decisions: Sequence[KeyBehavior],
+    patterns: Sequence[SidePattern],
+) -> None:
+    """Raises `InvalidInput` if decisions without a conflict remove what a glob keeps."""
+    if not isinstance(undecided, MergeResult) or not isinstance(decided, MergeResult):
+        return
+    before = {(each.key, each.content.id) for each in displaced_contents(undecided)}
+    named = {decision.key for decision in decisions}
+    for key, content, is_ours in displaced_contents(decided):
+        kept_by = MergeBehavior.DROP if is_ours else MergeBehavior.FORCE
+        if key in named or (key, content.id) in before or _sides(key, patterns) != {kept_by}:
+            continue
+        names = ", ".join(sorted(map(str, named)))
+        raise InvalidInput(
+            f"the decision about {names} removes {key}, which a glob keeps",
+            hint="if this is meant, name keys instead of the glob",
+        )
 
 
 def _decisions_in_commit(

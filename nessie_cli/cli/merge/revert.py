@@ -21,7 +21,7 @@ from nessie_cli.cli.staging.batch import BatchResult, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.submission import head_of_branch, read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitResult, Reference, ReferenceType
+from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.render.text import visible
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
@@ -110,10 +110,10 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
             return revert(app, branch, to_revert, decided)
         now = Reference(ReferenceType.BRANCH, branch, head_of_branch(repository, branch))
         staged = operations_of(app, now, to_revert, decided.behaviors, decided.expected_hash)
+        inverse = workspace.StagedBatch(now.hash, staged)
         if decided.dry_run:
-            # Globs are compared with decisions before anything is staged.
-            return RevertResult.of_operations(CommitResult(now, applied=False), staged)
-        return _stage(app, workspace.StagedBatch(now.hash, staged), branch)
+            return BatchResult.of(inverse, branch, inverse.keys)
+        return _stage(app, inverse, branch)
 
     with conflicts_of_merge(app, branch, pinned={options.revision: to_revert.revision}):
         combined = combining(

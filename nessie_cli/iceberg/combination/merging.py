@@ -46,13 +46,14 @@ MOST_TRIES = 20
 class TableStates(Struct, frozen=True):
     """The three states of a table that both sides changed.
 
-    `commit` is the transplanted commit, and `head` the commit of ours. The keys are those of ours,
-    of the base and of theirs.
+    `commit` is the transplanted commit, and `head` the commit of ours. The table has `head_key`
+    there, and `key` after earlier commits of the transplant.
     """
 
     commit: str | None
     head: str
     key: ContentKey
+    head_key: ContentKey
     base_key: ContentKey
     theirs_key: ContentKey
     base: IcebergTable
@@ -303,6 +304,7 @@ def _states(conflict: Conflict, error: ReferenceConflict) -> TableStates | None:
             conflict.commit,
             error.head or "",
             conflict.key,
+            conflict.changed_key or conflict.key,
             conflict.base_key or conflict.key,
             conflict.theirs_key or conflict.key,
             base,

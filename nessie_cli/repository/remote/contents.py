@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nessie_cli.kernel.forms import Kind, encode_value, object_id
-from nessie_cli.model import Content, ContentKey, DiffEntry, Entry, KeyRange
+from nessie_cli.model import Content, ContentKey, ContentPlace, DiffEntry, Entry, KeyRange
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.repository.remote.session import RestSession, understood
 from nessie_cli.repository.remote.transport import Query, segment
@@ -94,6 +94,10 @@ class ContentReader:
     def content(self, hash_: str, key: ContentKey | None) -> Content | None:
         """Returns the content under a key, or None."""
         return None if key is None else self.state(hash_).get(key)
+
+    def content_at(self, place: ContentPlace | None) -> Content | None:
+        """Returns the content at a place, or None."""
+        return None if place is None else self.content(place.hash, place.key)
 
 
 def _queries(session: RestSession, keys: KeyRange) -> Iterator[Query]:

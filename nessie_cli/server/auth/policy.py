@@ -171,7 +171,8 @@ class Policy:
                 return error
             branch, expected = str(error.reference), str(error.expected_hash)
             return changed_since(branch, expected, str(error.head), named)
-        conflicts = [keys.conflict(each) for each in error.conflicts]
+        head = error.result.effective_target_hash if isinstance(error, MergeConflict) else ""
+        conflicts = [keys.conflict(each, head) for each in error.conflicts]
         if isinstance(error, MergeConflict):
             same = [each.key for each in conflicts] == [each.key for each in error.conflicts]
             message = error.message if same else merge_message(conflicts)
@@ -199,12 +200,16 @@ class Policy:
             needed, name, key, content_type
         )
 
-    def check_may_combine(self, branch: str, key: ContentKey) -> None:
-        """Raises `NotAllowed` unless the caller may read and update a table on a branch."""
+    def check_may_read_table(self, branch: str, key: ContentKey) -> None:
+        """Raises `NotAllowed` unless the caller may read a table on a branch."""
+        name = self._name(branch)
+        self._rights.require(rules.READ_ENTITY_VALUE, name, key, IcebergTable.type)
+
+    def check_may_update_table(self, branch: str, key: ContentKey) -> None:
+        """Raises `NotAllowed` unless the caller may commit a new state of a table on a branch."""
         name = self._name(branch)
         self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, name)
-        for operation in (rules.READ_ENTITY_VALUE, rules.UPDATE_ENTITY):
-            self._rights.require(operation, name, key, IcebergTable.type)
+        self._rights.require(rules.UPDATE_ENTITY, name, key, IcebergTable.type)
 
     # -- checks ----------------------------------------------------------------------------
     def _name(self, name: str) -> str:

@@ -111,20 +111,25 @@ class ShownKeys:
 
     def _detail(self, detail: MergeDetail, head: str) -> MergeDetail:
         """Returns a detail without hidden other keys. `head` is the commit of ours."""
-
-        def place(at: ContentPlace | None) -> ContentPlace | None:
-            shown = self.of_ours if at is not None and at.hash == head else self.of_theirs
-            return at if at is not None and shown(at.key) else None
-
         return structs.replace(
             detail,
-            conflict=detail.conflict and self.conflict(detail.conflict),
-            source_at=place(detail.source_at),
-            result_at=place(detail.result_at),
+            conflict=detail.conflict and self.conflict(detail.conflict, head),
+            source_at=self._place(detail.source_at, head),
+            result_at=self._place(detail.result_at, head),
         )
 
-    def conflict(self, conflict: Conflict) -> Conflict:
-        """Returns a conflict without hidden keys, also in its message."""
+    def _place(self, at: ContentPlace | None, head: str) -> ContentPlace | None:
+        if at is None:
+            return None
+        shown = self.of_ours if at.hash == head else self.of_theirs
+        return at if shown(at.key) else None
+
+    def conflict(self, conflict: Conflict, head: str = "") -> Conflict:
+        """Returns a conflict without hidden keys, also in its message.
+
+        `head` is the commit of ours in a merge or transplant. Contents are left out if the places
+        where they can be read are hidden.
+        """
         ours, theirs, either = self.of_ours, self.of_theirs, self.of_either
 
         def rename(
@@ -143,6 +148,8 @@ class ShownKeys:
                 tuple(filter(theirs, given.leaves_out)),
             )
 
+        actual_at = self._place(conflict.actual_at, head)
+        proposed_at = self._place(conflict.proposed_at, head)
         shown = structs.replace(
             conflict,
             key=self._name_of(conflict),
@@ -154,6 +161,11 @@ class ShownKeys:
             source_rename=rename(conflict.source_rename, self._source, theirs),
             target_rename=rename(conflict.target_rename, self._branch, ours),
             options=tuple(map(option, conflict.options)),
+            actual=None if conflict.actual_at and actual_at is None else conflict.actual,
+            proposed=None if conflict.proposed_at and proposed_at is None else conflict.proposed,
+            actual_at=actual_at,
+            proposed_at=proposed_at,
+            changed_key=conflict.changed_key if ours(conflict.changed_key) else None,
         )
         if _in_message(shown) == _in_message(conflict):
             return shown

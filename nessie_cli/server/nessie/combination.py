@@ -107,8 +107,9 @@ class TableCombinations:
         if not base.id == ours.id == theirs.id:
             raise InvalidInput("the three states are not of one table")
         key = places[1].key
+        call.check_may_update_table(branch, key)
         states = TableStates(
-            None, places[1].hash, key, places[0].key, places[2].key, base, ours, theirs
+            None, places[1].hash, key, key, places[0].key, places[2].key, base, ours, theirs
         )
         files = WarehouseFiles(self._files, self._locations, self._large_files)
         try:
@@ -255,7 +256,7 @@ def _combiner(
     dry_run: bool,
 ) -> FileCombiner:
     def permit(table: TableStates) -> None:
-        files.restrict(table, is_trusted=call.may_combine(branch, table.key))
+        files.restrict(table, is_trusted=call.may_combine(branch, {table.key, table.head_key}))
 
     return FileCombiner(
         UnwrittenFiles(files) if dry_run else files,

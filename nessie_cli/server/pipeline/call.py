@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
@@ -298,16 +298,24 @@ class Call:
         repository = self._catalog.repository.before_request(self.request_id)
         return repository.reference(branch).hash
 
-    def may_combine(self, branch: str, key: ContentKey) -> bool:
+    def may_combine(self, branch: str, keys: Collection[ContentKey]) -> bool:
         """Whether the caller may also choose the location of a table that is to be combined.
 
-        Raises `NotAllowed` if the caller may not read and update it.
+        `keys` are those that it has on the branch or, in a transplant, gets by earlier commits.
+        Raises `NotAllowed` if the caller may not read it there.
         """
         policy = self._catalog.open(self._catalog.repository).policy
         if policy is None:
             return False
-        policy.check_may_combine(branch, key)
-        return policy.may_choose_location(branch, key, IcebergTable.type)
+        for key in keys:
+            policy.check_may_read_table(branch, key)
+        return all(policy.may_choose_location(branch, key, IcebergTable.type) for key in keys)
+
+    def check_may_update_table(self, branch: str, key: ContentKey) -> None:
+        """Raises `NotAllowed` if the caller may not commit a new state of a table."""
+        policy = self._catalog.open(self._catalog.repository).policy
+        if policy is not None:
+            policy.check_may_update_table(branch, key)
 
     def check_rights(self, change: Change[Any]) -> None:
         """Raises `NotAllowed` if the caller may not make this change, before it is drafted."""

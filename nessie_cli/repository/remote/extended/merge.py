@@ -16,15 +16,15 @@ from nessie_cli.model import (
     ConflictType,
     Content,
     ContentKey,
-    ContentPlace,
     MergeDetail,
     MergeResult,
     Reference,
 )
+from nessie_cli.model.conflicts import OF_NAMESPACES
 from nessie_cli.repository.changes import Merge, MergeOptions, TablePlaces, Transplant
 from nessie_cli.repository.remote import references
 from nessie_cli.repository.remote.bodies import client_meta, merge_body
-from nessie_cli.repository.remote.conflicts import State, keys_of, with_namespaces
+from nessie_cli.repository.remote.conflicts import State, with_namespaces
 from nessie_cli.repository.remote.contents import ContentReader, contents
 from nessie_cli.repository.remote.extended.commit import path_expecting
 from nessie_cli.repository.remote.extended.idempotent import send_idempotent
@@ -134,34 +134,33 @@ class AnswerByContent(DetailedAnswer):
     def explained(self, conflicts: Sequence[Conflict]) -> list[Conflict]:
         """Returns conflicts with the contents in the three states."""
         head, reader = self.head, self._reader
-        reader.add_keys(head, [conflict.key for conflict in conflicts])
         for conflict in conflicts:
             reader.add_keys(self._base_of(conflict), [conflict.base_key])
-            reader.add_keys(*self._place_of_theirs(conflict))
+            for place in (conflict.actual_at, conflict.proposed_at):
+                if place is not None:
+                    reader.add_keys(place.hash, [place.key])
+            if conflict.type in OF_NAMESPACES:
+                reader.add_keys(head, [conflict.key])
         changed_by = self.server.changes_since(
-            keys_of(conflicts), self.answer.common_ancestor, head, reader.state(head)
+            [each.changed_key for each in conflicts if each.changed_key is not None],
+            self.answer.common_ancestor,
+            head,
+            reader.state(head),
         )
 
-        def theirs(conflict: Conflict) -> Content | None:
-            at, keys = self._place_of_theirs(conflict)
-            return reader.content(at, keys[0])
-
         def completed(conflict: Conflict) -> Conflict:
-            if conflict.content_id is None:
+            if conflict.type in OF_NAMESPACES:
                 (with_current,) = with_namespaces([conflict], reader.state(head), changed_by)
                 return with_current
-            actual, proposed = (
-                self._resolved_before(conflict)
-                or _on_ours(conflict, reader.content(head, conflict.key)),
-                theirs(conflict),
-            )
+            actual = conflict.actual or reader.content_at(conflict.actual_at)
+            proposed = conflict.proposed or reader.content_at(conflict.proposed_at)
             at_base = reader.content(self._base_of(conflict), conflict.base_key)
             return structs.replace(
                 conflict,
                 expected=None if _is_no_base(conflict, at_base, actual, proposed) else at_base,
                 actual=actual,
                 proposed=proposed,
-                changed_by=changed_by.get(conflict.key) if conflict.key else None,
+                changed_by=changed_by.get(conflict.changed_key) if conflict.changed_key else None,
             )
 
         return list(map(completed, conflicts))
@@ -178,13 +177,10 @@ class AnswerByContent(DetailedAnswer):
         behaviors = self.options.behaviors
         resolved = {given.resolved.id: given.resolved for given in behaviors if given.resolved}
 
-        def at(place: ContentPlace | None) -> Content | None:
-            return reader.content(place.hash, place.key) if place else None
-
         def completed(detail: MergeDetail) -> MergeDetail:
             target, conflict = at_target.get(detail.key), conflicts.get(detail.key)
-            source = conflict.proposed if conflict else at(detail.source_at)
-            result = at(detail.result_at)
+            source = conflict.proposed if conflict else reader.content_at(detail.source_at)
+            result = reader.content_at(detail.result_at)
             if detail.result is not None:
                 result = detail.result
             elif detail.is_resolved and (content := source or target) is not None:
@@ -198,24 +194,6 @@ class AnswerByContent(DetailedAnswer):
             )
 
         return tuple(map(completed, self.answer.details))
-
-    def _resolved_before(self, conflict: Conflict) -> Content | None:
-        """Returns the content that a decision about an earlier transplanted commit has stored."""
-        if conflict.commit is None or conflict.type is not ConflictType.VALUE_DIFFERS:
-            return None
-        before = self.sources[: self.sources.index(conflict.commit)]
-        resolved = {
-            given.commit: given.resolved
-            for given in self.options.behaviors
-            if given.resolved is not None and given.content_id == conflict.content_id
-        }
-        return next((resolved[commit] for commit in reversed(before) if commit in resolved), None)
-
-    def _place_of_theirs(self, conflict: Conflict) -> tuple[str, list[ContentKey | None]]:
-        """Returns the commit and the key of the content that theirs would give a key."""
-        if conflict.value_key is not None:
-            return self.head, [conflict.value_key]
-        return conflict.commit or self.sources[-1], [conflict.theirs_key]
 
     def _base_of(self, conflict: Conflict) -> str:
         """Returns the merge base, or the parent of the transplanted commit of a conflict."""
@@ -235,14 +213,3 @@ def _is_no_base(
     is_other = at_base is not None and at_base.id != conflict.content_id
     is_side = conflict.type is ConflictType.VALUE_DIFFERS and at_base in (actual, proposed)
     return is_other or is_side
-
-
-def _on_ours(conflict: Conflict, present: Content | None) -> Content | None:
-    """Returns the content of ours in a conflict: the one that is present at its key, or None.
-
-    If ours does not have the content in conflict, another one may be present there. It counts only
-    if both claim the key.
-    """
-    is_claim = conflict.type is ConflictType.KEY_EXISTS
-    is_same = present is not None and present.id == conflict.content_id
-    return present if is_claim or is_same else None
