@@ -60,9 +60,10 @@ def combining(
     rules = _rules(app, decided)
     server = app.repository().combining_server if files is None else None
 
+    if server is not None and reverts is None:
+        do = _asking(do, rules)
+
     def combined(merging: MergeOptions) -> T:
-        if server is not None and reverts is None:
-            merging = replace(merging, combination=rules)
         try:
             return do(merging)
         except ReferenceConflict as error:
@@ -84,6 +85,25 @@ def combining(
         return result
 
     return combined
+
+
+def _asking(
+    do: Callable[[MergeOptions], T], rules: CombinationRules
+) -> Callable[[MergeOptions], T]:
+    """Returns a merge or transplant that asks its server to combine tables in conflict.
+
+    Without such a conflict it is an ordinary request, however large.
+    """
+
+    def asking(merging: MergeOptions) -> T:
+        try:
+            return do(merging)
+        except ReferenceConflict as error:
+            if not any(map(_may_combine, error.conflicts)):
+                raise
+        return do(replace(merging, combination=rules))
+
+    return asking
 
 
 def _combiners(by_server: Combiner | None, by_files: Callable[[], Combiner]) -> list[Combiner]:
