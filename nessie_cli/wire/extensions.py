@@ -17,7 +17,8 @@ extensions are:
 * the settings of the repository, as a configuration object;
 * `restoredFrom` of a Put: a deleted content comes back under its id;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
-* `hasSeveralBases` of the answer to a merge;
+* `hasSeveralBases` of the answer to a merge; `actualAt`, `proposedAt` and `changedKey` of its
+  conflicts, and those contents that are in no commit;
 * `POST trees/{ref}/history/combining-merge` and `combining-transplant` with `combination`: the
   server combines the tables that both sides changed; `combination`, `resolvedContent` and
   `collisions` of the answer;
