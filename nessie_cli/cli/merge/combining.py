@@ -63,6 +63,8 @@ def combining(
     if server is not None and reverts is None:
         do = _asking(do, rules)
 
+    noted: set[str] = set()
+
     def combined(merging: MergeOptions) -> T:
         try:
             return do(merging)
@@ -80,8 +82,10 @@ def combining(
         merger = TableMerger(combiners, excluded=decided, commits=commits)
         result = merger.merge(do, merging)
         if not isinstance(result, MergeResult):
-            for combination in merger.combinations.values():
-                app.output.note(_described(combination))
+            # A revert is performed several times if globs decide.
+            for text in set(map(_described, merger.combinations.values())) - noted:
+                app.output.note(text)
+                noted.add(text)
         return result
 
     return combined
