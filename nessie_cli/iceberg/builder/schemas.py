@@ -232,6 +232,22 @@ def form(schema: Document) -> Any:
     return _comparable(schema), sorted(identifiers(schema))
 
 
+def columns(type_: Any, path: str = "") -> Iterator[tuple[int, str, str]]:
+    """Yields the id, the full name and the type of each column and of the fields inside it.
+
+    Of a nested type it is only the kind, such as `struct`.
+    """
+    if not isinstance(type_, dict):
+        return
+    inner = [(field["id"], field["name"], field["type"]) for field in type_.get("fields") or ()]
+    parts = [part for part in ("element", "key", "value") if part in type_]
+    for id_, name, inside in [*inner, *((type_[f"{p}-id"], p, type_[p]) for p in parts)]:
+        full = f"{path}.{name}" if path else name
+        kind = inside["type"] if isinstance(inside, dict) else canonical_type(inside, "schema")
+        yield id_, full, str(kind)
+        yield from columns(inside, full)
+
+
 def _comparable(type_: Any) -> Any:
     if not isinstance(type_, dict):
         return canonical_type(type_, "schema")

@@ -28,6 +28,7 @@ from nessie_cli.iceberg.combination.manifests import (
     read_list,
     read_manifest,
 )
+from nessie_cli.iceberg.combination.required import required_conflict
 from nessie_cli.iceberg.combination.states import (
     GONE,
     FileContent,
@@ -123,6 +124,7 @@ def combine(
         fork,
         has_equality_deletes=_has_equality_deletes(states, lists, shared, fork),
     )
+    merged = _without_nulls(documents, states, merged)
     same_keys = _files_with_same_keys(documents[1], states, merged)
     if same_keys and refuses_same_keys:
         reason = "both sides added rows whose identifiers may be equal"
@@ -138,6 +140,18 @@ def combine(
         bool(history) and all(changes.operation == "replace" for changes in history or ()),
         same_keys,
     )
+
+
+def _without_nulls(
+    documents: Sequence[Document], states: Sequence[TableState], merged: FileMerge
+) -> FileMerge:
+    """Returns the outcome, with a conflict for rows without values in required columns."""
+    base, ours, theirs = documents
+    here = [f for id_, f in states[1].files.items() if id_ not in states[0].files and f.is_data]
+    there = [each.file for each in merged.added if each.file.is_data]
+    conflicts = [required_conflict(base, theirs, here), required_conflict(base, ours, there)]
+    new = [conflict for conflict in conflicts if conflict is not None]
+    return structs.replace(merged, conflicts=[*merged.conflicts, *new]) if new else merged
 
 
 def _files_with_same_keys(

@@ -179,6 +179,22 @@ class _Changes:
         removed = map(file_digest, self._remover)
         return frozenset(removed).union(*(changes.gone for changes in history))
 
+    @cached_property
+    def gone_files(self) -> Mapping[str, frozenset[str] | None]:
+        """The files that came in the place of each one in `gone`; none if it was only dropped.
+
+        None for a file that was deleted, and whose rows can be in files of later snapshots.
+        """
+        live = {file_digest(id_.path) for id_ in self.state.files}
+        files: dict[str, frozenset[str] | None] = dict.fromkeys(self.gone - live)
+        for changes in self.state.history or ():
+            removed = {file_digest(path): path for path in changes.removed}
+            for digest in files.keys() & {*removed, *changes.gone} - {ANY_FILE}:
+                is_dropped = digest in removed and self.is_dropped(removed[digest])
+                if changes.added or is_dropped:
+                    files[digest] = frozenset(changes.added)
+        return files
+
     def has_had(self, file: TableFile) -> bool:
         """Returns whether the side had a data file, and removed or rewrote it."""
         if file.identity in self.state.files:
@@ -284,6 +300,7 @@ class _Merge:
         yield from self._damaged()
         yield from self._isolation()
         yield from self._double_removals()
+        yield from self._double_rewrites()
         yield from self._merged_before()
         yield from self._double_restorations()
         yield from self._removed_and_changed(self._theirs, self._ours)
@@ -330,6 +347,22 @@ class _Merge:
                 continue
             if not (ours.is_dropped(path) and theirs.is_dropped(path)):
                 yield FileConflict("both sides removed or rewrote this file", [file])
+
+    def _double_rewrites(self) -> Iterator[FileConflict]:
+        """Rows of a file that the base lacks, as one that was picked, would be there twice."""
+        ours, theirs = self._ours, self._theirs
+        before = {file_digest(id_.path) for id_ in self._base.files}
+        here, there = (side.gone_files.keys() - before for side in (ours, theirs))
+        both = here & there
+        if ANY_FILE in here | there and here and there:
+            both.add(ANY_FILE)
+        for digest in sorted(both):
+            rewritten = [side.gone_files.get(digest) for side in (ours, theirs)]
+            if rewritten[0] != rewritten[1] or rewritten[0] is None:
+                yield FileConflict(
+                    "both sides had a data file that is not in the base, and removed or rewrote it"
+                )
+                return
 
     def _merged_before(self) -> Iterator[FileConflict]:
         """The other side had a file before: its rows were deleted there, or are in other files."""

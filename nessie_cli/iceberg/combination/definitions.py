@@ -81,21 +81,74 @@ def _schema(
         for state in (base, ours, theirs)
         for schema in [_current(state, "schemas", "schema-id", "current-schema-id")]
     ]
-    if sides[2] == sides[1]:
-        return []
-    # The base of a picked or reverted commit need not be a state of both sides.
-    if not (_has_had_columns(ours, base) and _has_had_columns(theirs, base)):
-        return DefinitionConflict("columns")
-    if sides[2] == sides[0]:
-        return []
+    if sides[2] != sides[1]:
+        if sides[0] not in sides[1:]:
+            return DefinitionConflict("columns")
+        # The base of a picked or reverted commit need not be a state of both sides.
+        for name, side in (("ours", ours), ("theirs", theirs)):
+            if not _has_had_columns(side, base):
+                text = f"the columns of {name} do not come from those of the base"
+                return DefinitionConflict("columns", text=text)
     # A column id that one side gave out and dropped again is in its files.
-    if sides[1] != sides[0]:
-        return DefinitionConflict("columns")
+    if clashing := _columns_with_one_id(ours, theirs):
+        text = f"both sides gave one id to different columns ({', '.join(clashing)})"
+        return DefinitionConflict("columns", text=text)
+    return [] if sides[2] in sides[:2] else _columns_of(ours, theirs)
+
+
+def _columns_with_one_id(ours: Document, theirs: Document) -> list[str]:
+    """Returns the names of columns that have one id, but are columns of one side only.
+
+    An id means the same on both sides if a schema that has it is one of both, or if both sides gave
+    it to columns of one name and type.
+    """
+    forms = [schemas.form(schema) for schema in theirs["schemas"]]
+    shared = [schema for schema in ours["schemas"] if schemas.form(schema) in forms]
+    here, there, both = (
+        _columns_by_id(of_side) for of_side in (ours["schemas"], theirs["schemas"], shared)
+    )
+    for id_ in sorted(here.keys() & there.keys() - both.keys()):
+        if not here[id_] & there[id_]:
+            return [min(columns)[0] for columns in (here[id_], there[id_])]
+    return []
+
+
+def _columns_by_id(of_side: Sequence[Document]) -> dict[int, set[tuple[str, str]]]:
+    """Returns the names and types that columns have in some schemas, by their ids."""
+    columns: dict[int, set[tuple[str, str]]] = {}
+    for schema in of_side:
+        for id_, name, type_ in schemas.columns(schema):
+            columns.setdefault(id_, set()).add((name, type_))
+    return columns
+
+
+def _columns_of(ours: Document, theirs: Document) -> list[Document] | DefinitionConflict:
+    """Returns the updates that give the columns of theirs to ours."""
     schema = _current(theirs, "schemas", "schema-id", "current-schema-id")
+    last = max(ours["last-column-id"], _last_id(schema))
+    dropped: list[Document] = []
+    for earlier in theirs["schemas"]:
+        # Ours must not give out the id of a column that theirs has dropped.
+        if _last_id(earlier) > last:
+            last = _last_id(earlier)
+            dropped.append({"action": "add-schema", "schema": _without(earlier, "schema-id")})
+    if last < theirs["last-column-id"]:
+        text = "theirs has dropped a column that none of its schemas lists"
+        return DefinitionConflict("columns", text=text)
+    for earlier in ours["schemas"]:
+        # The metadata builder adds no schema twice.
+        if schemas.form(earlier) == schemas.form(schema):
+            update = {"action": "set-current-schema", "schema-id": earlier["schema-id"]}
+            return [*dropped, update]
     return [
+        *dropped,
         {"action": "add-schema", "schema": _without(schema, "schema-id")},
         {"action": "set-current-schema", "schema-id": _LAST_ADDED},
     ]
+
+
+def _last_id(schema: Document) -> int:
+    return max((id_ for id_, _, _ in schemas.columns(schema)), default=0)
 
 
 def _has_had_columns(side: Document, base: Document) -> bool:
@@ -134,6 +187,10 @@ def _order(base: Document, ours: Document, theirs: Document) -> list[Document]:
     if forms[2] in (forms[0], forms[1]) or forms[1] != forms[0]:
         return []
     order = _current(theirs, "sort-orders", "order-id", "default-sort-order-id")
+    for earlier in ours["sort-orders"]:
+        if partitions.order_form(earlier) == forms[2]:
+            id_ = earlier["order-id"]
+            return [{"action": "set-default-sort-order", "sort-order-id": id_}]
     return [
         {"action": "add-sort-order", "sort-order": order},
         {"action": "set-default-sort-order", "sort-order-id": _LAST_ADDED},

@@ -1,0 +1,140 @@
+"""Columns and sort orders that one side changed, and rows that the other side added."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyiceberg.table import StaticTable, Table
+from pyiceberg.table.update import SetDefaultSortOrderUpdate
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import StringType
+
+from nessie_cli.iceberg.combination.decision import FileConflict
+from tests.iceberg.combination.test_combination import (
+    SCHEMA,
+    Change,
+    Lake,
+    add_column,
+    append,
+    ids,
+    set_property,
+)
+
+
+@pytest.fixture(params=[1, 2])
+def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Lake:
+    return Lake(tmp_path, request.param)
+
+
+def require_v(table: Table) -> None:
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.update_column("v", required=True)
+
+
+def drop_column(table: Table) -> None:
+    with table.update_schema() as update:
+        update.delete_column("w")
+
+
+def add_other_column(table: Table) -> None:
+    with table.update_schema() as update:
+        update.add_column("y", StringType())
+
+
+def drop_other_column(table: Table) -> None:
+    with table.update_schema() as update:
+        update.delete_column("y")
+
+
+def sort_by_v(table: Table) -> None:
+    with table.update_sort_order() as update:
+        update.asc("v", IdentityTransform())
+
+
+def unsorted(table: Table) -> None:
+    with table.transaction() as transaction:
+        transaction._apply((SetDefaultSortOrderUpdate.model_validate({"sort-order-id": 0}),))
+
+
+def append_null(table: Table) -> None:
+    table.append(pa.table({"id": [9], "v": [None]}, schema=SCHEMA))
+
+
+def without_metrics(table: Table) -> None:
+    with table.transaction() as transaction:
+        transaction.set_properties({"write.metadata.metrics.default": "none"})
+    table.append(pa.table({"id": [9], "v": ["x"]}, schema=SCHEMA))
+
+
+@pytest.mark.parametrize("add_rows", [append_null, without_metrics])
+def test_rows_that_may_be_null_in_a_required_column(lake: Lake, add_rows: Change) -> None:
+    required, rows = lake.branch("required", require_v), lake.branch("rows", add_rows)
+    for sides in ((required, rows), (rows, required)):
+        (conflict,) = lake.combine(*sides).conflicts
+        assert isinstance(conflict, FileConflict)
+        assert conflict.reason == (
+            "one side made columns required (v), and rows of the other may be null there"
+        )
+        assert [file.records for file in conflict.files] == [1]
+
+
+def test_rows_with_values_in_a_required_column(lake: Lake) -> None:
+    required, rows = lake.branch("required", require_v), lake.branch("rows", append(4))
+    for sides in ((required, rows), (rows, required)):
+        made = lake.combined(*sides)
+        assert ids(made) == [1, 2, 3, 4]
+        assert StaticTable.from_metadata(made).schema().find_field("v").required
+
+
+def test_columns_that_the_table_had_before(lake: Lake) -> None:
+    base = lake.branch("wide", add_column)
+    ours = lake.branch("ours", append(4), start=base)
+    theirs = lake.branch("theirs", drop_column, start=base)
+    for sides in ((ours, theirs), (theirs, ours)):
+        made = lake.combined(*sides, base=base)
+        assert ids(made) == [1, 2, 3, 4]
+        assert StaticTable.from_metadata(made).schema().column_names == ["id", "v"]
+
+
+@pytest.mark.parametrize("first", [sort_by_v, unsorted])
+def test_a_sort_order_that_the_table_had_before(lake: Lake, first: Change) -> None:
+    base = lake.branch("sorted", sort_by_v, first)
+    ours = lake.branch("ours", append(4), start=base)
+    theirs = lake.branch("theirs", unsorted if first is sort_by_v else sort_by_v, start=base)
+    made = StaticTable.from_metadata(lake.combined(ours, theirs, base))
+    assert made.sort_order() == StaticTable.from_metadata(theirs).sort_order()
+
+
+def test_the_id_of_a_dropped_column_is_not_given_out_again(lake: Lake) -> None:
+    theirs = lake.branch("theirs", add_column, append(4), drop_column)
+    made = lake.combined(lake.branch("ours", append(5)), theirs)
+    assert ids(made) == [1, 2, 3, 4, 5]
+    last = StaticTable.from_metadata(theirs).metadata.last_column_id
+    assert StaticTable.from_metadata(made).metadata.last_column_id == last
+    later = lake.branch("later", add_other_column, start=made)
+    assert StaticTable.from_metadata(later).schema().find_field("y").field_id == last + 1
+
+
+def test_the_reason_names_the_side_that_is_older_than_the_base(lake: Lake) -> None:
+    base = lake.branch("before", add_column)
+    ours = lake.branch("ours", append(4), start=base)
+    conflicts = lake.combine(ours, lake.base, base=base).conflicts
+    assert list(map(str, conflicts)) == ["the columns of theirs do not come from those of the base"]
+    both = lake.branch("both", add_column, set_property("x"))
+    assert list(map(str, lake.combine(both, lake.branch("y", add_other_column)).conflicts)) == [
+        "both sides changed the columns"
+    ]
+
+
+def test_an_id_that_both_sides_gave_to_dropped_columns(lake: Lake) -> None:
+    """Their files have different values under this id, which an undone drop would show."""
+    ours = lake.branch("ours", add_column, append(4), drop_column)
+    theirs = lake.branch("theirs", add_other_column, append(5), drop_other_column)
+    for sides, names in (((ours, theirs), "w, y"), ((theirs, ours), "y, w")):
+        assert list(map(str, lake.combine(*sides).conflicts)) == [
+            f"both sides gave one id to different columns ({names})"
+        ]
+    same = lake.branch("same", add_column, append(6), drop_column)
+    assert ids(lake.combined(ours, same)) == [1, 2, 3, 4, 6]
