@@ -117,6 +117,7 @@ def test_the_author_comes_from_the_environment_or_the_users_configuration(catalo
         (("-m", ""), "message is empty"),
         (("-m", "x", "-F", "y"), "cannot be used together"),
         (("-F", "missing.txt"), "missing.txt cannot be read"),
+        (("-F", "/dev/zero"), "/dev/zero is larger than 1 GiB"),
         (("-m", "x", "--property", "p"), "--property p"),
         (("-m", "x", "--author-time", "soon"), "time 'soon'"),
         (("-m", "x", "--batch", "missing.json"), "missing.json cannot be read"),

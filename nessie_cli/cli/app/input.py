@@ -7,20 +7,27 @@ from collections.abc import Iterable
 
 from nessie_cli.errors import InvalidInput
 
+_LARGEST = 1 << 30
+"""The most bytes of an input: a batch of about 800,000 operations. Some devices never end."""
+
 
 def read_bytes(name: str, option: str) -> bytes:
     """Returns the bytes of a file, or of stdin for `-`.
 
-    Raises `InvalidInput` that names the option and the file.
+    Raises `InvalidInput` that names the option and the file, also for one that is too large.
     """
-    if name == "-":
-        return sys.stdin.buffer.read()
     try:
-        with open(name, "rb") as file:  # noqa: PTH123 (a user's path is taken as it is)
-            return file.read()
+        if name == "-":
+            data = sys.stdin.buffer.read(_LARGEST + 1)
+        else:
+            with open(name, "rb") as file:  # noqa: PTH123 (a user's path is taken as it is)
+                data = file.read(_LARGEST + 1)
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise InvalidInput(f"{option} {name} cannot be read: {reason}") from None
+    if len(data) > _LARGEST:
+        raise InvalidInput(f"{option} {name} is larger than {_LARGEST >> 30} GiB")
+    return data
 
 
 def read_text(name: str, option: str) -> str:
