@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from nessie_cli.iceberg.builder import partitions, schemas
 from nessie_cli.iceberg.builder.values import Document, by_id
+from nessie_cli.iceberg.combination.columns import merged_schema
 
 _LAST_ADDED = -1
 _NAME_MAPPING = "schema.name-mapping.default"
@@ -82,8 +83,6 @@ def _schema(
         for schema in [_current(state, "schemas", "schema-id", "current-schema-id")]
     ]
     if sides[2] != sides[1]:
-        if sides[0] not in sides[1:]:
-            return DefinitionConflict("columns")
         # The base of a picked or reverted commit need not be a state of both sides.
         for name, side in (("ours", ours), ("theirs", theirs)):
             if not _has_had_columns(side, base):
@@ -93,7 +92,16 @@ def _schema(
     if clashing := _columns_with_one_id(ours, theirs):
         text = f"both sides gave one id to different columns ({', '.join(clashing)})"
         return DefinitionConflict("columns", text=text)
-    return [] if sides[2] in sides[:2] else _columns_of(ours, theirs)
+    if sides[2] in sides[:2]:
+        return []
+    here, there = (
+        _current(side, "schemas", "schema-id", "current-schema-id") for side in (ours, theirs)
+    )
+    if sides[1] == sides[0]:
+        return _columns_of(ours, theirs, there)
+    before = _current(base, "schemas", "schema-id", "current-schema-id")
+    merged = merged_schema(before, here, there)
+    return DefinitionConflict("columns") if merged is None else _columns_of(ours, theirs, merged)
 
 
 def _columns_with_one_id(ours: Document, theirs: Document) -> list[str]:
@@ -122,9 +130,10 @@ def _columns_by_id(of_side: Sequence[Document]) -> dict[int, set[tuple[str, str]
     return columns
 
 
-def _columns_of(ours: Document, theirs: Document) -> list[Document] | DefinitionConflict:
-    """Returns the updates that give the columns of theirs to ours."""
-    schema = _current(theirs, "schemas", "schema-id", "current-schema-id")
+def _columns_of(
+    ours: Document, theirs: Document, schema: Document
+) -> list[Document] | DefinitionConflict:
+    """Returns the updates that give a schema to ours, with columns of theirs."""
     last = max(ours["last-column-id"], _last_id(schema))
     dropped: list[Document] = []
     for earlier in theirs["schemas"]:

@@ -124,7 +124,7 @@ def test_the_reason_names_the_side_that_is_older_than_the_base(lake: Lake) -> No
     assert list(map(str, conflicts)) == ["the columns of theirs do not come from those of the base"]
     both = lake.branch("both", add_column, set_property("x"))
     assert list(map(str, lake.combine(both, lake.branch("y", add_other_column)).conflicts)) == [
-        "both sides changed the columns"
+        "both sides gave one id to different columns (w, y)"
     ]
 
 
