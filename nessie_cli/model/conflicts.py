@@ -117,7 +117,8 @@ class Conflict(Struct, frozen=True):
     In a merge per content, `actual_at` and `proposed_at` are places of the contents `actual` and
     `proposed`, None for a content that is absent or that the caller supplied. `changed_key` is the
     key at HEAD whose newest change is `changed_by`: earlier commits of a transplant may have
-    renamed the content.
+    renamed the content. The command line sets `theirs_changed_by`, the newest commit of the source
+    of a merge that changed a table which does not combine.
     """
 
     type: ConflictType
@@ -142,6 +143,7 @@ class Conflict(Struct, frozen=True):
     actual_at: ContentPlace | None = None
     proposed_at: ContentPlace | None = None
     changed_key: ContentKey | None = None
+    theirs_changed_by: CommitMeta | None = None
 
 
 _TEXT = {

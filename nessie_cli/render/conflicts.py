@@ -8,7 +8,7 @@ from typing import NamedTuple
 from nessie_cli.errors import Resolution, WaysOut
 from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
 from nessie_cli.inspection.fields import TYPE, Difference
-from nessie_cli.model import Conflict, ConflictType
+from nessie_cli.model import CommitMeta, Conflict, ConflictType
 from nessie_cli.render.commits import commit_lines
 from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
@@ -104,17 +104,22 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
         yield from _collisions(conflict, terminal)
         if conflict.commit is not None:
             yield _row("commit", Span(short_hash(conflict.commit), "hash"))
-        if conflict.changed_by:
-            room = terminal.width - len(_INDENT) - _LABELS
-            for line, spans in enumerate(commit_lines(conflict.changed_by, terminal, room=room)):
-                label = "" if line else "changed by"
-                yield trimmed(_row(label, *spans))
+        yield from _by("changed by", conflict.changed_by, terminal)
+        yield from _by("theirs by", conflict.theirs_changed_by, terminal)
         alone = ways_out.one_by_one if conflict.key and not several else ""
         yield from _resolve_lines(ways_out.of(conflict), alone)
     if several and (lines := list(_resolve_lines(ways_out.together(), ways_out.one_by_one))):
         yield []
         yield [Span("all conflicts", "label")]
         yield from lines
+
+
+def _by(label: str, commit: CommitMeta | None, terminal: Terminal) -> Iterator[Line]:
+    """Yields the commit that changed the key on one side."""
+    room = terminal.width - len(_INDENT) - _LABELS
+    lines = commit_lines(commit, terminal, room=room) if commit else ()
+    for number, spans in enumerate(lines):
+        yield trimmed(_row("" if number else label, *spans))
 
 
 def _list(report: ConflictReport, terminal: Terminal) -> Iterator[Line]:

@@ -39,7 +39,8 @@ class Conflict(BareConflict, kw_only=True):
     `base`, `ours` and `theirs`. The key is that on ours, else on theirs. `keyIsAmbiguous` is
     whether it is also a key of another content in conflict, so that a decision must name
     `contentId`. `commit` is the transplanted commit. `sameFileKey` is the key of another content of
-    ours with the same metadata file. `collisions` say why the files of a table do not combine.
+    ours with the same metadata file. `collisions` say why the files of a table do not combine,
+    and `theirsChangedBy` is then the last commit of the source of a merge that changed it.
     """
 
     expected: AnyContent | None
@@ -60,6 +61,7 @@ class Conflict(BareConflict, kw_only=True):
     commit: Hash | UnsetType = UNSET
     same_file_key: Key | UnsetType = UNSET
     collisions: list[Collision] | UnsetType = UNSET
+    theirs_changed_by: CommitMeta | UnsetType = UNSET
 
     @classmethod
     def of_merge(
@@ -84,6 +86,7 @@ class Conflict(BareConflict, kw_only=True):
             resolutions=[resolution.command for resolution in resolutions],
             effects=[resolution.effect for resolution in resolutions],
             collisions=list(map(Collision.of, conflict.collisions)) or UNSET,
+            theirs_changed_by=optional_meta(conflict.theirs_changed_by) or UNSET,
             **content_in_conflict(conflict),
         )
 

@@ -393,3 +393,20 @@ def test_a_commit_that_is_there_already_is_skipped(nessie: InProcess, lake: Lake
     ran = nessie("transplant", "dev")
     assert (ran.code, "it changes nothing on this branch" in ran.err) == (0, True)
     assert nessie("log", "-n", "1", "--format", "%H").out == head
+
+
+def test_a_conflict_names_the_commit_and_author_of_each_side(nessie: InProcess, lake: Lake) -> None:
+    for ref in ("main", "dev"):
+        with lake.table(ref) as table:
+            table.overwrite(rows(1, 2, 3, 4))
+    ran = nessie("merge", "dev")
+    assert ran.code == 3
+    heads = [
+        nessie("log", ref, "-n", "1", "--json").json["logEntries"][0] for ref in ("main", "dev")
+    ]
+    hashes = [head["commitMeta"]["hash"] for head in heads]
+    assert f"changed by         {hashes[0][:12]}" in ran.err
+    assert f"theirs by          {hashes[1][:12]}" in ran.err
+    (conflict,) = nessie("merge", "dev", "--json").json["error"]["errorDetails"]["conflicts"]
+    assert [conflict[side]["hash"] for side in ("changedBy", "theirsChangedBy")] == hashes
+    assert conflict["theirsChangedBy"]["authors"] == ["etl"]

@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import effect_of
@@ -20,12 +22,15 @@ from nessie_cli.repository.draft import MERGE_ONLY, protecting
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
+    from nessie_cli.revisions import Revision
 
 BY_COMMIT = (ConflictType.NAMESPACE_ABSENT, ConflictType.NOT_A_NAMESPACE)
 """Conflicts of a merge that need a commit on the target first."""
 _OPTIONS = {MergeBehavior.FORCE: "--theirs", MergeBehavior.DROP: "--ours"}
 _STARTS_OVER = "starts over, with the present state"
 _ANEW = "starts over: with the decisions so far, neither side can be taken"
+MOST_COMMITS = 20
+"""The most conflicts for which the commit of theirs is looked up."""
 _MOST_PREPARED = 100
 """The number of names that are tried for a branch."""
 _VALUED = VALUED | {"-m", "--message", "--into", "--onto", "-b", "--behavior"}
@@ -49,11 +54,23 @@ def conflicts_of_merge(
         yield
     except ReferenceConflict as error:
         error.is_merge = True
+        if source and not commits:
+            theirs = app.revision(pinned.get(source, source))
+            first, others = error.conflicts[:MOST_COMMITS], error.conflicts[MOST_COMMITS:]
+            error.conflicts = (*(_with_commit(app, theirs, each) for each in first), *others)
         # A server that merges key by key names the branches, and not the store.
         line = command_line(*carried(app.options, ("store", "profile")), "--ref")
         error.message = error.message.replace("`nessie --ref ", f"`{line} ")
         error.ways_out = MergeResolutions(app, branch, error, source, commits, pinned=pinned)
         raise
+
+
+def _with_commit(app: Invocation, theirs: Revision, conflict: Conflict) -> Conflict:
+    """Returns a conflict about a table that does not combine, with the commit of theirs."""
+    if not conflict.collisions or conflict.theirs_key is None:
+        return conflict
+    commit = app.repository().last_change(theirs, conflict.theirs_key)
+    return replace(conflict, theirs_changed_by=commit)
 
 
 class _Part(NamedTuple):
