@@ -10,8 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from nessie_cli.errors import StoreUnavailable
+from nessie_cli.iceberg.combination.file_combiner import FileCombiner
+from nessie_cli.iceberg.combination.merging import NotStored, TableMerger
 from nessie_cli.iceberg.files import Files
+from nessie_cli.model import CombinationRules
+from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.repository.opening import connect
 from tests.cli.lake import Lake, rows
 from tests.command.in_process import InProcess
 
@@ -410,3 +417,38 @@ def test_a_conflict_names_the_commit_and_author_of_each_side(nessie: InProcess, 
     (conflict,) = nessie("merge", "dev", "--json").json["error"]["errorDetails"]["conflicts"]
     assert [conflict[side]["hash"] for side in ("changedBy", "theirsChangedBy")] == hashes
     assert conflict["theirsChangedBy"]["authors"] == ["etl"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError, StoreUnavailable])
+def test_the_files_of_a_commit_stay_if_the_merge_fails_after_it(
+    tmp_path: Path, lake: Lake, error: type[BaseException]
+) -> None:
+    """Ctrl-C, or an answer of a proxy instead of the server's, is no refusal."""
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    with connect(str(tmp_path / ".nessie" / "store.sqlite")) as repository:
+
+        def merge(options: MergeOptions) -> None:
+            repository.merge("main", "dev", options)
+            raise error("after the commit")
+
+        merger = TableMerger([FileCombiner(Files(), "a test", CombinationRules())])
+        with pytest.raises(error):
+            merger.merge(merge, MergeOptions())
+    assert lake.ids("main") == [1, 2, 3, 10, 20]
+
+
+def test_the_files_of_a_refused_merge_are_removed(tmp_path: Path, lake: Lake) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    before = lake.files()
+    with connect(str(tmp_path / ".nessie" / "store.sqlite")) as repository:
+
+        def merge(options: MergeOptions) -> None:
+            repository.merge("main", "dev", replace(options, dry_run=True))
+            raise NotStored
+
+        merger = TableMerger([FileCombiner(Files(), "a test", CombinationRules())])
+        with pytest.raises(NotStored):
+            merger.merge(merge, MergeOptions())
+    assert lake.files() == before

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.avro import USUAL, AvroLimits
 from nessie_cli.iceberg.builder.document import NO_SNAPSHOT, normalized
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.decision import FileConflict, FileMerge, merge_files
@@ -94,18 +95,18 @@ def combine(
     *,
     is_serializable: bool = False,
     refuses_same_keys: bool = False,
-    most_entries: int | None = None,
+    limits: AvroLimits = USUAL,
 ) -> Combination:
     """Combines three states of a table: metadata in the state that each content names.
 
     The base can be a state of any branch: that before a picked commit, for example. With
     `is_serializable`, a table that sets no isolation is serializable. With `refuses_same_keys`,
     rows that both sides added with equal identifiers are a conflict. Raises `InvalidInput` or
-    `StoreUnavailable` if a file is missing, damaged or cannot be read, or if more than
-    `most_entries` entries of manifests are to be read.
+    `StoreUnavailable` if a file is missing, damaged or cannot be read, or if a file exceeds the
+    `limits`, or all entries together.
     """
     documents = [normalized(document) for document in (base, ours, theirs)]
-    reader = _Reader(read, most_entries)
+    reader = _Reader(read, limits)
     lists = [reader.list_of(_snapshot(document)) for document in documents]
     shared = set.intersection(*(set(each.rows) for each in lists))
     files = [_files(reader, listed, shared) for listed in lists]
@@ -178,9 +179,9 @@ def _files_with_same_keys(
 class _Reader:
     """Reads manifest lists and manifests, each once."""
 
-    def __init__(self, read: Read, most_entries: int | None) -> None:
+    def __init__(self, read: Read, limits: AvroLimits) -> None:
         self._read = read
-        self._most_entries = most_entries
+        self._limits = limits
         self._entries = 0
         self._lists: dict[int, ManifestList] = {}
         self.manifests: dict[str, Manifest] = {}
@@ -192,7 +193,7 @@ class _Reader:
         id_ = snapshot["snapshot-id"]
         if id_ not in self._lists:
             location = _list_location(snapshot)
-            self._lists[id_] = read_list(self._read(location), location)
+            self._lists[id_] = read_list(self._read(location), location, limits=self._limits)
         return self._lists[id_]
 
     def added_by(self, snapshot: Document) -> Collection[Row]:
@@ -202,7 +203,8 @@ class _Reader:
             rows = self._lists[id_].rows.values()
             return [row for row in rows if row["added_snapshot_id"] == id_]
         location = _list_location(snapshot)
-        return read_list(self._read(location), location, added_by=id_).rows.values()
+        data = self._read(location)
+        return read_list(data, location, added_by=id_, limits=self._limits).rows.values()
 
     def manifest(self, listed: Row) -> Manifest:
         """Returns a manifest of a manifest list."""
@@ -210,11 +212,12 @@ class _Reader:
         manifest = self.manifests.get(path)
         # The first commit after an upgrade gives ids to rows in earlier manifests.
         if manifest is None or manifest.listed.get(_FIRST_ROW_ID) != listed.get(_FIRST_ROW_ID):
-            self.manifests[path] = manifest = read_manifest(self._read(path), listed)
+            manifest = read_manifest(self._read(path), listed, self._limits)
+            self.manifests[path] = manifest
             self._entries += len(manifest.entries)
-            if self._most_entries is not None and self._entries > self._most_entries:
+            if self._entries > self._limits.rows:
                 raise InvalidInput(
-                    f"the manifests that differ have more than {self._most_entries:,} entries",
+                    f"the manifests that differ have more than {self._limits.rows:,} entries",
                     hint="rewrite the manifests, or merge with access to the files",
                 )
         return manifest

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from nessie_cli.errors import NessieError
+from nessie_cli.iceberg.avro import USUAL, AvroLimits
 from nessie_cli.iceberg.combination.combination import Combination, combine
 from nessie_cli.iceberg.combination.decision import FileConflict
 from nessie_cli.iceberg.combination.definitions import DefinitionConflict
@@ -63,7 +64,7 @@ class FileCombiner(Combiner):
     """Combines tables with access to their files.
 
     `description` names the merge in the summaries of new snapshots. `permit` raises `NotAllowed` if
-    a table may not be combined. One of more than `most_entries` manifest entries to read is not.
+    a table may not be combined. `limits` are those of each manifest and of all entries together.
     """
 
     def __init__(
@@ -73,13 +74,13 @@ class FileCombiner(Combiner):
         rules: CombinationRules,
         *,
         permit: Callable[[TableStates], None] | None = None,
-        most_entries: int | None = None,
+        limits: AvroLimits = USUAL,
     ) -> None:
         self._files = files
         self._description = description
         self._rules = rules
         self._permit = permit
-        self._most_entries = most_entries
+        self._limits = limits
         self._written: dict[str, list[str]] = {}
 
     def combine(self, states: TableStates) -> CombinedTable:
@@ -114,7 +115,7 @@ class FileCombiner(Combiner):
             self._files.read,
             is_serializable=self._rules.is_serializable,
             refuses_same_keys=self._rules.refuses_same_keys,
-            most_entries=self._most_entries,
+            limits=self._limits,
         )
         if combination.conflicts:
             return CombinedTable(collisions=tuple(map(_collision, combination.conflicts)))

@@ -17,6 +17,7 @@ import fastavro
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.avro import USUAL, AvroFile, AvroLimits, read_avro
 from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
 from nessie_cli.iceberg.files import first_line
 from nessie_cli.iceberg.locations import shown
@@ -71,12 +72,14 @@ class ManifestList(Struct, frozen=True):
     schema: Row
 
 
-def read_list(data: bytes, location: str, *, added_by: int | None = None) -> ManifestList:
+def read_list(
+    data: bytes, location: str, *, added_by: int | None = None, limits: AvroLimits = USUAL
+) -> ManifestList:
     """Returns the manifests in a manifest list, or those that the snapshot `added_by` added.
 
-    Raises `InvalidInput` if it is damaged.
+    Raises `InvalidInput` if it is damaged or exceeds a limit.
     """
-    rows, schema, _ = _records(data, location, "manifest list")
+    rows, schema, _ = _records(data, location, "manifest list", limits)
     try:
         if added_by is not None:
             rows = [row for row in rows if row["added_snapshot_id"] == added_by]
@@ -90,23 +93,22 @@ def _renamed(row: Row) -> Row:
     return {name.replace("_data_files_count", "_files_count"): v for name, v in row.items()}
 
 
-def read_manifest(data: bytes, listed: Row) -> Manifest:
-    """Returns a manifest. Raises `InvalidInput` if it is damaged. Decodes all entries."""
+def read_manifest(data: bytes, listed: Row, limits: AvroLimits = USUAL) -> Manifest:
+    """Returns a manifest. Decodes all entries.
+
+    Raises `InvalidInput` if it is damaged or exceeds a limit.
+    """
     location = str(listed["manifest_path"])
-    rows, schema, metadata = _records(data, location, "manifest")
+    rows, schema, metadata = _records(data, location, "manifest", limits)
     try:
         return Manifest(listed, schema, metadata, list(_entries(rows, listed)))
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(location, "manifest", error) from None
 
 
-def _records(data: bytes, location: str, kind: str) -> tuple[list[Row], Row, dict[str, str]]:
+def _records(data: bytes, location: str, kind: str, limits: AvroLimits) -> AvroFile:
     try:
-        reader: Any = fastavro.reader(io.BytesIO(data))
-        metadata = {
-            name: value for name, value in reader.metadata.items() if not name.startswith("avro.")
-        }
-        return list(reader), reader.writer_schema, metadata
+        return read_avro(data, limits)
     except Exception as error:  # noqa: BLE001 - damaged bytes raise any error in the decoder
         raise _damaged(location, kind, error) from None
 

@@ -19,7 +19,6 @@ from nessie_cli.errors import (
     InvalidInput,
     MergeConflict,
     NotAllowed,
-    OutcomeUnknown,
     ReferenceConflict,
     StoreUnavailable,
 )
@@ -41,6 +40,10 @@ from nessie_cli.repository.changes import MergeOptions
 T = TypeVar("T")
 MOST_TRIES = 20
 """How often a merge is performed while others change its tables."""
+
+
+class NotStored(Exception):
+    """Raised by the caller of a `TableMerger` if certainly no commit names the new files."""
 
 
 class TableStates(Struct, frozen=True):
@@ -110,11 +113,12 @@ class TableMerger:
 
         `do` must apply the same commits each time, even if their branch moves. Raises the errors of
         `do`. A conflict about a table that does not combine, or whose combination the store
-        refuses, has the reasons as its collisions. Removes the files of a failed attempt, unless
-        its outcome is unknown.
+        refuses, has the reasons as its collisions. Removes the files of an attempt that certainly
+        stored nothing: if `do` raises `ReferenceConflict` or `NotStored`, or a hook refuses.
         """
         used: dict[_Content, _Combined] = {}
         conflict: ReferenceConflict | None = None
+        is_certain = True
         try:
             for number in count(1):
                 behaviors = [*options.behaviors, *(each.behavior for each in used.values())]
@@ -132,14 +136,16 @@ class TableMerger:
                         raise
                     self._collisions |= dict.fromkeys(self._seen, (Collision(error.message),))
                     self._explain(conflict)
+                    # The refusal may be that of a proxy before the server.
+                    is_certain = False
                     raise conflict from None
                 else:
                     break
-        except OutcomeUnknown:
+        except (HookRefused, NotStored, ReferenceConflict):
+            if is_certain:
+                self._discard([])
             raise
-        except BaseException:
-            self._discard([])
-            raise
+        # After any other error, or Ctrl-C, a commit may name the files.
         self._discard(used.values())
         self.combinations = _by_content(used.values())
         return self._with_combinations(result)

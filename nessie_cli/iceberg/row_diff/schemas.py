@@ -66,9 +66,15 @@ def check_columns(before: Document, after: Document) -> None:
 
 
 def every_field(documents: Iterable[Document]) -> dict[int, NestedField]:
-    """Returns the columns of all schemas of some metadata by id, each with its last definition."""
-    schemas = (schema for document in documents for schema in document["schemas"])
-    return {field.field_id: field for schema in schemas for field in _schema(schema).fields}
+    """Returns the columns of all schemas of some metadata by id, each with its widest type."""
+    fields: dict[int, NestedField] = {}
+    for document in documents:
+        for field in (field for schema in document["schemas"] for field in _schema(schema).fields):
+            other = fields.get(field.field_id)
+            is_narrower = other is not None and _promotes(field.field_type, other.field_type)
+            if other is None or not is_narrower:
+                fields[field.field_id] = field
+    return fields
 
 
 def _schema(document: Document) -> Schema:

@@ -13,8 +13,9 @@ from typing import Any
 from msgspec import structs, to_builtins
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.avro import AvroLimits
 from nessie_cli.iceberg.combination.file_combiner import FileCombiner, UnwrittenFiles
-from nessie_cli.iceberg.combination.merging import TableMerger, TableStates
+from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, TableStates
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
@@ -47,11 +48,11 @@ from nessie_cli.wire.values import key_of
 
 MOST_BYTES = 64 * 2**20
 """The most bytes of metadata files, manifest lists and manifests that a request reads."""
-MOST_ENTRIES = 100_000
-"""The most entries of manifests that are read to combine one table."""
+LIMITS = AvroLimits(100_000, 64 * 2**20)
+"""The most entries of manifests that are read to combine one table, and of unpacked bytes."""
 
 
-class _Repeated(Exception):
+class _Repeated(NotStored):
     """Another server has carried out this request in the meantime."""
 
 
@@ -263,7 +264,7 @@ def _combiner(
         description,
         rules,
         permit=permit,
-        most_entries=MOST_ENTRIES,
+        limits=LIMITS,
     )
 
 

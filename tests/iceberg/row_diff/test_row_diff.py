@@ -250,6 +250,26 @@ def test_the_value_of_a_partition_may_be_missing_in_its_file(tmp_path: Path) -> 
     assert diff(before, after) == [("INSERT", 2, "a")]
 
 
+@pytest.mark.parametrize(("narrow", "wide"), [("int", "long"), ("float", "double")])
+def test_equality_deletes_of_a_promoted_column(narrow: str, wide: str, folder: Folder) -> None:
+    """Values of the wide type are not rounded, also if the later state is the older one."""
+    types = {"int": pa.int32(), "long": pa.int64(), "float": pa.float32(), "double": pa.float64()}
+    first, second = (2**40, 2**40 + 1) if narrow == "int" else (0.1, 0.1 + 2**-50)
+    old_rows = pa.table({"id": pa.array([1], types[narrow]), "v": ["a"]})
+    new_rows = pa.table({"id": pa.array([first, second], types[wide]), "v": ["b", "c"]})
+    deleted = pa.table({"id": pa.array([second], types[wide])})
+    schemas = [
+        schema(column(1, "id", type_), column(2, "v", "string"), id_=number)
+        for number, type_ in enumerate((narrow, wide))
+    ]
+    data = folder.data(old_rows, IDS, 1)
+    before = folder.state([data], schemas[0], snapshots=(1,))
+    added = [folder.data(new_rows, IDS, 2), folder.equality(deleted, {"id": 1}, 3)]
+    after = folder.state([data, *added], *schemas, snapshots=(1, 2, 3))
+    assert diff(before, after, columns=["v"]) == [("INSERT", "b")]
+    assert diff(after, before, columns=["v"]) == [("DELETE", "b")]
+
+
 def test_equality_deletes_of_a_dropped_column(folder: Folder) -> None:
     old = schema(*COLUMNS, column(3, "k", "string"))
     new = schema(*COLUMNS, id_=1)

@@ -1,0 +1,139 @@
+"""Avro files of any writer are read within limits."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import zlib
+from typing import Any
+
+import fastavro
+import pytest
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.avro import MOST_LEVELS, AvroLimits, read_avro
+from nessie_cli.iceberg.combination.manifests import read_list
+
+SCHEMA = {
+    "type": "record",
+    "name": "r",
+    "fields": [{"name": "path", "type": "string"}, {"name": "n", "type": ["null", "long"]}],
+}
+ROWS = [{"path": f"p{number}", "n": number if number % 3 else None} for number in range(5000)]
+
+
+def number(value: int) -> bytes:
+    value = (value << 1) ^ (value >> 63)
+    data = b""
+    while value > 0x7F:
+        data += bytes([value & 0x7F | 0x80])
+        value >>= 7
+    return data + bytes([value])
+
+
+def container(schema: Any, *blocks: tuple[int, bytes], codec: str = "deflate") -> bytes:
+    sync = os.urandom(16)
+    members = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": codec.encode()}
+    data = b"Obj\x01" + number(len(members))
+    for name, value in members.items():
+        data += number(len(name)) + name + number(len(value)) + value
+    data += number(0) + sync
+    for count, block in blocks:
+        data += number(count) + number(len(block)) + block + sync
+    return data
+
+
+def deflated(data: bytes) -> bytes:
+    packing = zlib.compressobj(9, zlib.DEFLATED, -15)
+    return packing.compress(data) + packing.flush()
+
+
+@pytest.mark.parametrize("codec", ["null", "deflate", "bzip2", "xz"])
+def test_rows_are_read_as_they_were_written(codec: str) -> None:
+    file = io.BytesIO()
+    fastavro.writer(file, SCHEMA, ROWS, codec=codec, metadata={"format-version": "2"})
+    read = read_avro(file.getvalue())
+    assert read.rows == ROWS
+    assert read.metadata == {"format-version": "2"}
+    names = {"type": "record", "name": "r", "fields": [SCHEMA["fields"][0]]}
+    projected = read_avro(file.getvalue(), projected=lambda _: names)
+    assert projected.rows == [{"path": row["path"]} for row in ROWS]
+    with pytest.raises(ValueError, match="more than 4,999 rows"):
+        read_avro(file.getvalue(), AvroLimits(rows=4999))
+    with pytest.raises(ValueError, match="unpacks to more than 0 MiB"):
+        read_avro(file.getvalue(), AvroLimits(unpacked=20_000))
+
+
+NEXT = {"name": "next", "type": ["null", "m"]}
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"type": "record", "name": "m", "fields": [NEXT]},
+        {"type": "record", "name": "m", "namespace": "a.b", "fields": [NEXT]},
+        {
+            "type": "record",
+            "name": "top",
+            "fields": [
+                {
+                    "name": "list",
+                    "type": {
+                        "type": "array",
+                        "items": {"type": "record", "name": "m", "fields": [NEXT]},
+                    },
+                }
+            ],
+        },
+        {"type": "record", "name": "m", "fields": [{"name": "x", "type": {"type": ["null", "m"]}}]},
+        {
+            "type": "record",
+            "name": "m",
+            "fields": [{"name": "x", "type": {"type": "map", "values": "m"}}],
+        },
+    ],
+)
+def test_a_schema_that_contains_itself_is_refused(schema: Any) -> None:
+    nested = (number(0) + number(1)) * 5000 + number(0) + number(0)
+    data = container(schema, (1, deflated(nested)))
+    with pytest.raises(InvalidInput, match="contains itself"):
+        read_list(data, "list.avro")
+
+
+def test_a_schema_with_many_levels_is_refused() -> None:
+    schema: Any = "long"
+    for _ in range(MOST_LEVELS + 5):
+        schema = {"type": "array", "items": schema}
+    record = {"type": "record", "name": "m", "fields": [{"name": "x", "type": schema}]}
+    with pytest.raises(InvalidInput, match="levels"):
+        read_list(container(record, (1, deflated(b"\0"))), "list.avro")
+    text = b'{"type": "array", "items": ' * 100_000 + b'"long"' + b"}" * 100_000
+    deep = b"Obj\x01" + number(1) + number(11) + b"avro.schema" + number(len(text)) + text
+    with pytest.raises(InvalidInput):
+        read_list(deep + number(0) + bytes(16), "list.avro")
+
+
+def test_small_blocks_that_unpack_to_much_are_refused() -> None:
+    many = deflated(b"\0\0" * (8 << 20))
+    with pytest.raises(ValueError, match="unpacks to more than 4 MiB"):
+        read_avro(container(SCHEMA, (8 << 20, many)), AvroLimits(unpacked=4 << 20))
+    empty = {"type": "record", "name": "m", "fields": []}
+    with pytest.raises(ValueError, match="more than 10,000,000 rows"):
+        read_avro(container(empty, (1 << 40, b""), codec="null"))
+    with pytest.raises(ValueError, match="rows"):
+        read_avro(container(empty, (1 << 40, b""), (-(1 << 40), b""), codec="null"))
+
+
+def test_a_file_that_is_cut_off_is_damaged() -> None:
+    data = container(SCHEMA, (1, deflated(number(1) + b"a" + number(0))))
+    header = len(container(SCHEMA))
+    for end in range(len(data) - 16):
+        if end != header:
+            with pytest.raises(InvalidInput):
+                read_list(data[:end], "list.avro")
+
+
+def test_compression_without_a_limit_is_refused() -> None:
+    with pytest.raises(ValueError, match="compression"):
+        read_avro(container(SCHEMA, codec="other"))
