@@ -29,6 +29,7 @@ from nessie_cli.iceberg.combination.manifests import (
     read_manifest,
 )
 from nessie_cli.iceberg.combination.states import (
+    COMBINED_BY,
     GONE,
     FileContent,
     Identity,
@@ -338,6 +339,8 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
         row_ids,
         removed_deletes,
         str(summary.get(GONE, "")).split(),
+        id_,
+        COMBINED_BY in summary,
     )
 
 

@@ -185,6 +185,35 @@ class _Changes:
             return False
         return ANY_FILE in self.gone or file_digest(file.path) in self.gone
 
+    def has_or_had(self, path: str) -> bool:
+        """Returns whether a data file is known to be, or to have been, a file of the side."""
+        return Identity(path) in self.state.files or file_digest(path) in self.gone
+
+    def heirs(self, lost: Collection[str], other: _Changes) -> set[str]:
+        """Returns the data files that the other side never had, and that can have lost rows.
+
+        `lost` are digests of data files that both sides removed. Their rows, or new versions of
+        them, are in files that the same snapshot added. After a snapshot that only removed files,
+        they can also be in later ones. The snapshots of both sides are left out.
+        """
+        common = {changes.id for changes in other.state.history or ()} - {None}
+        sources, heirs = set(lost), set[str]()
+        is_replaced_later = False
+        for changes in self.state.history or ():
+            if changes.id in common:
+                continue
+            removed = {*map(file_digest, changes.removed), *changes.gone}
+            updated = {*map(file_digest, changes.deleted_in)} if changes.added else set()
+            removes = ANY_FILE in changes.gone or not sources.isdisjoint(removed)
+            is_update = bool(changes.added) and changes.has_wide_deletes
+            if removes or is_update or is_replaced_later or not sources.isdisjoint(updated):
+                new = [path for path in changes.added if not other.has_or_had(path)]
+                heirs.update(new)
+                sources.update(map(file_digest, new))
+            if removes and not changes.added and not changes.is_combined:
+                is_replaced_later = True
+        return heirs
+
     @cached_property
     def ever_added(self) -> frozenset[str]:
         """All data files that some snapshot since the base added."""
@@ -285,6 +314,7 @@ class _Merge:
         yield from self._isolation()
         yield from self._double_removals()
         yield from self._merged_before()
+        yield from self._lost_twice()
         yield from self._double_restorations()
         yield from self._removed_and_changed(self._theirs, self._ours)
         yield from self._removed_and_changed(self._ours, self._theirs)
@@ -343,6 +373,21 @@ class _Merge:
                 )
             elif again := [file for file in other.added_data if side.has_had(file)]:
                 yield FileConflict(f"{name} had these files, and removed or rewrote them", again)
+
+    def _lost_twice(self) -> Iterator[FileConflict]:
+        """Both sides had the same new file, by a pick for example, and have its rows elsewhere."""
+        ours, theirs = self._ours, self._theirs
+        lost = _both(ours.gone, theirs.gone).difference(
+            file_digest(id_.path)
+            for state in (self._base, ours.state, theirs.state)
+            for id_ in state.files
+        )
+        if lost and (heirs := ours.heirs(lost, theirs) | theirs.heirs(lost, ours)):
+            yield FileConflict(
+                "both sides had data files that the base does not have, and removed or rewrote"
+                " them",
+                [file for file in (*ours.added_data, *theirs.added_data) if file.path in heirs],
+            )
 
     def _double_restorations(self) -> Iterator[FileConflict]:
         """The changes of each side to rows that both restored are not known."""
@@ -525,6 +570,16 @@ class _Merge:
         for file in ours.added_deletes:
             if file.is_vector and file.referenced in theirs.removed_data:
                 yield file
+
+
+def _both(first: Collection[str], second: Collection[str]) -> set[str]:
+    """Returns the digests of files that are in both sets, or can be."""
+    return {
+        digest
+        for here, there in ((first, second), (second, first))
+        for digest in here
+        if digest != ANY_FILE and (digest in there or ANY_FILE in there)
+    }
 
 
 def _form(file: TableFile) -> tuple[object, ...]:
