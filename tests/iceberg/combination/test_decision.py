@@ -81,6 +81,45 @@ def test_a_file_whose_rows_have_other_ids_on_ours_is_not_combined(has_other_ids:
     assert any("rows with these ids" in reason for reason in reasons) is has_other_ids
 
 
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.parametrize("change", ["delete", "drop", "compact"])
+def test_a_deletion_that_a_combined_revert_took_back_stays_so(version: int, change: str) -> None:
+    base = Table(random.Random(1), version)
+    base.commit("append", (base.rows(3),))
+    (path,) = base.paths
+    before = base.fork("b")
+    base.commit("delete", positions={path: frozenset({1})})
+    ours, theirs = base.fork("o"), base.fork("t")
+    ours.commit("append", (ours.rows(1),))
+    reverted = check_merge(base, ours, before, is_merge=False)
+    assert reverted is not None
+    assert len(reverted.tokens()) == 4
+    if change == "delete":
+        theirs.commit("delete", positions={path: frozenset({2})})
+    elif change == "drop":
+        theirs.commit("delete", removed=(path,))
+    else:
+        theirs.commit("replace", (tuple(row for _, row in theirs.live(path)),), (path,))
+    for sides in ((reverted, theirs), (theirs, reverted)):
+        states = [side.state(base) for side in (base, *sides)]
+        conflicts = merge_files(*states, fork_sequence=base.last).conflicts
+        assert any("took deletions back" in conflict.reason for conflict in conflicts)
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_more_deletions_in_a_file_are_no_revert(version: int) -> None:
+    """The side has replaced the deletion vector by one with more rows."""
+    base = Table(random.Random(1), version)
+    base.commit("append", (base.rows(3),))
+    (path,) = base.paths
+    base.commit("delete", positions={path: frozenset({1})})
+    ours, theirs = base.fork("o"), base.fork("t")
+    ours.commit("delete", positions={path: frozenset({2})})
+    theirs.commit("delete", removed=(path,))
+    assert check_merge(base, ours, theirs) is not None
+    assert check_merge(base, theirs, ours) is not None
+
+
 def test_files_of_unknown_origin_are_not_combined() -> None:
     """Ours was replaced, or its snapshots have expired."""
     base = Table(random.Random(1), 2)
