@@ -277,6 +277,26 @@ def test_a_table_that_was_replaced_is_not_combined(lake: Lake) -> None:
     assert "do not lead back to the base" in str(conflict)
 
 
+def test_a_name_mapping_without_the_columns_of_the_other_side_is_a_conflict(lake: Lake) -> None:
+    """`add_files` sets a mapping, which must have the column that the other side adds."""
+    file = str(lake.folder / "more.parquet")
+    pq.write_table(rows(100), file)
+
+    def add_file(table: Table) -> None:
+        table.add_files([file])
+
+    here, there = lake.branch("ours", add_file), lake.branch("theirs", add_column)
+    for sides in ((here, there), (there, here)):
+        (conflict,) = lake.combine(*sides).conflicts
+        assert "changed the columns, and the other one set the property" in str(conflict)
+    both = lake.branch("both", add_file, add_column)
+    more = lake.branch("more", append(10))
+    for sides in ((both, more), (more, both)):
+        table = StaticTable.from_metadata(lake.combined(*sides))
+        assert "w" in table.schema().column_names
+        assert '"w"' in table.properties["schema.name-mapping.default"]
+
+
 def test_a_tag_inside_the_table_is_a_conflict(lake: Lake) -> None:
     def tag(table: Table) -> None:
         snapshot = table.current_snapshot()
