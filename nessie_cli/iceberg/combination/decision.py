@@ -320,10 +320,14 @@ class _Merge:
         )
 
     def _kept_numbers(self) -> Iterator[FileConflict]:
-        """Only equality deletes depend on the number of a data file, which ours did not give."""
+        """Theirs restored a file that it wrote after the fork, for example.
+
+        Ours may have rewritten the rows that theirs had rewritten into this file. Otherwise, only
+        equality deletes depend on its number, which ours did not give.
+        """
         before = self._base.last_sequence
         older = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
-        if older and self._has_equality_deletes:
+        if older and (self._has_equality_deletes or self._ours.has_rewritten):
             yield FileConflict("theirs restored or rewrote rows that ours never had", older)
 
     def _row_ids(self) -> Iterator[FileConflict]:

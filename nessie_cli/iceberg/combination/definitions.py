@@ -172,7 +172,7 @@ def _fits_columns(base: Document, ours: Document, theirs: Document) -> bool:
         for each in (base, ours, theirs)
     )
     other = there if _NAME_MAPPING in ours["properties"] else here
-    return other == before or here == there
+    return bool(other == before or here == there)
 
 
 def _references(

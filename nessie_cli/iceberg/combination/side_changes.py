@@ -231,6 +231,11 @@ class SideChanges:
         return 0 < file.file_sequence <= self.base.last_sequence
 
     @property
+    def has_rewritten(self) -> bool:
+        """Whether the side can have data files with rows of others, or new versions of them."""
+        return self.has_updates or any(changes.removed for changes in self.state.history or ())
+
+    @property
     def changed_rows(self) -> bool:
         """Whether a snapshot since the base deleted or overwrote rows."""
         history = self.state.history

@@ -280,7 +280,7 @@ class Table:
                 self.commit("overwrite", (new,), keys=keys, upserted=new[0][0])
 
 
-def merged(ours: Table, theirs: Table, merge: FileMerge) -> Table:
+def merged(base: Table, ours: Table, theirs: Table, merge: FileMerge) -> Table:
     """Returns the table that the merge describes."""
     result = ours.fork(f"{ours.name}{theirs.name}")
     if merge.is_empty:
@@ -317,7 +317,7 @@ def merged(ours: Table, theirs: Table, merge: FileMerge) -> Table:
         )
     )
     live = result.tokens()
-    replaced = {**theirs.replaced, **ours.replaced}
+    replaced = dict(theirs.replaced.items() - base.replaced.items()) | ours.replaced
     result.replaced = {token: new for token, new in replaced.items() if token not in live}
     return result
 
@@ -334,7 +334,7 @@ def check_merge(base: Table, ours: Table, theirs: Table, *, is_merge: bool = Tru
     )
     if merge.conflicts:
         return None
-    result = merged(ours, theirs, merge)
+    result = merged(base, ours, theirs, merge)
     b, o, t = base.tokens(), ours.tokens(), theirs.tokens()
     # The changes of a new file that both sides have are changes of all its rows.
     for id_ in (ours.files.keys() & theirs.files.keys()) - base.files.keys():
