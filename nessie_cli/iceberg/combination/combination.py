@@ -31,6 +31,7 @@ from nessie_cli.iceberg.combination.manifests import (
 )
 from nessie_cli.iceberg.combination.required import required_conflict
 from nessie_cli.iceberg.combination.states import (
+    COMBINED_BY,
     GONE,
     FileContent,
     Identity,
@@ -355,6 +356,8 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
         row_ids,
         removed_deletes,
         str(summary.get(GONE, "")).split(),
+        id_,
+        COMBINED_BY in summary,
     )
 
 

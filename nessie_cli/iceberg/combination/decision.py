@@ -9,18 +9,16 @@ https://iceberg.apache.org/spec/#scan-planning
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from functools import cached_property
-from itertools import takewhile
+from collections.abc import Collection, Iterator, Sequence
 
 from msgspec import Struct
 
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
+from nessie_cli.iceberg.combination.side_changes import SideChanges
 from nessie_cli.iceberg.combination.states import (
     ANY_FILE,
     FileContent,
     Identity,
-    SnapshotChanges,
     TableFile,
     TableState,
     file_digest,
@@ -65,186 +63,6 @@ class FileMerge(Struct, frozen=True):
         return not (self.added or self.removed or self.conflicts)
 
 
-class _Changes:
-    """What a side changed since the base."""
-
-    def __init__(self, base: TableState, side: TableState) -> None:
-        self.base, self.state = base, side
-        self.added = [file for id_, file in side.files.items() if id_ not in base.files]
-        self.removed = [file for id_, file in base.files.items() if id_ not in side.files]
-
-    @cached_property
-    def added_data(self) -> list[TableFile]:
-        return [file for file in self.added if file.is_data]
-
-    @cached_property
-    def removed_data(self) -> dict[str, TableFile]:
-        return {file.path: file for file in self.removed if file.is_data}
-
-    @cached_property
-    def added_deletes(self) -> list[TableFile]:
-        return [file for file in self.added if file.content is FileContent.POSITION_DELETES]
-
-    @cached_property
-    def equality_deletes(self) -> list[TableFile]:
-        """Equality deletes that the side added."""
-        return [file for file in self.added if file.content is FileContent.EQUALITY_DELETES]
-
-    @cached_property
-    def removed_equality_deletes(self) -> list[TableFile]:
-        return [file for file in self.removed if file.content is FileContent.EQUALITY_DELETES]
-
-    @cached_property
-    def deletes_by_file(self) -> dict[str, list[TableFile]]:
-        """The added position deletes whose entries name their only data file, by its path."""
-        by_file: dict[str, list[TableFile]] = {}
-        for file in self.added_deletes:
-            if file.referenced is not None:
-                by_file.setdefault(file.referenced, []).append(file)
-        return by_file
-
-    @cached_property
-    def wide_deletes(self) -> list[TableFile]:
-        """The added position deletes that can be about several data files."""
-        return [file for file in self.added_deletes if file.referenced is None]
-
-    @cached_property
-    def undone_deletes(self) -> list[TableFile]:
-        """The position deletes of the base that a rollback or a revert took back."""
-        replaced = {id_ for changes in self.state.history or () for id_ in changes.removed_deletes}
-        return [
-            file
-            for file in self.removed
-            if file.content is FileContent.POSITION_DELETES
-            and file.identity not in replaced
-            and file.referenced not in self.removed_data
-        ]
-
-    def touches_rows(self, deletes: TableFile) -> bool:
-        """Returns whether the side may have changed files in which a file deletes rows."""
-        path = deletes.referenced
-        if self.equality_deletes:
-            return True
-        if path is None:
-            return bool(self.removed_data or self.added_deletes)
-        return bool(
-            path in self.removed_data or self.deletes_by_file.get(path) or self.wide_deletes
-        )
-
-    @cached_property
-    def _remover(self) -> Mapping[str, SnapshotChanges]:
-        return {path: changes for changes in self.state.history or () for path in changes.removed}
-
-    def is_dropped(self, path: str) -> bool:
-        """Returns whether a data file was removed with all its rows.
-
-        Otherwise files that the side added can contain its rows, or new versions of them. They can
-        be in a later snapshot: some writers overwrite rows by a deletion and an append.
-        """
-        return path in self._dropped and not self.is_updated(path)
-
-    @cached_property
-    def _dropped(self) -> frozenset[str]:
-        """The data files that were removed after the side had added its last data file."""
-        newest_first = reversed(self.state.history or ())
-        without_rows = takewhile(lambda changes: not changes.added, newest_first)
-        return frozenset(path for changes in without_rows for path in changes.removed)
-
-    def is_updated(self, path: str) -> bool:
-        """Returns whether rows of a data file can have been deleted and replaced by others.
-
-        A snapshot that added deletions and rows says so; whether they belong together is not known.
-        """
-        history = self.state.history
-        return history is None or any(
-            changes.added and (changes.has_wide_deletes or path in changes.deleted_in)
-            for changes in history
-        )
-
-    @property
-    def has_updates(self) -> bool:
-        """Whether a snapshot added rows and deletions that do not rewrite files."""
-        history = self.state.history
-        return history is None or any(
-            changes.added and (changes.has_wide_deletes or changes.deleted_in)
-            for changes in history
-        )
-
-    @cached_property
-    def gone(self) -> frozenset[str]:
-        """Digests of the data files that the side has had since the base and does not have now."""
-        history = self.state.history
-        if history is None:
-            return frozenset({ANY_FILE})
-        removed = map(file_digest, self._remover)
-        return frozenset(removed).union(*(changes.gone for changes in history))
-
-    @cached_property
-    def gone_files(self) -> Mapping[str, frozenset[str] | None]:
-        """The files that came in the place of each one in `gone`; none if it was only dropped.
-
-        None for a file that was deleted, and whose rows can be in files of later snapshots.
-        """
-        live = {file_digest(id_.path) for id_ in self.state.files}
-        files: dict[str, frozenset[str] | None] = dict.fromkeys(self.gone - live)
-        for changes in self.state.history or ():
-            removed = {file_digest(path): path for path in changes.removed}
-            for digest in files.keys() & {*removed, *changes.gone} - {ANY_FILE}:
-                is_dropped = digest in removed and self.is_dropped(removed[digest])
-                if changes.added or is_dropped:
-                    files[digest] = frozenset(changes.added)
-        return files
-
-    def has_had(self, file: TableFile) -> bool:
-        """Returns whether the side had a data file, and removed or rewrote it."""
-        if file.identity in self.state.files:
-            return False
-        return ANY_FILE in self.gone or file_digest(file.path) in self.gone
-
-    @cached_property
-    def ever_added(self) -> frozenset[str]:
-        """All data files that some snapshot since the base added."""
-        return frozenset(path for changes in self.state.history or () for path in changes.added)
-
-    @cached_property
-    def restored_files(self) -> bool:
-        """Whether data files came back that no snapshot since the base added, as by a rollback."""
-        removed = (path for path in self._remover if Identity(path) not in self.base.files)
-        return not self.ever_added.issuperset(removed) or not self.ever_added.issuperset(
-            file.path for file in self.added_data
-        )
-
-    def first_row_id(self, id_: Identity) -> int | None:
-        """Returns the id of the first row of a data file that the side has or has removed."""
-        if (present := self.state.files.get(id_)) is not None:
-            return present.first_row_id
-        remover = self._remover.get(id_.path)
-        return None if remover is None else remover.row_ids.get(id_.path)
-
-    @cached_property
-    def compacted(self) -> frozenset[str]:
-        """The added data files whose rows all come from files of the base."""
-        return frozenset(
-            path
-            for changes in self.state.history or ()
-            if changes.operation == "replace"
-            and all(Identity(removed) in self.base.files for removed in changes.removed)
-            for path in changes.added
-        )
-
-    def is_restored(self, file: TableFile) -> bool:
-        """Returns whether a file is older than the base: it came back by a rollback or a revert."""
-        return 0 < file.file_sequence <= self.base.last_sequence
-
-    @property
-    def changed_rows(self) -> bool:
-        """Whether a snapshot since the base deleted or overwrote rows."""
-        history = self.state.history
-        return history is None or any(
-            changes.operation in ("overwrite", "delete") for changes in history
-        )
-
-
 def merge_files(
     base: TableState,
     ours: TableState,
@@ -276,7 +94,7 @@ class _Merge:
         self._base = base
         self._fork = fork_sequence
         self._has_equality_deletes = has_equality_deletes
-        self._ours, self._theirs = _Changes(base, ours), _Changes(base, theirs)
+        self._ours, self._theirs = SideChanges(base, ours), SideChanges(base, theirs)
         ahead = theirs.last_sequence - fork_sequence
         self._shift = ours.last_sequence - fork_sequence
         self._sequence = ours.last_sequence + max(1, ahead) if ours.version > 1 else 0
@@ -300,8 +118,8 @@ class _Merge:
         yield from self._damaged()
         yield from self._isolation()
         yield from self._double_removals()
-        yield from self._double_rewrites()
         yield from self._merged_before()
+        yield from self._lost_twice()
         yield from self._double_restorations()
         yield from self._removed_and_changed(self._theirs, self._ours)
         yield from self._removed_and_changed(self._ours, self._theirs)
@@ -348,22 +166,6 @@ class _Merge:
             if not (ours.is_dropped(path) and theirs.is_dropped(path)):
                 yield FileConflict("both sides removed or rewrote this file", [file])
 
-    def _double_rewrites(self) -> Iterator[FileConflict]:
-        """Rows of a file that the base lacks, as one that was picked, would be there twice."""
-        ours, theirs = self._ours, self._theirs
-        before = {file_digest(id_.path) for id_ in self._base.files}
-        here, there = (side.gone_files.keys() - before for side in (ours, theirs))
-        both = here & there
-        if ANY_FILE in here | there and here and there:
-            both.add(ANY_FILE)
-        for digest in sorted(both):
-            rewritten = [side.gone_files.get(digest) for side in (ours, theirs)]
-            if rewritten[0] != rewritten[1] or rewritten[0] is None:
-                yield FileConflict(
-                    "both sides had a data file that is not in the base, and removed or rewrote it"
-                )
-                return
-
     def _merged_before(self) -> Iterator[FileConflict]:
         """The other side had a file before: its rows were deleted there, or are in other files."""
         ours, theirs = self._ours, self._theirs
@@ -377,6 +179,21 @@ class _Merge:
             elif again := [file for file in other.added_data if side.has_had(file)]:
                 yield FileConflict(f"{name} had these files, and removed or rewrote them", again)
 
+    def _lost_twice(self) -> Iterator[FileConflict]:
+        """Both sides had the same new file, by a pick for example, and have its rows elsewhere."""
+        ours, theirs = self._ours, self._theirs
+        lost = _both(ours.gone, theirs.gone).difference(
+            file_digest(id_.path)
+            for state in (self._base, ours.state, theirs.state)
+            for id_ in state.files
+        )
+        if lost and (heirs := ours.heirs(lost, theirs) | theirs.heirs(lost, ours)):
+            yield FileConflict(
+                "both sides had data files that the base does not have, and removed or rewrote"
+                " them",
+                [file for file in (*ours.added_data, *theirs.added_data) if file.path in heirs],
+            )
+
     def _double_restorations(self) -> Iterator[FileConflict]:
         """The changes of each side to rows that both restored are not known."""
         ours, theirs = self._ours, self._theirs
@@ -386,8 +203,25 @@ class _Merge:
             and ours.state.files.keys() != theirs.state.files.keys()
         ):
             yield FileConflict("both sides were rolled back", theirs.added_data)
+            return
+        here, there = (self._restored(side) for side in (ours, theirs))
+        if here and there and here.keys() != there.keys():
+            yield FileConflict(
+                "both sides took changes back: they can have restored different versions of rows",
+                [*here.values(), *there.values()],
+            )
 
-    def _removed_and_changed(self, side: _Changes, other: _Changes) -> Iterator[FileConflict]:
+    def _restored(self, side: SideChanges) -> dict[Identity, TableFile]:
+        """Returns the data files that came back on a side, and the deletes that it took back."""
+        return {
+            file.identity: file
+            for file in [*side.added_data, *side.undone_deletes]
+            if not file.is_data
+            or file.path not in side.ever_added
+            or (0 < file.sequence <= self._fork and file.path not in side.compacted)
+        }
+
+    def _removed_and_changed(self, side: SideChanges, other: SideChanges) -> Iterator[FileConflict]:
         """A deletion of rows in a file that the other side rewrote would be lost.
 
         An updated row of a file that the other side dropped would come back.
@@ -439,18 +273,22 @@ class _Merge:
                 "the equality deletes of theirs would reach rows that ours changed",
                 theirs.equality_deletes,
             )
-        renumbered = [
+        reached = [
             file
             for file in theirs.state.files.values()
-            if (present := ours.state.files.get(file.identity)) is not None
-            and file.is_data
-            and file.sequence != present.sequence
+            if file.is_data
+            and (present := ours.state.files.get(file.identity)) is not None
+            and any(
+                (file.sequence < deletes.sequence)
+                is not (present.sequence < (self._number(deletes) or 0))
+                for deletes in theirs.equality_deletes
+            )
         ]
-        if theirs.equality_deletes and renumbered:
-            # An earlier merge into theirs has given other numbers to files that ours has.
+        if reached:
+            # A merge or pick has given a file other numbers on one side than on the other.
             yield FileConflict(
                 "the equality deletes of theirs would reach rows that they do not reach there",
-                [*theirs.equality_deletes, *renumbered],
+                [*theirs.equality_deletes, *reached],
             )
         if (
             ours.equality_deletes
@@ -465,7 +303,9 @@ class _Merge:
             rewritten = [
                 file
                 for file in theirs.added_data
-                if theirs.is_restored(file) or self._carries_old_rows(file)
+                if file.sequence <= self._fork
+                or theirs.is_restored(file)
+                or self._carries_old_rows(file)
             ]
             if rewritten or any(not theirs.is_dropped(p) for p in theirs.removed_data):
                 yield FileConflict(
@@ -480,10 +320,14 @@ class _Merge:
         )
 
     def _kept_numbers(self) -> Iterator[FileConflict]:
-        """Only equality deletes depend on the number of a data file, which ours did not give."""
+        """Theirs restored a file that it wrote after the fork, for example.
+
+        Ours may have rewritten the rows that theirs had rewritten into this file. Otherwise, only
+        equality deletes depend on its number, which ours did not give.
+        """
         before = self._base.last_sequence
         older = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
-        if older and self._has_equality_deletes:
+        if older and (self._has_equality_deletes or self._ours.has_rewritten):
             yield FileConflict("theirs restored or rewrote rows that ours never had", older)
 
     def _row_ids(self) -> Iterator[FileConflict]:
@@ -513,15 +357,15 @@ class _Merge:
         """Returns whether rows of a data file have ids in theirs that are not theirs in ours."""
         base, ours = self._base, self._ours.state
         id_ = Identity(path)
-        there = self._theirs.first_row_id(id_)
+        there = self._theirs.first_row_ids(id_)
         if path in self._theirs.ever_added:
-            return there is None or there < ours.next_row_id
+            return not there or any(first is None or first < ours.next_row_id for first in there)
         here = ours.files.get(id_)
         if here is None:
             # In a manifest of all three states, whose rows get ids in the first commit after an
             # upgrade; or removed by ours.
             return id_ not in base.files and base.next_row_id == 0
-        return there is not None and there != here.first_row_id
+        return not there <= {None, here.first_row_id}
 
     # -- the new snapshot ------------------------------------------------------------------------
 
@@ -558,6 +402,16 @@ class _Merge:
         for file in ours.added_deletes:
             if file.is_vector and file.referenced in theirs.removed_data:
                 yield file
+
+
+def _both(first: Collection[str], second: Collection[str]) -> set[str]:
+    """Returns the digests of files that are in both sets, or can be."""
+    return {
+        digest
+        for here, there in ((first, second), (second, first))
+        for digest in here
+        if digest != ANY_FILE and (digest in there or ANY_FILE in there)
+    }
 
 
 def _form(file: TableFile) -> tuple[object, ...]:

@@ -217,12 +217,28 @@ def _properties(
             # Files without ids of columns cannot be read without it.
             conflicts.append(DefinitionConflict("property", name))
             continue
+        if name == _NAME_MAPPING and not _fits_columns(base, ours, theirs):
+            text = f"one side changed the columns, and the other one set the property {name!r}"
+            conflicts.append(DefinitionConflict("property", name, text))
+            continue
         if values[2] in (values[0], values[1]):
             continue
         if values[1] != values[0]:
             conflicts.append(DefinitionConflict("property", name))
         else:
             yield name, values[2]
+
+
+def _fits_columns(base: Document, ours: Document, theirs: Document) -> bool:
+    """Returns whether a name mapping that one side set is about the columns of the result."""
+    if (_NAME_MAPPING in ours["properties"]) is (_NAME_MAPPING in theirs["properties"]):
+        return True
+    before, here, there = (
+        schemas.form(_current(each, "schemas", "schema-id", "current-schema-id"))
+        for each in (base, ours, theirs)
+    )
+    other = there if _NAME_MAPPING in ours["properties"] else here
+    return bool(other == before or here == there)
 
 
 def _references(

@@ -16,7 +16,7 @@ from nessie_cli.iceberg.combination.combination import Combination, combine
 from nessie_cli.iceberg.combination.decision import FileConflict
 from nessie_cli.iceberg.combination.definitions import DefinitionConflict
 from nessie_cli.iceberg.combination.merging import Combiner, TableStates
-from nessie_cli.iceberg.combination.states import FileContent, TableFile
+from nessie_cli.iceberg.combination.states import COMBINED_BY, FileContent, TableFile
 from nessie_cli.iceberg.combination.writing import write_table
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.metadata import content_of, in_state, parse_document
@@ -133,7 +133,7 @@ class FileCombiner(Combiner):
             location=states.ours.metadata_location,
             now=time.time_ns() // 1_000_000,
             summary={
-                "nessie.combined-by": self._description,
+                COMBINED_BY: self._description,
                 "nessie.combined-base": str(states.base.snapshot_id),
                 "nessie.combined-ours": str(states.ours.snapshot_id),
                 "nessie.combined-theirs": str(states.theirs.snapshot_id),

@@ -75,6 +75,8 @@ class TableFile(Struct, frozen=True, eq=False):
 
 GONE = "nessie.combined-gone"
 """The member of a snapshot's summary with the digests of files that are gone."""
+COMBINED_BY = "nessie.combined-by"
+"""The member of a snapshot's summary that names the merge which combined two sides in it."""
 ANY_FILE = "*"
 """Stands for the digests of files that are too many to list, or not known."""
 
@@ -92,6 +94,7 @@ class SnapshotChanges(Struct, frozen=True):
     any data file. `row_ids` are the ids of the first rows of the removed files, and
     `removed_deletes` the delete files that it removed. `gone` are digests of data files whose rows
     it brought in other files, if it combined two sides: the other side had added and rewrote them.
+    `id` is the snapshot id, and `is_combined` whether it combined two sides.
     """
 
     operation: str
@@ -102,6 +105,8 @@ class SnapshotChanges(Struct, frozen=True):
     row_ids: Mapping[str, int | None] = {}
     removed_deletes: Collection[Identity] = ()
     gone: Collection[str] = ()
+    id: int | None = None
+    is_combined: bool = False
 
 
 class TableState(Struct, frozen=True):

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table import StaticTable, Table
@@ -16,6 +17,7 @@ from pyiceberg.types import StringType
 
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.combination import Combination, combine
+from nessie_cli.iceberg.combination.states import COMBINED_BY
 from nessie_cli.iceberg.combination.writing import write_table
 from tests.iceberg.combination.duck import duckdb_rows
 
@@ -38,6 +40,10 @@ def delete(id_: int) -> Change:
 
 def drop_all(table: Table) -> None:
     table.delete("id >= 0")
+
+
+def compact(table: Table) -> None:
+    table.overwrite(table.scan().to_arrow())
 
 
 def set_property(value: str) -> Change:
@@ -89,7 +95,7 @@ class Lake:
         combination = self.combine(ours, theirs, base)
         assert combination.conflicts == []
         made = write_table(
-            combination, self.write, location=ours, now=NOW, summary={"nessie.merge": "x"}
+            combination, self.write, location=ours, now=NOW, summary={COMBINED_BY: "x"}
         )
         self.write(made.location, json.dumps(made.document).encode())
         assert set(self.folder.rglob("*.parquet")) == before
@@ -184,6 +190,67 @@ def test_changes_that_collide_are_conflicts(
     assert lake.written == []
 
 
+LOST_TWICE = "both sides had data files that the base does not have, and removed or rewrote them"
+
+
+@pytest.mark.parametrize("way", ["add_files", "pick", "restore"])
+@pytest.mark.parametrize(
+    ("ours", "theirs", "expected"),
+    [
+        (delete(100), delete(101), None),
+        (delete(100), delete(100), None),
+        (delete(100), compact, None),
+        (drop_all, delete(101), None),
+        (drop_all, drop_all, []),
+        (delete(100), append(20), None),
+        (append(10), append(20), [1, 2, 3, 10, 20, 100, 101, 102]),
+    ],
+)
+def test_rows_of_a_file_that_both_sides_got_are_not_doubled(
+    lake: Lake, way: str, ours: Change, theirs: Change, expected: list[int] | None
+) -> None:
+    """The file is not in the base: it came to the sides by a pick, and not by a merge."""
+    file = str(lake.folder / "more.parquet")
+    pq.write_table(rows(100, 101, 102), file)
+
+    def add(table: Table) -> None:
+        table.add_files([file])
+
+    source = lake.branch("source", add)
+    if way == "add_files":
+        here, there = lake.branch("ours", add, ours), lake.branch("theirs", add, theirs)
+    else:
+        picked = lake.combined(lake.branch("target", append(4), delete(4)), source)
+        start = picked if way == "pick" else source
+        here = lake.branch("ours", ours, start=start)
+        there = lake.branch("theirs", theirs, start=source)
+    if expected is not None:
+        assert ids(lake.combined(here, there)) == expected
+        assert ids(lake.combined(there, here)) == expected
+        return
+    for sides in ((here, there), (there, here)):
+        reasons = {str(getattr(each, "reason", each)) for each in lake.combine(*sides).conflicts}
+        assert reasons & {LOST_TWICE, *(f"{side} {HAD}" for side in ("ours", "theirs"))}
+
+
+HAD = "had these files, and removed or rewrote them"
+
+
+@pytest.mark.parametrize("way", ["pick", "restore"])
+def test_a_change_that_both_sides_got_is_no_conflict(lake: Lake, way: str) -> None:
+    """Both sides rewrote a file in the same way, by picks of the same commits."""
+    added = lake.branch("added", append(100, 101))
+    source = lake.branch("source", delete(100), start=added)
+    picked = lake.combined(lake.branch("target", append(4)), added)
+    picked = lake.combined(picked, source, base=added)
+    assert ids(picked) == [1, 2, 3, 4, 101]
+    here = lake.branch("ours", append(10), start=picked if way == "pick" else source)
+    there = lake.branch("theirs", append(20), start=source)
+    expected = [1, 2, 3, *([4] if way == "pick" else []), 10, 20, 101]
+    assert ids(lake.combined(here, there)) == expected
+    assert ids(lake.combined(there, here)) == expected
+
+
 def test_the_summary_counts_what_the_merge_changed(lake: Lake) -> None:
     here = lake.branch("ours", append(10))
     there = lake.branch("theirs", append(20), append(21), delete(2))
@@ -195,7 +262,7 @@ def test_the_summary_counts_what_the_merge_changed(lake: Lake) -> None:
         "added-data-files": "3",
         "deleted-data-files": "1",
     }
-    assert (counts["total-records"], counts["nessie.merge"]) == ("5", "x")
+    assert (counts["total-records"], counts[COMBINED_BY]) == ("5", "x")
 
 
 def test_a_table_that_was_replaced_is_not_combined(lake: Lake) -> None:
@@ -208,6 +275,26 @@ def test_a_table_that_was_replaced_is_not_combined(lake: Lake) -> None:
     lake.write(here, json.dumps(document).encode())
     (conflict,) = lake.combine(here, there).conflicts
     assert "do not lead back to the base" in str(conflict)
+
+
+def test_a_name_mapping_without_the_columns_of_the_other_side_is_a_conflict(lake: Lake) -> None:
+    """`add_files` sets a mapping, which must have the column that the other side adds."""
+    file = str(lake.folder / "more.parquet")
+    pq.write_table(rows(100), file)
+
+    def add_file(table: Table) -> None:
+        table.add_files([file])
+
+    here, there = lake.branch("ours", add_file), lake.branch("theirs", add_column)
+    for sides in ((here, there), (there, here)):
+        (conflict,) = lake.combine(*sides).conflicts
+        assert "changed the columns, and the other one set the property" in str(conflict)
+    both = lake.branch("both", add_file, add_column)
+    more = lake.branch("more", append(10))
+    for sides in ((both, more), (more, both)):
+        table = StaticTable.from_metadata(lake.combined(*sides))
+        assert "w" in table.schema().column_names
+        assert '"w"' in table.properties["schema.name-mapping.default"]
 
 
 def test_a_tag_inside_the_table_is_a_conflict(lake: Lake) -> None:

@@ -29,7 +29,7 @@ def test_a_picked_file_that_both_sides_rewrote(lake: Lake, change: Change) -> No
         (conflict,) = lake.combine(*sides).conflicts
         assert isinstance(conflict, FileConflict)
         assert conflict.reason == (
-            "both sides had a data file that is not in the base, and removed or rewrote it"
+            "both sides had data files that the base does not have, and removed or rewrote them"
         )
 
 
