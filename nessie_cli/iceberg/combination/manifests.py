@@ -11,10 +11,10 @@ from __future__ import annotations
 import io
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import fastavro
-from msgspec import Struct
+from msgspec import Meta, Struct, ValidationError, convert
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.avro import USUAL, AvroFile, AvroLimits, read_avro
@@ -72,6 +72,42 @@ class ManifestList(Struct, frozen=True):
     schema: Row
 
 
+class _ListedMembers(Struct):
+    """The members of a row of a manifest list that decisions depend on, for their types."""
+
+    manifest_path: str
+    added_snapshot_id: int
+    sequence_number: int | None = None
+    partition_spec_id: int | None = None
+    content: int | None = None
+    first_row_id: int | None = None
+
+
+class _FileMembers(Struct):
+    """The members of a file in a manifest that decisions depend on."""
+
+    file_path: str
+    record_count: Annotated[int, Meta(ge=0)]
+    partition: dict[str, Any] | None
+    content: int | None = None
+    content_offset: int | None = None
+    content_size_in_bytes: int | None = None
+    referenced_data_file: str | None = None
+    first_row_id: int | None = None
+    lower_bounds: Any = None
+    upper_bounds: Any = None
+
+
+class _EntryMembers(Struct):
+    """The members of an entry of a manifest that decisions depend on."""
+
+    status: int
+    data_file: _FileMembers
+    snapshot_id: int | None = None
+    sequence_number: int | None = None
+    file_sequence_number: int | None = None
+
+
 def read_list(
     data: bytes, location: str, *, added_by: int | None = None, limits: AvroLimits = USUAL
 ) -> ManifestList:
@@ -81,10 +117,11 @@ def read_list(
     """
     rows, schema, _ = _records(data, location, "manifest list", limits)
     try:
+        convert(rows, list[_ListedMembers])
         if added_by is not None:
             rows = [row for row in rows if row["added_snapshot_id"] == added_by]
         return ManifestList({str(row["manifest_path"]): _renamed(row) for row in rows}, schema)
-    except KeyError as error:
+    except ValidationError as error:
         raise _damaged(location, "manifest list", error) from None
 
 
@@ -101,6 +138,7 @@ def read_manifest(data: bytes, listed: Row, limits: AvroLimits = USUAL) -> Manif
     location = str(listed["manifest_path"])
     rows, schema, metadata = _records(data, location, "manifest", limits)
     try:
+        convert(rows, list[_EntryMembers])
         return Manifest(listed, schema, metadata, list(_entries(rows, listed)))
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(location, "manifest", error) from None

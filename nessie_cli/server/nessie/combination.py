@@ -191,20 +191,23 @@ class WarehouseFiles(Files):
         self._bytes = 0
         self._has_turn = False
         self._folders: set[str] | None = None
+        self._present = ""
 
     def restrict(self, table: TableStates, *, is_trusted: bool) -> None:
         """Sets the table that is read next.
 
         Unless its caller is trusted with locations, its files must be beside its metadata files.
         """
+        self._present = table.ours.metadata_location
         sides = table.base, table.ours, table.theirs
         self._folders = None if is_trusted else {dirname(s.metadata_location) for s in sides}
 
     def read(self, uri: str) -> bytes:
         """Returns the bytes of a file.
 
-        Raises `LocationRefused`, and `InvalidInput` if a request reads too much.
+        Raises `LocationRefused`, and `InvalidInput` if a request has read too much.
         """
+        self._refuse_more()
         if (
             self._folders is not None
             and self._locations.guards(uri)
@@ -213,18 +216,31 @@ class WarehouseFiles(Files):
             raise LocationRefused(f"location {uri} is not in the folder of the table")
         data = self._warehouse_of(uri).read(uri)
         self._bytes += len(data)
-        if self._bytes > MOST_BYTES:
-            raise InvalidInput(
-                f"the manifests that differ have more than {MOST_BYTES // 2**20} MiB"
-            )
+        self._refuse_more()
         if self._bytes >= LARGE and not self._has_turn:
             self._large_files.begin(self._bytes)
             self._has_turn = True
         return data
 
+    def _refuse_more(self) -> None:
+        if self._bytes > MOST_BYTES:
+            raise InvalidInput(
+                f"the files that the request needs have more than {MOST_BYTES // 2**20} MiB"
+            )
+
     def write(self, uri: str, data: bytes) -> None:
-        """Writes a new file. Raises `LocationRefused` or `StoreUnavailable`."""
-        self._warehouse_of(uri).write(uri, data)
+        """Writes a new file, in the warehouse of the present metadata file of ours.
+
+        Where callers need a right to choose locations, it is beside that file: the location in the
+        metadata is theirs. Raises `LocationRefused` or `StoreUnavailable`.
+        """
+        warehouse = self._warehouse_of(self._present)
+        folder = dirname(self._present)
+        if self._warehouse_of(uri) is not warehouse or (
+            self._folders is not None and self._locations.guards(uri) and not is_in(folder, uri)
+        ):
+            raise LocationRefused(f"location {uri} is not in the folder of the table")
+        warehouse.write(uri, data)
 
     def remove(self, uri: str) -> None:
         """Removes a file that no commit names."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -9,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import fastavro
 import pyarrow as pa
 import pytest
 from msgspec import structs
@@ -381,3 +384,109 @@ def test_a_table_outside_of_the_warehouses_is_left_to_the_client(two: Lake, tmp_
         with pytest.raises(MergeConflict) as error:
             client.merge("main", "dev", COMBINING)
         assert not error.value.conflicts[0].collisions
+
+
+# -- hostile files ---------------------------------------------------------------------------------
+
+
+def list_of(two: Lake, ref: str) -> Path:
+    """Returns the manifest list of the table on a branch."""
+    with table(two.url, ref) as opened:
+        snapshot = opened.current_snapshot()
+        assert snapshot is not None
+        return Path(snapshot.manifest_list.removeprefix("file://"))
+
+
+def avro(schema: Any, rows: list[Any]) -> bytes:
+    file = io.BytesIO()
+    fastavro.writer(file, schema, rows)
+    return file.getvalue()
+
+
+NESTED = {
+    "type": "record",
+    "name": "m",
+    "fields": [
+        {"name": "manifest_path", "type": "string"},
+        {"name": "next", "type": ["null", "m"], "default": None},
+    ],
+}
+PATH = {"name": "manifest_path", "type": "string"}
+TEXT_ID = {"name": "added_snapshot_id", "type": "string"}
+
+
+@pytest.mark.parametrize(
+    ("schema", "rows", "reason"),
+    [
+        (NESTED, [{"manifest_path": "a", "next": {"manifest_path": "b"}}], "contains itself"),
+        ("string", ["abc"], "not a valid manifest list"),
+        ({"type": "array", "items": "int"}, [[1]], "not a valid manifest list"),
+        (
+            {"type": "record", "name": "m", "fields": [PATH]},
+            [{"manifest_path": "a"}],
+            "not a valid",
+        ),
+        (
+            {"type": "record", "name": "m", "fields": [PATH, TEXT_ID]},
+            [{"manifest_path": "a", "added_snapshot_id": "z"}],
+            "not a valid",
+        ),
+    ],
+)
+def test_a_hostile_manifest_list_is_a_conflict_with_its_reason(
+    two: Lake, client: Repository, schema: Any, rows: list[Any], reason: str
+) -> None:
+    list_of(two, "dev").write_bytes(avro(schema, rows))
+    files = two.files()
+    with pytest.raises(MergeConflict) as error:
+        client.merge("main", "dev", COMBINING)
+    (conflict,) = error.value.conflicts
+    assert reason in conflict.collisions[0].reason
+    assert two.files() == files
+    two.client.get("/api/v2/config").expect(200)
+
+
+@pytest.mark.parametrize("member", ["record_count", "file_path", "partition"])
+def test_a_manifest_with_other_types_is_a_conflict_with_its_reason(
+    two: Lake, client: Repository, member: str
+) -> None:
+    with list_of(two, "dev").open("rb") as file:
+        listed = next(iter(fastavro.reader(file)))
+    manifest = Path(listed["manifest_path"].removeprefix("file://"))
+    with manifest.open("rb") as file:
+        reader: Any = fastavro.reader(file)
+        rows, schema = list(reader), reader.writer_schema
+    for field in schema["fields"]:
+        if field["name"] == "data_file":
+            for inner in field["type"]["fields"]:
+                if inner["name"] == member:
+                    inner["type"] = {"type": "array", "items": "int"}
+    manifest.write_bytes(
+        avro(schema, [{**row, "data_file": {**row["data_file"], member: [1]}} for row in rows])
+    )
+    with pytest.raises(MergeConflict) as error:
+        client.merge("main", "dev", COMBINING)
+    assert "is not a valid manifest" in error.value.conflicts[0].collisions[0].reason
+
+
+def test_no_file_is_written_into_another_warehouse(tmp_path: Path) -> None:
+    """The location in the metadata is the caller's."""
+    (own,) = from_options([f"o={tmp_path / 'warehouse'}"]).all
+    (other,) = from_options([f"g={tmp_path / 'guarded'}"]).all
+    both = Warehouses([own, structs.replace(other, choose_locations=False)])
+    with lake(tmp_path / "warehouse", both) as served, connect(served.url) as client:
+        create(served.url)
+        served.branch("dev")
+        append(served.url, "main", 10)
+        append(served.url, "dev", 20)
+        current = served.repository.content("main", T)
+        assert isinstance(current, IcebergTable)
+        path = Path(current.metadata_location.removeprefix("file://"))
+        document = json.loads(path.read_text())
+        folder = tmp_path / "guarded" / "db" / "victim" / "metadata"
+        document["properties"]["write.metadata.path"] = f"file://{folder}"
+        path.write_text(json.dumps(document))
+        with pytest.raises(MergeConflict):
+            client.merge("main", "dev", COMBINING)
+        assert combined(client, places(served)) == CombinedTable()
+        assert not folder.exists()
