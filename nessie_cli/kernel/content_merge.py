@@ -102,6 +102,14 @@ class Verdict(Struct, eq=False):
         """Takes key and value from one side."""
         self.result, self.conflict, self.side = self.states[side], None, side
 
+    def take_key(self, side: Side) -> None:
+        """Takes the key from one side, and merges the value."""
+        base, ours, theirs = self.states
+        self.take(side)
+        if ours and theirs and self.result:
+            record = _merged(base and base.record, ours.record, theirs.record)
+            self.result = Position(self.result.key, record or self.result.record)
+
     def give_way(self, side: Side) -> None:
         """Takes the key from one side, and keeps the merged value: it lost a claim.
 
@@ -368,6 +376,8 @@ class ContentMerge:
                 verdict.conflict = ConflictType.KEY_CONFLICT
         elif before.holder is not None and has_side:
             verdict.give_way(SIDES[choice.behavior])
+        elif before.conflict is ConflictType.KEY_CONFLICT and has_side:
+            verdict.take_key(SIDES[choice.behavior])
         else:
             verdict.decide(choice.behavior)
 

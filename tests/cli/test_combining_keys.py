@@ -160,3 +160,17 @@ def test_a_staged_inverse_of_a_combined_table_has_its_files(nessie: InProcess, l
     assert nessie("commit", "-m", "back").code == 0
     expected = {"db.q": [70], "db.s": [80, 81], "db.t": [1, 2, 3, 30]}
     assert tables(lake, "main") == expected
+
+
+@pytest.mark.parametrize("side", ["ours", "theirs"])
+@pytest.mark.parametrize("writer", ["main", "dev"])
+def test_a_decision_about_two_names_keeps_the_rows(
+    nessie: InProcess, lake: Lake, side: str, writer: str
+) -> None:
+    """Only one side changed the table, so its value is merged, whichever name it gets."""
+    lake.append(writer, 10)
+    rename(nessie, "db.t", "db.m", "main")
+    rename(nessie, "db.t", "db.d", "dev")
+    assert conflicts(nessie, "merge", "dev") == [("db.m", "KEY_CONFLICT")]
+    assert nessie("merge", "dev", f"--{side}", "db.m").code == 0
+    assert tables(lake, "main") == {"db.m" if side == "ours" else "db.d": [1, 2, 3, 10]}

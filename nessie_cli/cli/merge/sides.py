@@ -118,7 +118,16 @@ class Sides(NamedTuple):
         if not any(effects.values()):
             return self
 
+        is_about_key = (
+            conflict.type is ConflictType.KEY_CONFLICT
+            and conflict.actual is not None
+            and conflict.proposed is not None
+        )
+
         def meaning(plain: str, behavior: MergeBehavior) -> str:
+            if is_about_key:
+                # The value is merged.
+                plain = plain.replace("state", "key")
             if behavior not in effects:
                 why = "contradicts an earlier answer"
                 if conflict.other_key is not None:

@@ -100,7 +100,7 @@ class TableMerger:
         commits: int = 1,
     ) -> None:
         self._combiners = combiners
-        self._excluded = excluded
+        self._excluded = frozenset(excluded)
         self._commits = commits
         self.combinations: Mapping[str | None, TableCombination] = {}
         """The combined tables of the last merge, by content id."""

@@ -6,8 +6,10 @@ the settings of the warehouses alone, before the branch moves.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from posixpath import dirname
+from threading import BoundedSemaphore
 from typing import Any
 
 from msgspec import structs, to_builtins
@@ -33,6 +35,7 @@ from nessie_cli.repository.changes import Merge, MergeOptions, Transplant
 from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.repository.requests import digest
 from nessie_cli.revisions import Revision
+from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.http.messages import LARGE
 from nessie_cli.server.nessie.extensions import require_extensions
 from nessie_cli.server.nessie.v2.writing import answer_merge, answer_transplant, branch_of
@@ -40,6 +43,7 @@ from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES_FILES, Endpoint
 from nessie_cli.server.pipeline.targets import parse_segment
 from nessie_cli.server.runtime.memory import LargeFiles
+from nessie_cli.server.runtime.thread_pool import BUSY
 from nessie_cli.wire import merges as wire
 from nessie_cli.wire.bodies import Combination, TableCombinationRequest
 from nessie_cli.wire.extensions import COMBINATION
@@ -50,6 +54,14 @@ MOST_BYTES = 64 * 2**20
 """The most bytes of metadata files, manifest lists and manifests that a request reads."""
 LIMITS = AvroLimits(100_000, 64 * 2**20)
 """The most entries of manifests that are read to combine one table, and of unpacked bytes."""
+
+
+MOST_RUNNING, MOST_ADMITTED = 2, 8
+"""The most requests that combine tables at once, and those that run or wait.
+
+They have threads of requests that write files, and others need these, too.
+"""
+LONGEST_WAIT = 30.0
 
 
 class _Repeated(NotStored):
@@ -63,6 +75,23 @@ class TableCombinations:
         self._files = [MetadataFiles(warehouse) for warehouse in warehouses.all]
         self._locations = RecordedLocations(warehouses.all)
         self._large_files = large_files
+        self._running = BoundedSemaphore(MOST_RUNNING)
+        self._admitted = BoundedSemaphore(MOST_ADMITTED)
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Waits until few others combine tables. Raises `Unavailable` if many wait."""
+        if not self._admitted.acquire(blocking=False):
+            raise Unavailable(BUSY)
+        try:
+            if not self._running.acquire(timeout=LONGEST_WAIT):
+                raise Unavailable(BUSY)
+            try:
+                yield
+            finally:
+                self._running.release()
+        finally:
+            self._admitted.release()
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -122,7 +151,8 @@ class TableCombinations:
                 rules_of(body.combination, "combination"),
                 dry_run=body.is_dry_run,
             )
-            table = combiner.combine(states)
+            with self._turn():
+                table = combiner.combine(states)
         except LocationRefused:
             table = CombinedTable()
         finally:
@@ -141,7 +171,8 @@ class TableCombinations:
             call.submission = ChangeSubmission(call.request_id, digest(asked))
             files = WarehouseFiles(self._files, self._locations, self._large_files)
             try:
-                return _replayed(call, change) or self._merged(call, change, rules, files)
+                with self._turn():
+                    return _replayed(call, change) or self._merged(call, change, rules, files)
             except _Repeated:
                 replayed = _replayed(call, change)
                 assert replayed is not None, "it was carried out"
