@@ -204,6 +204,13 @@ class _Merge:
         ):
             yield FileConflict("both sides were rolled back", theirs.added_data)
             return
+        for side, other in ((ours, theirs), (theirs, ours)):
+            if side.restored_files and (combined := other.files_restored_by_combinations):
+                yield FileConflict(
+                    "one side restored files, and the other one can have their rows in other files",
+                    combined,
+                )
+                return
         here, there = (self._restored(side) for side in (ours, theirs))
         if here and there and here.keys() != there.keys():
             yield FileConflict(
