@@ -232,7 +232,7 @@ class SideChanges:
 
     @property
     def files_restored_by_combinations(self) -> list[TableFile]:
-        """The added data files that a combined revert can have brought back.
+        """The added data files that a combined revert can have restored.
 
         They keep their numbers. Format version 1 has none, so these are all files of combinations.
         """
