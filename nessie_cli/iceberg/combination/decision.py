@@ -204,6 +204,13 @@ class _Merge:
         ):
             yield FileConflict("both sides were rolled back", theirs.added_data)
             return
+        for side, other in ((ours, theirs), (theirs, ours)):
+            if side.restored_files and (combined := other.files_restored_by_combinations):
+                yield FileConflict(
+                    "one side restored files, and the other one can have their rows in other files",
+                    combined,
+                )
+                return
         here, there = (self._restored(side) for side in (ours, theirs))
         if here and there and here.keys() != there.keys():
             yield FileConflict(
@@ -322,12 +329,15 @@ class _Merge:
     def _kept_numbers(self) -> Iterator[FileConflict]:
         """Theirs restored a file that it wrote after the fork, for example.
 
-        Ours may have rewritten the rows that theirs had rewritten into this file. Otherwise, only
-        equality deletes depend on its number, which ours did not give.
+        Only equality deletes depend on its number, which ours did not give. But ours may have
+        rewritten the rows that theirs had rewritten into this file.
         """
         before = self._base.last_sequence
         older = [f for f in self._theirs.added_data if self._fork < f.sequence <= before]
-        if older and (self._has_equality_deletes or self._ours.has_rewritten):
+        if not self._has_equality_deletes:
+            restored = [file for file in older if file.sequence < file.file_sequence]
+            older = restored if self._ours.has_rewritten else []
+        if older:
             yield FileConflict("theirs restored or rewrote rows that ours never had", older)
 
     def _row_ids(self) -> Iterator[FileConflict]:

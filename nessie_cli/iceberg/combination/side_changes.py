@@ -231,6 +231,25 @@ class SideChanges:
         return 0 < file.file_sequence <= self.base.last_sequence
 
     @property
+    def files_restored_by_combinations(self) -> list[TableFile]:
+        """The added data files that a combined revert can have restored.
+
+        They keep their numbers. Format version 1 has none, so these are all files of combinations.
+        """
+        combined = {
+            path
+            for changes in self.state.history or ()
+            if changes.is_combined
+            for path in changes.added
+        }
+        is_numbered = self.state.version > 1
+        return [
+            file
+            for file in self.added_data
+            if file.path in combined and not (is_numbered and file.sequence >= file.file_sequence)
+        ]
+
+    @property
     def has_rewritten(self) -> bool:
         """Whether the side can have data files with rows of others, or new versions of them."""
         return self.has_updates or any(changes.removed for changes in self.state.history or ())

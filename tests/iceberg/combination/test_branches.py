@@ -80,9 +80,12 @@ class History:
     def step(self) -> None:
         ours, theirs = self.rng.sample(BRANCHES, 2)
         kind = self.rng.choices(
-            ["append", "delete", "rewrite", "property", "merge", "pick", "revert"],
-            [6, 3, 1, 1, 3, 2, 2],
+            ["append", "delete", "rewrite", "property", "merge", "pick", "revert", "restore"],
+            [6, 3, 1, 1, 3, 2, 2, 0.5],
         )[0]
+        if kind == "restore":
+            self.restore(ours, theirs)
+            return
         if kind in ("append", "delete", "rewrite", "property"):
             with closing(self.catalog(ours)) as catalog:
                 self.write(kind, catalog, self.rows[self.head(ours)])
@@ -104,6 +107,14 @@ class History:
                     else ["--ref", ours, "revert", commit]
                 )
         self.combine(kind, ours, sides, command)
+
+    def restore(self, ours: str, theirs: str) -> None:
+        """Gives ours the table of theirs, in a commit of its own."""
+        if self.rows[self.head(ours)] != self.rows[self.head(theirs)]:
+            restore = ["--ref", ours, "restore", "db.t", "--source", theirs, "-q"]
+            if run(restore) == 0:
+                run(["--ref", ours, "commit", "-m", "restore", "-q"])
+            self.rows[self.head(ours)] = self.read(ours)
 
     def write(self, kind: str, catalog: Catalog, present: frozenset[int]) -> None:
         table: Table = catalog.load_table("db.t")

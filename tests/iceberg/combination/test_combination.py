@@ -251,6 +251,20 @@ def test_a_change_that_both_sides_got_is_no_conflict(lake: Lake, way: str) -> No
     assert ids(lake.combined(there, here)) == expected
 
 
+def test_two_branches_that_merged_a_third_one_combine(lake: Lake) -> None:
+    """The base is a state of the third branch, whose sequence numbers are its own."""
+    third = lake.branch("third", *map(append, range(30, 34)), delete(33))
+    merged = {
+        name: lake.combined(lake.branch(f"{name}1", append(id_)), third)
+        for name, id_ in (("ours", 10), ("theirs", 20))
+    }
+    here = lake.branch("ours2", delete(1), append(11), start=merged["ours"])
+    there = lake.branch("theirs2", append(21), start=merged["theirs"])
+    expected = [2, 3, 10, 11, 20, 21, 30, 31, 32]
+    assert ids(lake.combined(here, there, third)) == expected
+    assert ids(lake.combined(there, here, third)) == expected
+
+
 def test_the_summary_counts_what_the_merge_changed(lake: Lake) -> None:
     here = lake.branch("ours", append(10))
     there = lake.branch("theirs", append(20), append(21), delete(2))
