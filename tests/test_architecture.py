@@ -103,6 +103,7 @@ LAZY = frozenset(
         "pyspark",
         "pyiceberg",
         "fastavro",
+        "pyroaring",
         "uvicorn",
         "prometheus_client",
         "jwt",

@@ -107,7 +107,7 @@ class Sides:
 
     def written(self, combination: Combination, ours: str) -> str:
         """Writes a combination. Returns the location of its metadata file."""
-        before = self._data_files()
+        before, vectors = self._files("parquet"), self._files("puffin")
         made = write_table(
             combination,
             self._write,
@@ -116,11 +116,12 @@ class Sides:
             summary={"nessie.merge": "x"},
         )
         self._write(made.location, json.dumps(made.document).encode())
-        assert self._data_files() == before
+        assert self._files("parquet") == before
+        assert len(self._files("puffin") - vectors) == bool(combination.vectors)
         return made.location
 
-    def _data_files(self) -> set[Path]:
-        return set(self.folder.rglob("*.parquet")) | set(self.folder.rglob("*.puffin"))
+    def _files(self, extension: str) -> set[Path]:
+        return set(self.folder.rglob(f"*.{extension}"))
 
     @staticmethod
     def _read(location: str) -> bytes:

@@ -49,6 +49,10 @@ def is_finer(pair: Pair) -> bool:
         # An update compares partitions there, and a combination the files with deleted rows. The
         # rows are not the same.
         return ours.kind in ("delete rows", "update rows") and theirs.kind == "update rows"
+    if "concurrently added DV" in pair.refusal:
+        # Both sides deleted rows of one file, and a combination unites their vectors.
+        kinds = {ours.kind, theirs.kind}
+        return kinds <= {"delete rows", "update rows", "rewrite"} and kinds != {"rewrite"}
     if ours.kind == theirs.kind == "definition":
         # Both sides changed the definitions in the same way.
         return ours.name == theirs.name

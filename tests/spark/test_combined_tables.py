@@ -273,6 +273,65 @@ def test_a_deletion_is_taken_back_where_nobody_changed_the_file(sides: Sides, ve
         assert any("took deletions back" in str(getattr(each, "reason", "")) for each in conflicts)
 
 
+def test_spark_reads_and_goes_on_from_united_vectors(sides: Sides) -> None:
+    """Format version 3: both sides deleted rows of the same data files, and of others."""
+    table = sides.create(3)
+    for partition, start in ((0, 0), (1, 10)):
+        rows = values(*range(start, start + 8), partition=partition, side="b")
+        table.sql(f"INSERT INTO {{}} VALUES {rows}")
+    table.sql("DELETE FROM {} WHERE id IN (0, 10)")
+    base = table.location
+    ours = changed(
+        sides,
+        base,
+        sql("DELETE FROM {} WHERE id IN (1, 11)"),
+        update("merge-on-read", 2, 0),
+        insert("o", 20),
+    )
+    theirs = changed(
+        sides,
+        base,
+        insert("t", 30),
+        update("merge-on-read", 13, 1),
+        sql("DELETE FROM {} WHERE id IN (1, 4, 12)"),
+    )
+    # Both sides deleted the row with the id 1, but it may have a new version.
+    (conflict,) = sides.combine(base, ours, theirs).conflicts
+    assert str(getattr(conflict, "reason", "")) == "both sides changed the same rows of one file"
+    theirs = changed(
+        sides,
+        base,
+        insert("t", 30),
+        update("merge-on-read", 13, 1),
+        sql("DELETE FROM {} WHERE id IN (4, 12)"),
+    )
+    before = {f"b{id_}" for id_ in (*range(8), *range(10, 18))}
+    expected = before - {f"b{id_}" for id_ in (0, 1, 2, 4, 10, 11, 12, 13)} | {"o20", "t30"}
+    for first, second in ((ours, theirs), (theirs, ours)):
+        result = sides.register(combined(sides, base, first, second))
+        location = result.location
+        assert tokens(result) == expected | {"u"}
+        assert duckdb_rows(location, "token") == Counter([*expected, "u", "u"])
+        (lineage,) = sides.lineage(location)
+        assert lineage.keys() == expected | {"u"}
+        result.sql("DELETE FROM {} WHERE id IN (3, 14)")
+        insert("n", 40)(result)
+        after = expected - {"b3", "b14"} | {"n40", "u"}
+        assert tokens(result) == after
+        assert duckdb_rows(result.location, "token") == Counter([*after, "u"])
+        # They also combine with later changes of each side.
+        later = changed(sides, second, sql("DELETE FROM {} WHERE id = 5"))
+        again = sides.register(combined(sides, second, location, later))
+        assert tokens(again) == expected - {"b5"} | {"u"}
+    for call in ("rewrite_position_delete_files", "rewrite_data_files"):
+        options = "options => map('rewrite-all', 'true')"
+        sides.sql(f"CALL lake.system.{call}(table => 'db.{result.name}', {options})")
+        assert tokens(result) == after
+    sides.sql(f"CALL lake.system.expire_snapshots('db.{result.name}', TIMESTAMP '2100-01-01', 1)")
+    assert tokens(result) == after
+    assert duckdb_rows(result.location, "token") == Counter([*after, "u"])
+
+
 TYPES = {
     "date": ("DATE '0001-01-01'", "DATE '9999-12-31'"),
     "timestamp": (

@@ -37,6 +37,7 @@ _EXTRAS = {
     "psycopg_pool": "postgres",
     "pyarrow": "iceberg",
     "pyiceberg": "iceberg",
+    "pyroaring": "iceberg",
     "pyspark": "spark",
     "uvicorn": "serve",
 }

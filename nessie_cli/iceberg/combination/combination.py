@@ -1,6 +1,7 @@
 """Compares three states of a table, and decides how the sides combine.
 
-Reads manifest lists and those manifests that the three states do not share; no data file.
+Reads manifest lists and those manifests that the three states do not share; no data file. Reads
+deletion vectors of data files in which both sides deleted rows.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ from nessie_cli.iceberg.combination.states import (
     TableFile,
     TableState,
 )
+from nessie_cli.iceberg.combination.unions import UnitedVector, read_vectors, unite
 from nessie_cli.iceberg.files import MissingFile
 
 _ISOLATION = (
@@ -57,7 +59,8 @@ class Combination(Struct, frozen=True):
 
     `ours` is the normalized metadata of ours, `listed` its manifests, and `manifests` are all that
     were read, by path. `replaces_only` is whether theirs only rewrote rows. `same_keys` are data
-    files of theirs whose rows may have the identifiers of rows that ours added.
+    files of theirs whose rows may have the identifiers of rows that ours added. `vectors` are to be
+    written, too.
     """
 
     ours: Document
@@ -68,6 +71,7 @@ class Combination(Struct, frozen=True):
     definitions: DefinitionMerge
     replaces_only: bool = False
     same_keys: Sequence[TableFile] = ()
+    vectors: Sequence[UnitedVector] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -131,6 +135,10 @@ def combine(
     if same_keys and refuses_same_keys:
         reason = "both sides added rows whose identifiers may be equal"
         merged = structs.replace(merged, conflicts=[FileConflict(reason, same_keys)])
+    definitions = merge_definitions(*documents)
+    vectors: list[UnitedVector] = []
+    if not (merged.conflicts or definitions.conflicts):
+        merged, vectors = unite(merged, read_vectors(merged.unions, read))
     history = states[2].history
     return Combination(
         documents[1],
@@ -138,9 +146,10 @@ def combine(
         lists[1],
         reader.manifests,
         merged,
-        merge_definitions(*documents),
+        definitions,
         bool(history) and all(changes.operation == "replace" for changes in history or ()),
         same_keys,
+        vectors,
     )
 
 

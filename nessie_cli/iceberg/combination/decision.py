@@ -10,6 +10,7 @@ https://iceberg.apache.org/spec/#scan-planning
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
 
 from msgspec import Struct
 
@@ -21,6 +22,7 @@ from nessie_cli.iceberg.combination.states import (
     Identity,
     TableFile,
     TableState,
+    VectorUnion,
     file_digest,
 )
 
@@ -47,7 +49,8 @@ class FileMerge(Struct, frozen=True):
 
     `sequence` is the sequence number of the new snapshot. `gone` are digests of data files that
     theirs added and rewrote. `may_skew` is whether one side changed rows, perhaps because of rows
-    that the other side has changed.
+    that the other side has changed. `unions` are deletion vectors that must be read before it is
+    known whether they combine: they are not among the other files.
     """
 
     sequence: int
@@ -56,11 +59,12 @@ class FileMerge(Struct, frozen=True):
     gone: Collection[str] = ()
     may_skew: bool = False
     conflicts: Sequence[FileConflict] = ()
+    unions: Sequence[VectorUnion] = ()
 
     @property
     def is_empty(self) -> bool:
         """Whether theirs changes no file of ours."""
-        return not (self.added or self.removed or self.conflicts)
+        return not (self.added or self.removed or self.conflicts or self.unions)
 
 
 def merge_files(
@@ -109,6 +113,7 @@ class _Merge:
             list(self._removed()),
             self._gone(),
             bool(self._dependent_files()),
+            unions=list(self._unions.values()),
         )
 
     # -- conflicts -----------------------------------------------------------------------------
@@ -245,6 +250,8 @@ class _Merge:
         """Two deletions in one file can be two changes of one row, which would then exist twice."""
         ours, theirs = self._ours, self._theirs
         for path, deletes in theirs.deletes_by_file.items():
+            if path in self._unions:
+                continue
             others = ours.deletes_by_file.get(path, [])
             new = [file for file in deletes if file.identity not in ours.state.files]
             if new and others:
@@ -260,7 +267,12 @@ class _Merge:
     def _undone_deletes(self) -> Iterator[FileConflict]:
         """Rows came back in a file, and the other side's files for it do not have them."""
         for side, other in ((self._ours, self._theirs), (self._theirs, self._ours)):
-            undone = [file for file in side.undone_deletes if other.touches_rows(file)]
+            undone = [
+                file
+                for file in side.undone_deletes
+                if other.touches_rows(file)
+                and not (file.is_vector and file.referenced in self._unions)
+            ]
             if undone:
                 yield FileConflict(
                     "one side took deletions back, and the other one changed their files", undone
@@ -377,12 +389,36 @@ class _Merge:
             return id_ not in base.files and base.next_row_id == 0
         return not there <= {None, here.first_row_id}
 
+    # -- deletion vectors ------------------------------------------------------------------------
+
+    @cached_property
+    def _unions(self) -> dict[str, VectorUnion]:
+        """The vectors of data files in which both sides deleted rows, by the data files."""
+        ours, theirs = self._ours, self._theirs
+        before = {
+            file.referenced: file for file in (*ours.removed, *theirs.removed) if file.is_vector
+        }
+        unions = {}
+        for path, deletes in theirs.deletes_by_file.items():
+            others = ours.deletes_by_file.get(path, [])
+            if len(deletes) != 1 or len(others) != 1:
+                continue
+            here, there = others[0], deletes[0]
+            is_removed = path in ours.removed_data or path in theirs.removed_data
+            is_new = here.identity != there.identity
+            if here.is_vector and there.is_vector and is_new and not is_removed:
+                may_replace_rows = ours.may_replace_rows(path) or theirs.may_replace_rows(path)
+                unions[path] = VectorUnion(before.get(path), here, there, may_replace_rows)
+        return unions
+
     # -- the new snapshot ------------------------------------------------------------------------
 
     def _added(self) -> Iterator[AddedFile]:
         ours, theirs = self._ours, self._theirs
         for file in theirs.added:
             if file.identity in ours.state.files or self._is_dangling(file):
+                continue
+            if file.referenced in self._unions:
                 continue
             yield AddedFile(file, self._number(file))
 

@@ -171,8 +171,9 @@ def _counts(combination: Combination) -> TableCombination:
     deleted = sum(f.records for f in added if f.content is FileContent.POSITION_DELETES) - sum(
         f.records for f in removed if f.content is FileContent.POSITION_DELETES
     )
+    deleted += sum(len(vector.positions) for vector in combination.vectors)
     return TableCombination(
-        len(added),
+        len(added) + len(combination.vectors),
         len(removed),
         sum(file.records for file in added if file.is_data),
         sum(file.records for file in removed if file.is_data) + max(deleted, 0),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from functools import cached_property
-from itertools import takewhile
+from itertools import dropwhile, takewhile
 
 from nessie_cli.iceberg.combination.states import (
     ANY_FILE,
@@ -133,6 +133,19 @@ class SideChanges:
             return True
         wide = bool(self.wide_deletes or self.equality_deletes)
         return self._has_old_rows and (wide or path in self.deletes_by_file)
+
+    def may_replace_rows(self, path: str) -> bool:
+        """Returns whether rows that it deleted in a data file can have new versions in others.
+
+        They can be in a later snapshot: some writers overwrite rows by a deletion and an append.
+        """
+        since = list(
+            dropwhile(
+                lambda changes: not changes.has_wide_deletes and path not in changes.deleted_in,
+                self.state.history or (),
+            )
+        )
+        return not since or any(changes.added for changes in since)
 
     @property
     def has_updates(self) -> bool:

@@ -73,6 +73,19 @@ class TableFile(Struct, frozen=True, eq=False):
         return self.identity.offset is not None
 
 
+class VectorUnion(Struct, frozen=True):
+    """Deletion vectors of one data file, which one vector with the rows of both sides replaces.
+
+    `base` is the vector of the base, if it has one. With `may_replace_rows`, deleted rows can have
+    new versions in other files: a row that both sides deleted would then be a conflict.
+    """
+
+    base: TableFile | None
+    ours: TableFile
+    theirs: TableFile
+    may_replace_rows: bool
+
+
 GONE = "nessie.combined-gone"
 """The member of a snapshot's summary with the digests of files that are gone."""
 COMBINED_BY = "nessie.combined-by"

@@ -1,5 +1,7 @@
 """Writes a combined table: manifests, a manifest list and a metadata file, but no data file.
 
+United deletion vectors are in one Puffin file beside them.
+
 The snapshot is a new one on top of ours, with those manifests of ours that lose no file.
 """
 
@@ -11,11 +13,14 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from msgspec import structs
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import partitions, table
 from nessie_cli.iceberg.builder.document import MAIN, NO_SNAPSHOT, ROW_LINEAGE
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.combination import Combination
+from nessie_cli.iceberg.combination.decision import AddedFile
 from nessie_cli.iceberg.combination.manifests import (
     Manifest,
     NewEntry,
@@ -24,7 +29,16 @@ from nessie_cli.iceberg.combination.manifests import (
     write_list,
     write_manifest,
 )
-from nessie_cli.iceberg.combination.states import ANY_FILE, GONE, FileContent, Row, TableFile
+from nessie_cli.iceberg.combination.states import (
+    ANY_FILE,
+    GONE,
+    FileContent,
+    Identity,
+    Row,
+    TableFile,
+)
+from nessie_cli.iceberg.combination.unions import UnitedVector
+from nessie_cli.iceberg.vectors import puffin_file
 from nessie_cli.iceberg.warehouses.metadata_files import next_metadata_file
 
 Write = Callable[[str, bytes], None]
@@ -75,9 +89,10 @@ def _check_specs(combination: Combination, merged: Document) -> None:
         {id_: partitions.spec_form(spec) for id_, spec in by_id(each, "spec-id").items()}
         for each in (merged["partition-specs"], combination.theirs["partition-specs"])
     )
-    for added in combination.files.added:
-        if here.get(added.file.spec_id) != there.get(added.file.spec_id):
-            raise InvalidInput(f"partition spec {added.file.spec_id} differs on the two sides")
+    files = [added.file for added in combination.files.added]
+    for file in (*files, *(vector.theirs for vector in combination.vectors)):
+        if here.get(file.spec_id) != there.get(file.spec_id):
+            raise InvalidInput(f"partition spec {file.spec_id} differs on the two sides")
 
 
 class _Snapshot:
@@ -92,6 +107,7 @@ class _Snapshot:
         folder = properties.get("write.metadata.path") or f"{merged['location']}/metadata"
         self._name = f"{folder.rstrip('/')}/{uuid.uuid4()}"
         self._created = self._replaced = 0
+        self._added = [*combination.files.added, *map(AddedFile, self._united_vectors())]
 
     def updates(self, summary: Mapping[str, str]) -> list[Document]:
         """Returns the updates that add the snapshot and make it the current one."""
@@ -145,12 +161,28 @@ class _Snapshot:
             {"action": "set-snapshot-ref", "ref-name": MAIN, **ref, "snapshot-id": self._id},
         ]
 
+    # -- deletion vectors ------------------------------------------------------------------------
+
+    def _united_vectors(self) -> list[TableFile]:
+        """Writes the united deletion vectors, all in one file."""
+        vectors = self._combination.vectors
+        if not vectors:
+            return []
+        location = f"{self._name}-deletes.puffin"
+        named = ((str(vector.theirs.referenced), vector.positions) for vector in vectors)
+        data, blobs = puffin_file(named)
+        self._write(location, data)
+        return [
+            _united(vector, Identity(location, *blob), len(data))
+            for vector, blob in zip(vectors, blobs, strict=True)
+        ]
+
     # -- manifests -------------------------------------------------------------------------------
 
     def _added_manifests(self) -> list[Row]:
         """Writes the files of theirs, with a manifest for each that contains some of them."""
         by_manifest: defaultdict[str, list[NewEntry]] = defaultdict(list)
-        for added in self._combination.files.added:
+        for added in self._added:
             by_manifest[added.file.manifest].append(
                 NewEntry(Status.ADDED, added.file, self._id, added.sequence)
             )
@@ -220,8 +252,8 @@ class _Snapshot:
         files = self._combination.files
         if self._combination.replaces_only:
             return "replace"
-        adds_rows = any(added.file.is_data for added in files.added)
-        deletes = bool(files.removed) or any(not added.file.is_data for added in files.added)
+        adds_rows = any(added.file.is_data for added in self._added)
+        deletes = bool(files.removed) or any(not added.file.is_data for added in self._added)
         if adds_rows:
             return "overwrite" if deletes else "append"
         return "delete"
@@ -230,7 +262,7 @@ class _Snapshot:
         """Returns the numbers of added and removed files and rows, and the new totals."""
         merge = self._combination.files
         changes = {
-            "added": _numbers(added.file for added in merge.added),
+            "added": _numbers(added.file for added in self._added),
             "removed": _numbers(merge.removed),
         }
         counts = {
@@ -300,6 +332,20 @@ def _numbers(files: Iterable[TableFile]) -> dict[str, int]:
         numbers[f"{kind}-deletes"] += file.records
         numbers["dvs" if file.is_vector else f"{kind}-delete-files"] += 1
     return numbers
+
+
+def _united(vector: UnitedVector, identity: Identity, file_size: int) -> TableFile:
+    """Returns a new vector, with the entry of the vector of theirs."""
+    records = len(vector.positions)
+    row = {
+        **vector.theirs.row,
+        "file_path": identity.path,
+        "content_offset": identity.offset,
+        "content_size_in_bytes": identity.size,
+        "file_size_in_bytes": file_size,
+        "record_count": records,
+    }
+    return structs.replace(vector.theirs, identity=identity, records=records, row=row)
 
 
 def _has_files(row: Row) -> bool:

@@ -12,15 +12,12 @@ from pyroaring import BitMap64
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.combination.states import Identity, TableFile
-from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.row_diff.encoding import hashes
 from nessie_cli.iceberg.row_diff.parquet import Reader, opened, readable
+from nessie_cli.iceberg.vectors import read_vector
 
 _PATH = NestedField(2147483546, "file_path", StringType())
 _POSITION = NestedField(2147483545, "pos", LongType())
-_MAGIC = (1681511377).to_bytes(4, "little")
-_HEADER, _CHECKSUM = 8, 4
-"""The bytes of a deletion vector before and after its bitmap."""
 
 Columns = tuple[int, ...]
 """The ids of the columns of an equality delete, ascending."""
@@ -90,13 +87,7 @@ class Deletes:
         with readable(file.path), self._reader.open(file.path) as source:
             source.seek(offset)
             blob = source.read(size)
-        try:
-            if blob[4:_HEADER] == _MAGIC and len(blob) == size:
-                content = blob[_HEADER : size - _CHECKSUM]
-                return {str(file.referenced): BitMap64.deserialize(content)}
-        except ValueError:
-            pass
-        raise InvalidInput(f"{shown(file.path)} has no valid deletion vector at byte {offset}")
+        return {str(file.referenced): read_vector(blob, file)}
 
 
 def columns_of(file: TableFile) -> Columns:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import random
 from collections import Counter
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import NamedTuple
 
 from msgspec import structs
+from pyroaring import BitMap64
 
 from nessie_cli.iceberg.combination.decision import FileMerge, merge_files
 from nessie_cli.iceberg.combination.states import (
@@ -17,6 +19,7 @@ from nessie_cli.iceberg.combination.states import (
     TableFile,
     TableState,
 )
+from nessie_cli.iceberg.combination.unions import UnitedVector, unite
 
 KEYS = 4
 DELETED = "deleted"
@@ -238,11 +241,7 @@ class Table:
         operations = ["append", "append", "drop", "overwrite", "delete", "update", "compact"]
         operation = rng.choice(operations + ["equality", "upsert"] * equality)
         if self.earlier and rng.random() < 0.05:
-            number = rng.randrange(len(self.earlier))
-            files, length, replaced = self.earlier[number]
-            self.files, self.replaced = dict(files), dict(replaced)
-            self.history = self.history[:length]
-            del self.earlier[number:]
+            self.roll_back(rng.randrange(len(self.earlier)))
             return
         if operation == "append" or not paths:
             self.commit("append", (self.rows(rng.randint(1, 3)),))
@@ -258,14 +257,7 @@ class Table:
                 updated = (live[0][1][0], new[0][0]) if new else ("", "")
                 self.commit("overwrite", (kept + new,), (path,), updated=updated)
             case "delete" | "update" if live and self.version > 1:
-                position, row = rng.choice(live)
-                new = (self.rows(1),) if operation == "update" else ()
-                self.commit(
-                    "overwrite" if new else "delete",
-                    new,
-                    positions={path: frozenset({position})},
-                    updated=(row[0], new[0][0][0]) if new else ("", ""),
-                )
+                self.delete(path, rng.choice(live), is_updated=operation == "update")
             case "compact":
                 chosen = rng.sample(paths, rng.randint(1, len(paths)))
                 rows = tuple(row for each in chosen for _, row in self.live(each))
@@ -279,8 +271,38 @@ class Table:
                 keys = frozenset({new[0][1]})
                 self.commit("overwrite", (new,), keys=keys, upserted=new[0][0])
 
+    def roll_back(self, number: int) -> None:
+        files, length, replaced = self.earlier[number]
+        self.files, self.replaced = dict(files), dict(replaced)
+        self.history = self.history[:length]
+        del self.earlier[number:]
 
-def merged(base: Table, ours: Table, theirs: Table, merge: FileMerge) -> Table:
+    def delete(self, path: str, place: tuple[int, Row], *, is_updated: bool) -> None:
+        """Deletes a row by its position."""
+        position, row = place
+        new = (self.rows(1),) if is_updated else ()
+        self.commit(
+            "overwrite" if new else "delete",
+            new,
+            positions={path: frozenset({position})},
+            updated=(row[0], new[0][0][0]) if new else ("", ""),
+        )
+
+
+def united(merge: FileMerge, *tables: Table) -> tuple[FileMerge, list[UnitedVector]]:
+    """Returns a merge with its unions made."""
+    files = {id_: stored for table in tables for id_, (_, stored) in table.files.items()}
+    positions = {id_: BitMap64(stored.positions) for id_, stored in files.items()}
+    return unite(merge, positions)
+
+
+def merged(
+    base: Table,
+    ours: Table,
+    theirs: Table,
+    merge: FileMerge,
+    vectors: Sequence[UnitedVector] = (),
+) -> Table:
     """Returns the table that the merge describes."""
     result = ours.fork(f"{ours.name}{theirs.name}")
     if merge.is_empty:
@@ -300,8 +322,13 @@ def merged(base: Table, ours: Table, theirs: Table, merge: FileMerge) -> Table:
         assert moved.identity not in result.files
         result.files[moved.identity] = (moved, stored)
         result.next_row_id += len(stored.rows)
+    for vector in vectors:
+        positions = frozenset(vector.positions)
+        path = vector.theirs.referenced
+        file = result._file(FileContent.POSITION_DELETES, len(positions), None, path)
+        result.files[file.identity] = (file, Stored(positions=positions))
     removed = [file for file in merge.removed if file.is_data]
-    new = [each.file for each in merge.added]
+    new = [*(each.file for each in merge.added), *(each.theirs for each in vectors)]
     result.record(
         SnapshotChanges(
             "overwrite",
@@ -332,9 +359,10 @@ def check_merge(base: Table, ours: Table, theirs: Table, *, is_merge: bool = Tru
         fork,
         has_equality_deletes=any(table.has_equality_deletes for table in (base, ours, theirs)),
     )
+    merge, vectors = united(merge, base, ours, theirs)
     if merge.conflicts:
         return None
-    result = merged(base, ours, theirs, merge)
+    result = merged(base, ours, theirs, merge, vectors)
     b, o, t = base.tokens(), ours.tokens(), theirs.tokens()
     # The changes of a new file that both sides have are changes of all its rows.
     for id_ in (ours.files.keys() & theirs.files.keys()) - base.files.keys():
@@ -355,6 +383,8 @@ def check_merge(base: Table, ours: Table, theirs: Table, *, is_merge: bool = Tru
         assert file.sequence <= max(merge.sequence, ours.last)
         if file.is_vector:
             assert Identity(file.referenced or "") in result.files
+    targets = [file.referenced for file, _ in result.files.values() if file.is_vector]
+    assert len(set(targets)) == len(targets), "a file has two deletion vectors"
     if base.version > 2:
         ids = result.row_ids().values()
         assert len(set(ids)) == len(ids)
