@@ -23,6 +23,9 @@ from nessie_cli.errors import (
 from nessie_cli.model import (
     CONTENT_TYPES,
     UDF,
+    CollidingFile,
+    Collision,
+    CombinedTable,
     CommitMeta,
     CommitResult,
     Conflict,
@@ -52,6 +55,7 @@ from nessie_cli.model import (
     Rename,
     RepositoryConfig,
     RestoredFrom,
+    TableCombination,
     Tag,
     Unchanged,
     UnknownContent,
@@ -135,7 +139,10 @@ PLACED = MergeDetail(
     result_at=ContentPlace(HASH, KEY),
 )
 
+FILE = CollidingFile("f.parquet", "p=1", 1)
 ENCODED = [
+    (merges.CombinedTable, CombinedTable(TABLE, TableCombination(1, 0, 1, 0, ("note",)))),
+    (merges.CombinedTable, CombinedTable(collisions=(Collision("why", (FILE,)),))),
     *((contents.CONTENTS[content.type_name], content) for content in CONTENTS[:-1]),
     (contents.Key, KEY),
     (contents.RestoredFrom, RestoredFrom("ab" * 32, KEY)),
