@@ -486,6 +486,8 @@ class ContentMerge:
                 verdict.result, verdict.conflict, verdict.side = before.result, None, before.side
             elif before.holder is not None:
                 verdict.side = Side.THEIRS
+            elif before.conflict is ConflictType.KEY_CONFLICT:
+                verdict.take_key(Side.THEIRS)
             else:
                 verdict.take(Side.THEIRS)
         merge.settle(strict=False)
