@@ -423,7 +423,7 @@ def test_a_conflict_names_the_commit_and_author_of_each_side(nessie: InProcess, 
 def test_the_files_of_a_commit_stay_if_the_merge_fails_after_it(
     tmp_path: Path, lake: Lake, error: type[BaseException]
 ) -> None:
-    """Ctrl-C, or an answer of a proxy instead of the server's, is no refusal."""
+    """After Ctrl-C, or an answer of a proxy instead of the server's, a commit may name them."""
     lake.append("main", 10)
     lake.append("dev", 20)
     with connect(str(tmp_path / ".nessie" / "store.sqlite")) as repository:
