@@ -6,6 +6,7 @@ the settings of the warehouses alone, before the branch moves.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from posixpath import dirname
@@ -62,6 +63,7 @@ MOST_RUNNING, MOST_ADMITTED = 2, 8
 They have threads of requests that write files, and others need these, too.
 """
 LONGEST_WAIT = 30.0
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 class _Repeated(NotStored):
@@ -316,6 +318,8 @@ def _combiner(
 
 
 def _table_at(call: Call, place: ContentPlace) -> IcebergTable:
+    if not _HASH.fullmatch(place.hash):
+        raise InvalidInput(f"hash: {place.hash[:100]!r} is not the whole hash of a commit")
     content = call.repository.content(Revision(None, place.hash), place.key)
     if not isinstance(content, IcebergTable):
         raise InvalidInput(f"{place.key}: is not a table at {place.hash}")

@@ -19,7 +19,7 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.table import Table
 
 from nessie_cli import connect
-from nessie_cli.errors import MergeConflict, NotAllowed, NotFound
+from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
 from nessie_cli.model import (
     CombinationRules,
@@ -373,6 +373,12 @@ def test_the_states_must_be_of_one_table_that_the_caller_may_change(server: Rule
         combined(ada, places(served))
     with as_(server, "root") as nobody, pytest.raises(NotFound):
         combined(nobody, places(served, base="00" * 32))
+
+
+@pytest.mark.parametrize("hash_", ["", "ab", "main", "~1"])
+def test_the_states_are_named_by_whole_hashes(two: Lake, client: Repository, hash_: str) -> None:
+    with pytest.raises(InvalidInput, match="whole hash"):
+        combined(client, places(two, base=hash_))
 
 
 def test_a_table_outside_of_the_warehouses_is_left_to_the_client(two: Lake, tmp_path: Path) -> None:
