@@ -6,6 +6,7 @@ https://iceberg.apache.org/puffin-spec/#deletion-vector-v1-blob-type
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 from zlib import crc32
 
@@ -43,11 +44,8 @@ def read_vector(blob: bytes, file: TableFile) -> BitMap64:
         and int.from_bytes(checksum, "big") == crc32(body)
         and body.startswith(_VECTOR_MAGIC)
     ):
-        try:
+        with suppress(IndexError, ValueError):
             positions = BitMap64.deserialize(body.removeprefix(_VECTOR_MAGIC))
-        except (IndexError, ValueError):
-            pass
-        else:
             if len(positions) == file.records:
                 return positions
     offset = file.identity.offset

@@ -9,17 +9,13 @@ import pytest
 
 from nessie_cli.repository.changes import PutSettings
 from tests.command.in_process import InProcess
-from tests.server.iceberg_rest.lake import Lake, lake
-from tests.server.iceberg_rest.test_combination import append, create, ids
+from tests.server.iceberg_rest.appends import append, ids, two_appends
+from tests.server.iceberg_rest.lake import Lake
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Lake]:
-    with lake(tmp_path / "warehouse") as found:
-        create(found.url)
-        found.branch("dev")
-        append(found.url, "main", 10)
-        append(found.url, "dev", 20)
+    with two_appends(tmp_path / "warehouse") as found:
         yield found
 
 

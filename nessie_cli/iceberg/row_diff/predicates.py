@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from decimal import Decimal
 from fractions import Fraction
 from functools import reduce
@@ -190,12 +191,10 @@ class Column(NamedTuple):
     ) -> Fraction:
         """Returns the units of a date or time. `second` is 0 for dates, whose unit is a day."""
         parts = form.fullmatch(literal) if isinstance(literal, str) else None
-        try:
-            if parts is not None:
-                given = {name: part for name, part in parts.groupdict().items() if part}
+        if parts is not None:
+            given = {name: part for name, part in parts.groupdict().items() if part}
+            with suppress(ValueError):
                 return _units(given, second)
-        except ValueError:
-            pass
         raise ValueError(f"{self._does_not_fit(literal)}; its form is '{example}'")
 
     def _whole(self, operator: str, position: Fraction, type_: pa.DataType) -> pa.Scalar | bool:

@@ -55,8 +55,6 @@ MOST_BYTES = 64 * 2**20
 """The most bytes of metadata files, manifest lists and manifests that a request reads."""
 LIMITS = AvroLimits(100_000, 64 * 2**20)
 """The most entries of manifests that are read to combine one table, and of unpacked bytes."""
-
-
 MOST_RUNNING, MOST_ADMITTED = 2, 8
 """The most requests that combine tables at once, and those that run or wait.
 
@@ -126,7 +124,7 @@ class TableCombinations:
         return answer_transplant(call, document, self._submit(call, document))
 
     def _post_table(self, call: Call) -> Answer:
-        """Combine a table, for a client that computes a revert and stores the result."""
+        """Combines a table, for a client that computes a revert and stores the result."""
         require_extensions(call)
         body = checked(TableCombinationRequest, call.needed_json("combination"), "")
         target = parse_segment(call.segments["ref"], call.default_branch)
@@ -150,7 +148,7 @@ class TableCombinations:
                 branch,
                 files,
                 body.description,
-                rules_of(body.combination, "combination"),
+                _rules_of(body.combination, "combination"),
                 dry_run=body.is_dry_run,
             )
             with self._turn():
@@ -326,7 +324,7 @@ def _table_at(call: Call, place: ContentPlace) -> IcebergTable:
     return content
 
 
-def rules_of(given: Combination, path: str) -> CombinationRules:
+def _rules_of(given: Combination, path: str) -> CombinationRules:
     """Returns the rules of a request."""
     excluded = (key_of(key, f"{path}.excluded[{i}]") for i, key in enumerate(given.excluded))
     return CombinationRules(given.is_serializable, given.refuses_same_keys, tuple(excluded))
@@ -337,7 +335,7 @@ def _rules(document: Any) -> CombinationRules:
     rules = checked(Combination, {} if given is None else given, COMBINATION)
     if isinstance(document, Mapping) and document.get("perContent") is not True:
         raise InvalidInput("perContent: must be true to combine tables")
-    return rules_of(rules, COMBINATION)
+    return _rules_of(rules, COMBINATION)
 
 
 def _description(change: Merge | Transplant) -> str:

@@ -12,11 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import fastavro
-import pyarrow as pa
 import pytest
 from msgspec import structs
 from pyiceberg.catalog.rest import RestCatalog
-from pyiceberg.table import Table
 
 from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
@@ -38,50 +36,18 @@ from nessie_cli.repository.changes import MergeOptions, PutSettings, TablePlaces
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
 from tests.server.client import Answer, Client
+from tests.server.iceberg_rest.appends import append, create, ids, rows, table, two_appends
 from tests.server.iceberg_rest.lake import Lake, lake
 from tests.server.iceberg_rest.test_rights import Ruled, ruled
 from tests.server.serving import serving
 
-SCHEMA = pa.schema([pa.field("id", pa.int64(), nullable=False), ("v", pa.string())])
 T = ContentKey(("db", "t"))
 COMBINING = MergeOptions(combination=CombinationRules())
 
 
-def rows(*ids: int) -> pa.Table:
-    return pa.table({"id": list(ids), "v": ["x"] * len(ids)}, schema=SCHEMA)
-
-
-@contextmanager
-def table(url: str, ref: str, **properties: str) -> Iterator[Table]:
-    catalog = RestCatalog("lake", uri=f"{url}/iceberg/{ref}", **properties)
-    with closing(catalog):
-        yield catalog.load_table("db.t")
-
-
-def append(url: str, ref: str, *ids: int, **properties: str) -> None:
-    with table(url, ref, **properties) as opened:
-        opened.append(rows(*ids))
-
-
-def ids(url: str, ref: str) -> list[int]:
-    with table(url, ref) as opened:
-        return sorted(opened.scan().to_arrow()["id"].to_pylist())
-
-
-def create(url: str, **properties: str) -> None:
-    with closing(RestCatalog("lake", uri=f"{url}/iceberg/main", **properties)) as catalog:
-        catalog.create_namespace_if_not_exists("db")
-        catalog.create_table("db.t", rows(1).schema).append(rows(1, 2, 3))
-
-
 @pytest.fixture
 def two(tmp_path: Path) -> Iterator[Lake]:
-    """A lake whose branches main and dev have both appended to a table."""
-    with lake(tmp_path / "warehouse") as served:
-        create(served.url)
-        served.branch("dev")
-        append(served.url, "main", 10)
-        append(served.url, "dev", 20)
+    with two_appends(tmp_path / "warehouse") as served:
         yield served
 
 
