@@ -54,8 +54,10 @@ def is_finer(pair: Pair) -> bool:
         kinds = {ours.kind, theirs.kind}
         return kinds <= {"delete rows", "update rows", "rewrite"} and kinds != {"rewrite"}
     if ours.kind == theirs.kind == "definition":
+        # Iceberg's clients require the schema that they saw. A combination compares the columns.
+        columns = "current schema changed", "last assigned field id changed"
         # Both sides changed the definitions in the same way.
-        return ours.name == theirs.name
+        return ours.name == theirs.name or any(each in pair.refusal for each in columns)
     # The rewritten deletes are about files that ours dropped.
     return (ours.kind, theirs.name) == ("drop", "rewrite deletes")
 
