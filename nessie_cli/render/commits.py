@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from nessie_cli.inspection.text import name_of, short_hash, visible
 from nessie_cli.model import CommitMeta
 from nessie_cli.render.spans import Span
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.render.text import cells, name_of, short_hash, shorten_end, visible
+from nessie_cli.render.text import cells, shorten_end
 
 _LEAST_SUBJECT = 8
 

@@ -8,20 +8,12 @@ from typing import NamedTuple
 from nessie_cli.errors import Resolution, WaysOut
 from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
 from nessie_cli.inspection.fields import TYPE, Difference
+from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import CommitMeta, Conflict, ConflictType
 from nessie_cli.render.commits import commit_lines
 from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.render.text import (
-    cells,
-    counted,
-    fit_alike,
-    pad,
-    short_hash,
-    shorten_end,
-    visible,
-    wrap,
-)
+from nessie_cli.render.text import cells, counted, fit_alike, pad, shorten_end, wrap
 
 NOTHING = "(none)"
 """The text for a missing content."""

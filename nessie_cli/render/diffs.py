@@ -12,10 +12,11 @@ from nessie_cli.inspection.fields import (
     changed_labels,
     metadata_fields,
 )
+from nessie_cli.inspection.text import visible
 from nessie_cli.model import type_label
 from nessie_cli.render.spans import Column, Line, Span, Table
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.render.text import cells, fit_alike, pad, shorten_middle, visible
+from nessie_cli.render.text import cells, fit_alike, pad, shorten_middle
 
 _INDENT = 2
 _ARROW = " -> "

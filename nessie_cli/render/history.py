@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from nessie_cli.inspection.changes import ChangeKind, ContentChange
+from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
 from nessie_cli.render.spans import Cell, Drawn, Hash, Line, Span, text_of, trimmed
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.render.text import cells, short_hash, shorten_end, visible, wrap
+from nessie_cli.render.text import cells, shorten_end, wrap
 
 _MESSAGE_INDENT = "    "
 _LEAST = 16

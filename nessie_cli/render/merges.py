@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from nessie_cli.inspection.merges import displaced_contents, is_combined
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     Content,
     IcebergTable,
@@ -16,7 +17,6 @@ from nessie_cli.model import (
 )
 from nessie_cli.render.entries import summary
 from nessie_cli.render.spans import Column, Line, Span, Table
-from nessie_cli.render.text import short_hash
 
 _AFTER, _FILES, _ROWS, _CONFLICT = "AFTER", "FILES", "ROWS", "CONFLICT"
 _COLUMNS = (

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nessie_cli.inspection.text import visible
 from nessie_cli.render.spans import Column, Row, Span, Table
 from nessie_cli.render.terminal import Terminal, json_text
-from nessie_cli.render.text import fit_alike, human_size, visible
+from nessie_cli.render.text import fit_alike, human_size
 
 if TYPE_CHECKING:
     from nessie_cli.inspection.rows import ChangedRow, ChangedTable

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from nessie_cli.render.text import name_of, short_hash, visible
+from nessie_cli.inspection.text import name_of, short_hash, visible
 
 STYLES = {
     "hash": "yellow",

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 
+from nessie_cli.inspection.text import visible
 from nessie_cli.render.spans import Cell, Column, Line, Row, Span, text_of, trimmed
-from nessie_cli.render.text import cells, shorten_end, visible, wrap
+from nessie_cli.render.text import cells, shorten_end, wrap
 
 GAP = 2
 _LEAST = {"cut": 12, "fold": 16}

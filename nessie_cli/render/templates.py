@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.text import SHORT_HASH, visible
 from nessie_cli.model import LogEntry
 from nessie_cli.render.history import Names
 from nessie_cli.render.terminal import ago
-from nessie_cli.render.text import SHORT_HASH, visible
 from nessie_cli.wire.scalars import instant
 
 

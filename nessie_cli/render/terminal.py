@@ -17,8 +17,9 @@ from typing import IO, TYPE_CHECKING, Any, TextIO
 from msgspec import json as msgspec_json
 from msgspec import to_builtins
 
+from nessie_cli.inspection.text import visible
 from nessie_cli.render.spans import STYLES, Column, Line, Row, Span, part, plain
-from nessie_cli.render.text import line_ends, visible
+from nessie_cli.render.text import line_ends
 
 if TYPE_CHECKING:
     from subprocess import Popen

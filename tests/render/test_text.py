@@ -3,7 +3,8 @@ import unicodedata
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, shorten_middle, visible, wrap
+from nessie_cli.inspection.text import visible
+from nessie_cli.render.text import cells, fit_alike, pad, shorten_end, shorten_middle, wrap
 
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from("a /é日本́\u200d🙂"), max_size=60)
 SHOWN = TEXTS.map(visible)

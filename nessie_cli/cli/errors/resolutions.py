@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
-from nessie_cli.render.text import short_hash
+from nessie_cli.inspection.text import short_hash
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation

@@ -14,11 +14,12 @@ from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_sessi
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
+from nessie_cli.inspection.text import name_of
 from nessie_cli.model import NO_ANCESTOR, Entry, IcebergTable, Reference, type_label
 from nessie_cli.model.progress import with_progress
 from nessie_cli.render.spans import Column
 from nessie_cli.render.terminal import Terminal
-from nessie_cli.render.text import counted, human_size, name_of
+from nessie_cli.render.text import counted, human_size
 from nessie_cli.revisions import RevisionRange
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.references import AnyReference, reference_struct

@@ -16,8 +16,8 @@ from nessie_cli.cli.merge.effects import effect_of
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.inspection.decisions import options_of
+from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, Namespace
-from nessie_cli.render.text import short_hash, visible
 from nessie_cli.repository.draft import MERGE_ONLY, protecting
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -19,7 +20,6 @@ from nessie_cli.model import (
     KeyBehavior,
     MergeBehavior,
 )
-from nessie_cli.render.text import short_hash, visible
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.wire.decode import decode_content

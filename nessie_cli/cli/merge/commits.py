@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import Reference
-from nessie_cli.render.text import short_hash
 from nessie_cli.repository.log_filter import ALL_COMMITS, Walk
 from nessie_cli.revisions import Revision, RevisionRange
 

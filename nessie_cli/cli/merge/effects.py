@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nessie_cli.inspection.decisions import DecisionEffect, EffectKind, effects_of
+from nessie_cli.inspection.text import visible
 from nessie_cli.model import Conflict, MergeOption
-from nessie_cli.render.text import visible
 
 
 def effect_of(option: MergeOption, conflict: Conflict, branch: str) -> str:

@@ -14,6 +14,7 @@ from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.reverted import RevertResult
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
 from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -24,7 +25,6 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
-from nessie_cli.render.text import short_hash
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, UnusedDecision, invert
 from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import RevisionRange

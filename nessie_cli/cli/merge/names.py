@@ -7,8 +7,8 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import Conflict, ConflictType, ContentKey
-from nessie_cli.render.text import short_hash
 
 _CONTENT_ID = re.compile(r"(?:([0-9a-f]{8,64}):)?([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})")
 

@@ -13,6 +13,7 @@ from nessie_cli.cli.log.diff_entries import DiffEntry, diff_entries
 from nessie_cli.errors import InvalidInput
 from nessie_cli.inspection.changes import ContentChange, changes_of
 from nessie_cli.inspection.merges import differences_of
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import MergeResult
 from nessie_cli.render.merges import (
     merge_headline,
@@ -21,7 +22,6 @@ from nessie_cli.render.merges import (
     replaced_contents,
 )
 from nessie_cli.render.spans import Span
-from nessie_cli.render.text import short_hash
 from nessie_cli.wire.documents import DetailedMerge
 
 if TYPE_CHECKING:

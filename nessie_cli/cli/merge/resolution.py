@@ -17,6 +17,7 @@ from nessie_cli.cli.merge.staged import BatchResolution
 from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.inspection.text import visible
 from nessie_cli.model import (
     Conflict,
     ConflictType,
@@ -25,7 +26,6 @@ from nessie_cli.model import (
     KeyBehavior,
     MergeBehavior,
 )
-from nessie_cli.render.text import visible
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.batch import StagedBatch
 from nessie_cli.workspace.content_edits import ContentEdit

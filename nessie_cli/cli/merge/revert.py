@@ -21,8 +21,8 @@ from nessie_cli.cli.staging.batch import BatchResult, changes_of, print_changes
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.submission import head_of_branch, read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.text import visible
 from nessie_cli.model import Reference, ReferenceType
-from nessie_cli.render.text import visible
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace import batch as workspace

@@ -8,8 +8,8 @@ from typing import NamedTuple
 from nessie_cli.cli.merge.effects import effect_of
 from nessie_cli.errors import WaysOut
 from nessie_cli.inspection.decisions import options_of
+from nessie_cli.inspection.text import visible
 from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior
-from nessie_cli.render.text import visible
 
 
 class Sides(NamedTuple):

@@ -10,8 +10,8 @@ from nessie_cli.cli.merge.decisions import Choice, Decision
 from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
 from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Namespace
-from nessie_cli.render.text import short_hash
 from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.content_edits import ContentEdit, without_keys
 from nessie_cli.workspace.staging import StagedList, delete_all, put, replace

@@ -13,8 +13,8 @@ from nessie_cli.cli.references.lookup import existing, expected_hash
 from nessie_cli.cli.references.preview import preview
 from nessie_cli.cli.references.results import ReferencesResult, SingleReferenceResult
 from nessie_cli.errors import InvalidInput, NotFound
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import Reference, ReferenceType
-from nessie_cli.render.text import short_hash
 from nessie_cli.repository.changes import AssignReference, RenameReference
 
 if TYPE_CHECKING:

@@ -9,10 +9,10 @@ from msgspec import UNSET, UnsetType
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Page, Records, Result
 from nessie_cli.errors import NessieError
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import Reference
 from nessie_cli.render.references import references_table
 from nessie_cli.render.spans import Span
-from nessie_cli.render.text import short_hash
 from nessie_cli.wire import references
 from nessie_cli.wire.documents import Error
 from nessie_cli.wire.references import AnyReference, reference_struct

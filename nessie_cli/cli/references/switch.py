@@ -12,13 +12,14 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.staging.submission import read_batch, refuse_elsewhere
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceNotFound
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     Reference,
     ReferenceType,
     check_new_reference_name,
     check_reference_name,
 )
-from nessie_cli.render.text import counted, short_hash
+from nessie_cli.render.text import counted
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import HEAD, Revision
 from nessie_cli.wire.references import AnyReference, reference_struct

@@ -7,9 +7,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
+from nessie_cli.inspection.text import visible
 from nessie_cli.model import Content, ContentKey, Delete, Put, Unchanged, type_label
 from nessie_cli.render.spans import Span
-from nessie_cli.render.text import counted, visible
+from nessie_cli.render.text import counted
 from nessie_cli.wire.contents import AnyContent, Key, RestoredFrom, content_struct
 from nessie_cli.wire.scalars import Hash
 from nessie_cli.workspace import batch as workspace

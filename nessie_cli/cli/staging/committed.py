@@ -7,9 +7,9 @@ from msgspec import structs
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.staging.submission import Submitted
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import CommitResult
 from nessie_cli.render.spans import Span
-from nessie_cli.render.text import short_hash
 from nessie_cli.wire.references import CommitOutcome
 
 

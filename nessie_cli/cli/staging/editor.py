@@ -11,7 +11,7 @@ from pathlib import Path
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.staging.batch import changes_of
 from nessie_cli.errors import InvalidInput
-from nessie_cli.render.text import visible
+from nessie_cli.inspection.text import visible
 from nessie_cli.workspace.batch import Staged
 from nessie_cli.workspace.environment import editor
 from nessie_cli.workspace.files import read_text, remove, replace_text

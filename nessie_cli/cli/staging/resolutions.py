@@ -11,6 +11,7 @@ from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import CurrentHash, command_line, key_option
 from nessie_cli.cli.staging.batch import changes_of
 from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution, WaysOut
+from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import (
     CONTENT_TYPES,
     Conflict,
@@ -22,7 +23,7 @@ from nessie_cli.model import (
     UnknownContent,
     type_label,
 )
-from nessie_cli.render.text import counted, short_hash, visible
+from nessie_cli.render.text import counted
 from nessie_cli.workspace.content_edits import ContentEdit, components, connected, content_edits
 from nessie_cli.workspace.staging import StagedList, origins_of
 

@@ -11,9 +11,9 @@ from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.staging.batch import Batch, BatchResult, changes_of, list_changes, print_short
 from nessie_cli.cli.staging.submission import Submission, commit_there, is_for, read_batch, submit
 from nessie_cli.errors import NotAllowed, ReferenceConflict, ReferenceNotFound
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import CommitMeta, Reference, ReferenceType
 from nessie_cli.render.spans import Span
-from nessie_cli.render.text import short_hash
 from nessie_cli.wire import documents
 from nessie_cli.wire.references import AnyReference, reference_struct
 from nessie_cli.wire.scalars import Count

@@ -30,6 +30,7 @@ from nessie_cli.cli.staging.resolutions import (
 )
 from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput, NotFound, NothingStaged, ReferenceConflict
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -50,7 +51,6 @@ from nessie_cli.model.conflicts import (
     same_file_text,
     second_key_text,
 )
-from nessie_cli.render.text import short_hash
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.content_edits import ContentEdit, content_edits
 from nessie_cli.workspace.folder import absolute_store

@@ -25,9 +25,9 @@ from nessie_cli.cli.undo.steps import (
     plan,
 )
 from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import CommitMeta, Reference, ReferenceType, ReflogEntry
 from nessie_cli.render.spans import Span
-from nessie_cli.render.text import short_hash
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
 from nessie_cli.wire.references import AnyReference, reference_struct
