@@ -85,6 +85,7 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "psycopg": frozenset({"store"}),
     "uvicorn": frozenset({"server"}),
     "prometheus_client": frozenset({"server"}),
+    "jinja2": frozenset({"server"}),
     "jwt": frozenset({"server"}),
     "botocore": frozenset({"server"}),
     "pyspark": frozenset({"spark"}),

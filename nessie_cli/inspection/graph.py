@@ -54,12 +54,21 @@ class PlacedCommit(NamedTuple):
 
 
 class Graph:
-    """Places one commit after another. `root` is the parent of first commits, not a commit."""
+    """Places one commit after another. `root` is the parent of first commits, not a commit.
 
-    def __init__(self, root: str) -> None:
+    `lanes` are the lanes at the beginning: the hash that each waits for, or None. Those of an
+    earlier graph continue it.
+    """
+
+    def __init__(self, root: str, lanes: Sequence[str | None] = ()) -> None:
         self._root = root
-        self._lanes: list[str | None] = []
+        self._lanes = list(lanes)
         self._ended: int | None = None
+
+    @property
+    def lanes(self) -> Sequence[str | None]:
+        """The hash that each lane waits for, or None."""
+        return tuple(self._lanes)
 
     def add(self, hash: str, parents: Sequence[str]) -> PlacedCommit:
         """Places the next commit."""

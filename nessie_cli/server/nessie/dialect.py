@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import traceback
 from collections.abc import Hashable, Iterable
 
 from msgspec import json
 
-from nessie_cli.errors import NessieError
 from nessie_cli.server.auth.gate import Catalog
 from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.http.failures import (
     RETRY_AFTER,
     HttpFault,
-    InternalFault,
-    Unavailable,
-    client_error,
     ends_connection,
     error_body,
 )
 from nessie_cli.server.http.messages import JSON, Headers, Reply, header, takes_gzip
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.exchange import Exchange
+from nessie_cli.server.pipeline.failures import shown_error
 from nessie_cli.server.pipeline.pipeline import Dialect
 from nessie_cli.server.pipeline.table import Endpoint, Match, NoRoute, RouteTable
 from nessie_cli.server.runtime.thread_pool import ThreadPool
@@ -60,15 +56,7 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
     """Returns the answer for a failure. Details that clients must not see go into the log."""
     if isinstance(error, NoRoute):
         return _no_route(error, exchange)
-    shown = client_error(error)
-    if isinstance(shown, InternalFault | Unavailable):
-        exchange.error = (
-            error.message
-            if isinstance(error, NessieError)
-            else "".join(traceback.format_exception(error))
-        )
-    # Drops the frames of the error, which refer to the body, and often to the error itself.
-    error.__traceback__ = error.__context__ = None
+    shown = shown_error(error, exchange)
     client_spec = header(exchange.headers, b"nessie-client-spec").decode("latin-1")
     headers: Headers = [(b"content-type", JSON)]
     if shown.status == _UNAVAILABLE:

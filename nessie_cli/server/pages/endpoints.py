@@ -15,6 +15,7 @@ from nessie_cli.server.http.failures import RETRY_AFTER
 from nessie_cli.server.http.messages import JSON, Reply
 from nessie_cli.server.nessie.openapi import openapi, security
 from nessie_cli.server.pages.manual import manual
+from nessie_cli.server.pages.urls import HOME
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.pipeline.table import Endpoint, Handler
@@ -89,7 +90,7 @@ def _page(path: str, handler: Handler, *, is_open: bool = True) -> Endpoint:
 
 
 async def _home(_: Call) -> Reply:
-    return Reply(307, [(b"location", b"/api/docs")])
+    return Reply(307, [(b"location", HOME.encode())])
 
 
 def _ways(parts: Parts) -> list[Json]:

@@ -32,7 +32,6 @@ from nessie_cli.server.http.failures import AnswerDropped, ClientGone, HttpFault
 from nessie_cli.server.http.messages import (
     JSON,
     LARGE,
-    MOST_FORM,
     Arriving,
     Chunks,
     Headers,
@@ -95,7 +94,8 @@ class Dialect(NamedTuple):
     `match` returns the endpoint of a method and raw path, and raises `NoRoute`. `call` makes what
     handlers get from a request, the catalog for its caller, and its body. `failure` makes the
     answer for an error. `readers` run the handlers that read. `variant` returns everything in the
-    headers on which a cacheable answer depends, or None if it must not be cached.
+    headers on which a cacheable answer depends, or None if it must not be cached. `admit` returns
+    the admission of a request, by default that of its header `Authorization`.
     """
 
     match: Callable[[str, str], Match]
@@ -103,6 +103,7 @@ class Dialect(NamedTuple):
     failure: Callable[[Exception, Exchange], Reply]
     readers: ThreadPool
     variant: Callable[[Headers], Hashable]
+    admit: Callable[[Gate, Headers], Awaitable[Admission]] = Gate.admit
 
 
 class Job(NamedTuple):
@@ -386,17 +387,17 @@ class Pipeline:
             match = dialect.match(exchange.method, exchange.path)
         except NoRoute:
             # Only callers learn which paths exist.
-            await self._admit(exchange)
+            await self._admit(exchange, dialect)
             raise
         endpoint = match.endpoint
         exchange.route, exchange.hides_query = endpoint.path, endpoint.hides_query
         exchange.is_write = endpoint.effect is not READS
-        admission = None if endpoint.is_open else await self._admit(exchange)
+        admission = None if endpoint.is_open else await self._admit(exchange, dialect)
         if not endpoint.is_page and not accepts_json(headers):
             raise HttpFault(
                 406, "This API answers only with JSON, which the header Accept excludes"
             )
-        if endpoint.takes_json or endpoint.effect is not READS:
+        if endpoint.takes_json or (endpoint.effect is not READS and endpoint.body != FORM):
             check_content_type(headers)
         body = await self._body(exchange, endpoint, receive) if endpoint.body else b""
         catalog = self.catalog
@@ -428,16 +429,18 @@ class Pipeline:
         reply = await self._run(Job(exchange, dialect, match.endpoint, call, self.limits))
         return Made(reply, call.local_file, _may_be_cached(reply, match.endpoint, call))
 
-    async def _admit(self, exchange: Exchange) -> Admission | None:
+    async def _admit(self, exchange: Exchange, dialect: Dialect) -> Admission | None:
         """Returns the admission of the caller; None if everybody has access."""
         if self._gate is None:
             return None
-        admission = await self._gate.admit(exchange.headers)
+        admission = await dialect.admit(self._gate, exchange.headers)
         exchange.principal = admission.caller.name
         return admission
 
     async def _body(self, exchange: Exchange, endpoint: Endpoint, receive: Receive) -> bytes:
-        limits = self.limits._replace(body=MOST_FORM) if endpoint.body == FORM else self.limits
+        limits = self.limits
+        if endpoint.body == FORM:
+            limits = limits._replace(body=endpoint.most_form)
         body = await read_body(exchange.headers, receive, limits, self._arriving)
         exchange.received = len(body)
         return body

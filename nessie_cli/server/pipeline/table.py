@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.server.http.messages import MOST_FORM
 
 if TYPE_CHECKING:
     from nessie_cli.server.http.messages import Reply
@@ -79,7 +80,8 @@ class Endpoint(NamedTuple):
 
     `cacheable`: the answer depends only on the request and the store, not on the time. `reads`: the
     segments of the path that name all commits on which a cacheable answer depends. `body` names
-    the schema of a JSON body of at most `most_values` values, or is `FORM`. `right` is the
+    the schema of a JSON body of at most `most_values` values, or is `FORM`: a form of at most
+    `most_form` bytes. `right` is the
     operation of rules that a read needs; the refusal of a caller who may not view the reference
     names both. `is_open`: callers need no
     credentials. `is_page`: whatever media types the client accepts. `hides_query`: the log leaves
@@ -97,6 +99,7 @@ class Endpoint(NamedTuple):
     right: str = ""
     is_open: bool = False
     most_values: int = 1_000_000
+    most_form: int = MOST_FORM
     is_page: bool = False
     hides_query: bool = False
 

@@ -1,0 +1,17 @@
+// Shows times in the reader's time zone. Without scripts they stay in UTC.
+"use strict";
+(() => {
+  const format = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+  const localize = () => {
+    for (const time of document.querySelectorAll("time[datetime]:not([title])")) {
+      time.title = time.textContent;
+      time.textContent = format.format(new Date(time.dateTime));
+    }
+  };
+  document.addEventListener("DOMContentLoaded", localize);
+  // After htmx has replaced the page, the reader continues at its heading.
+  document.addEventListener("htmx:after:swap", () => {
+    localize();
+    document.getElementById("main")?.focus({ preventScroll: true });
+  });
+})();

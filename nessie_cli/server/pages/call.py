@@ -1,0 +1,97 @@
+"""A request for a page, and what all pages show around their own part."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+from urllib.parse import parse_qsl
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.server.http.failures import HttpFault
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.pages.html import html_reply
+from nessie_cli.server.pages.urls import ROOT, page_url
+from nessie_cli.server.pipeline.call import Call
+
+MOST_FORM, MOST_FIELDS = 64 << 10, 1_000
+"""The most bytes and fields of a form."""
+_FORM = "application/x-www-form-urlencoded"
+
+
+class PageCall(Call):
+    """A request for a page."""
+
+    path = ""
+    """The path of the page."""
+
+    # -- what it asks for --------------------------------------------------------------------------
+    @cached_property
+    def form(self) -> dict[str, list[str]]:
+        """The fields of the form that was sent."""
+        kind = next(iter(self.headers(b"content-type")), "").partition(";")[0].strip().lower()
+        if kind != _FORM:
+            raise HttpFault(415, f"A page takes forms of the type {_FORM}")
+        try:
+            pairs = parse_qsl(
+                self.body.decode("utf-8", "replace"),
+                keep_blank_values=True,
+                max_num_fields=MOST_FIELDS,
+            )
+        except ValueError:
+            raise InvalidInput(f"the form has more than {MOST_FIELDS:,} fields") from None
+        fields: dict[str, list[str]] = {}
+        for name, value in pairs:
+            # Browsers send line ends as CR LF.
+            fields.setdefault(name, []).append(value.replace("\r\n", "\n"))
+        return fields
+
+    def field(self, name: str) -> str:
+        """Returns a field of the form, trimmed; an absent one is empty."""
+        return self.form.get(name, [""])[0].strip()
+
+    def needed_field(self, name: str) -> str:
+        """Returns a field of the form. Raises `InvalidInput` if it is empty."""
+        text = self.field(name)
+        if not text:
+            raise InvalidInput(f"{name}: must not be empty")
+        return text
+
+    def reference_named(self, parameter: str = "ref") -> Reference:
+        """Returns the reference or commit of a query parameter, by default the default branch.
+
+        Raises `ReferenceNotFound` and `CommitNotFound`.
+        """
+        return self.repository.resolve(self.text(parameter) or self.default_branch)
+
+    # -- the answer --------------------------------------------------------------------------------
+    def page(
+        self, template: str, title: str, *, at: Reference | None = None, **values: Any
+    ) -> Reply:
+        """Returns a page. `at` is the reference or commit that it shows."""
+        return html_reply(template, self.frame(title, at) | values)
+
+    def frame(self, title: str, at: Reference | None = None) -> dict[str, Any]:
+        """Returns what the frame of every page shows."""
+        is_named = at is not None and at.type is not ReferenceType.DETACHED
+        return {
+            "title": title,
+            "at": at,
+            "ref": at.name if at is not None and is_named else "",
+            "revision": self._revision(at) if at is not None else "",
+            "default_branch": self.default_branch,
+            "caller": self.caller,
+            "query": {name: self.text(name) or "" for name in self.parameters if name != "page"},
+            "fixed_url": self._fixed_url(at),
+        }
+
+    def _revision(self, at: Reference) -> str:
+        """Returns the text that names what a page shows: a reference, or a commit."""
+        return at.hash if at.type is ReferenceType.DETACHED else self.text("ref") or at.name
+
+    def _fixed_url(self, at: Reference | None) -> str:
+        """Returns the address of this page at the commit that it shows."""
+        if at is None:
+            return ""
+        fields = {name: self.text(name) for name in self.parameters}
+        return page_url(self.path.removeprefix(f"{ROOT}/"), **(fields | {"ref": at.hash}))

@@ -1,0 +1,164 @@
+"""The page of a history: commits with their graph, newest first."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.graph import Graph, Joint, PlacedCommit
+from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference
+from nessie_cli.repository.log_filter import LogFilter, Walk, reachable
+from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.revisions import Revision
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.pages.call import PageCall
+from nessie_cli.wire import keys
+
+COMMITS = 50
+"""The commits of one page."""
+_MOST_SEARCHED = 20_000
+"""The most commits that one page reads to fill its list with those that pass a filter."""
+_MOST_LANES = 64
+_HASH = re.compile("[0-9a-f]{64}")
+
+
+class Line(NamedTuple):
+    """A line in the row of a commit, from one lane at the top to another one at the bottom.
+
+    It ends at the commit if `bottom` is None, and begins there if `top` is None.
+    """
+
+    top: int | None
+    bottom: int | None
+
+
+class CommitRow(NamedTuple):
+    """A commit with its lane and lines, and the references at it."""
+
+    entry: LogEntry
+    lane: int
+    lines: Sequence[Line]
+    width: int
+    names: Sequence[Reference]
+
+
+def history(call: PageCall) -> Reply:
+    """`GET /ui/history`: the history of a revision. `after` are the lanes of the page before."""
+    at = call.reference_named()
+    author, message, key = (call.text(name) or "" for name in ("author", "message", "key"))
+    if author or message or key:
+        return _filtered(call, at, author, message, key)
+    lanes = _lanes_of(call.text("after") or "") or [at.hash]
+    graph = Graph(NO_ANCESTOR, lanes)
+    heads = [lane for lane in lanes if lane not in (None, NO_ANCESTOR)]
+    entries = islice(_reachable(call.repository, [h for h in heads if h]), COMMITS)
+    rows = list(_rows(entries, graph, lanes, _names(call)))
+    after = ".".join(lane or "" for lane in graph.lanes) if any(graph.lanes) else ""
+    return call.page(
+        "history.html", f"History of {at.name or at.hash[:12]}", at=at, rows=rows, after=after,
+        is_first=not call.text("after"), searched=0, author="", message="", key="", skip=0,
+    )  # fmt: skip
+
+
+def _filtered(call: PageCall, at: Reference, author: str, message: str, key: str) -> Reply:
+    """Returns the commits that pass a filter, without a graph."""
+    skip = call.number("skip") or 0
+    commit_filter = LogFilter(
+        authors=(_contains(author),) if author else (),
+        message=_contains(message) if message else None,
+        keys=(keys.decode(key),) if key else (),
+        skip=skip,
+    )
+    walk = Walk(Revision(None, at.hash))
+    names = _names(call)
+    rows: list[CommitRow] = []
+    searched = 0
+    has_more = False
+    for entry in (
+        call.repository.filtered_log(walk, commit_filter) if at.hash != NO_ANCESTOR else ()
+    ):
+        searched += 1
+        if entry is not None and len(rows) == COMMITS:
+            has_more = True
+            break
+        if entry is not None:
+            rows.append(CommitRow(entry, 0, (), 0, names.get(entry.hash, ())))
+        if searched == _MOST_SEARCHED:
+            break
+    return call.page(
+        "history.html", f"Commits of {at.name or at.hash[:12]}", at=at, rows=rows, after="",
+        is_first=skip == 0, searched=searched if searched == _MOST_SEARCHED else 0,
+        author=author, message=message, key=key,
+        skip=skip + COMMITS if has_more else 0,
+    )  # fmt: skip
+
+
+def _contains(text: str) -> re.Pattern[str]:
+    return re.compile(re.escape(text), re.IGNORECASE)
+
+
+def _reachable(repository: ReadableRepository, heads: Sequence[str]) -> Iterator[LogEntry]:
+    def read(hash_: str) -> LogEntry:
+        # Plain text would be looked up as a name first.
+        return next(iter(repository.log(Revision(None, hash_))))
+
+    return reachable(heads, read, first_parent=False)
+
+
+def _names(call: PageCall) -> dict[str, list[Reference]]:
+    """Returns the branches and tags at each commit."""
+    names: dict[str, list[Reference]] = {}
+    for reference in call.repository.references():
+        names.setdefault(reference.hash, []).append(reference)
+    return names
+
+
+def _lanes_of(text: str) -> list[str | None]:
+    """Returns the lanes of a token. Raises `InvalidInput`."""
+    lanes = text.split(".") if text else []
+    if len(lanes) > _MOST_LANES or any(lane and not _HASH.fullmatch(lane) for lane in lanes):
+        raise InvalidInput("after: is not the end of a page of a history")
+    return [lane or None for lane in lanes]
+
+
+def _rows(
+    entries: Iterator[LogEntry],
+    graph: Graph,
+    lanes: Sequence[str | None],
+    names: dict[str, list[Reference]],
+) -> Iterator[CommitRow]:
+    """Places the commits. `lanes` are those above the first one."""
+    above = [lane is not None for lane in lanes] if len(lanes) > 1 else []
+    for entry in entries:
+        placed = graph.add(entry.hash, entry.meta.parents)
+        lines = list(_lines(placed, above))
+        above = list(placed.further.lanes)
+        width = 1 + max((lane for line in lines for lane in line if lane is not None), default=0)
+        lane = placed.own.commit or 0
+        yield CommitRow(entry, lane, lines, max(width, lane + 1), names.get(entry.hash, ()))
+
+
+def _lines(placed: PlacedCommit, above: Sequence[bool]) -> Iterator[Line]:
+    commit = placed.own.commit
+    assert commit is not None
+    if above[commit : commit + 1] == [True]:
+        yield Line(commit, None)
+    for row in placed.above:
+        if row.across is not None and row.across.joint is Joint.ENDS:
+            yield Line(row.across.lane, None)
+    opened = {row.across.lane for row in placed.below if row.across}
+    joined = {
+        row.across.lane for row in placed.below if row.across and row.across.joint is Joint.JOINS
+    }
+    for lane, has_line in enumerate(placed.further.lanes):
+        if not has_line:
+            continue
+        if lane in opened:
+            yield Line(None, lane)
+        if lane == commit:
+            yield Line(None, lane)
+        elif lane not in opened or lane in joined:
+            yield Line(lane, lane)

@@ -1,0 +1,86 @@
+"""HTML: the templates of the pages, filled with values.
+
+Everything that a template prints is made visible (hidden characters) and escaped. Templates contain
+no scripts, no styles and no addresses of other sites, as the policy of the answers demands.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from nessie_cli.inspection.text import name_of, short_hash, visible
+from nessie_cli.server.http.messages import Headers, Reply
+from nessie_cli.server.pages.assets import assets
+from nessie_cli.server.pages.urls import page_url
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
+    " font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
+"""The Content-Security-Policy of every page."""
+SAFETY: Headers = [
+    (b"content-security-policy", POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+]
+"""The headers of every page."""
+
+
+def html_reply(template: str, values: dict[str, Any], status: int = 200) -> Reply:
+    """Returns a page: a template filled with values."""
+    body = environment().get_template(template).render(values).encode()
+    return Reply(status, [(b"content-type", b"text/html; charset=utf-8"), *SAFETY], body)
+
+
+def redirect(url: str) -> Reply:
+    """Returns the answer that leads to a page of this server after a form was processed."""
+    return Reply(303, [(b"location", url.encode()), *SAFETY])
+
+
+@cache
+def environment() -> Environment:
+    """Returns the templates. They are compiled when they are used first."""
+    templates = Environment(
+        loader=PackageLoader("nessie_cli.server.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_finalized,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    templates.globals.update(url=page_url, asset=lambda name: assets()[name].path)
+    templates.filters.update(
+        short=short_hash, person=name_of, utc=_utc, iso=_iso, count=_count, lines=_lines
+    )
+    return templates
+
+
+def _finalized(value: Any) -> Any:
+    """Makes the hidden characters of a text visible. Templates print no None."""
+    if value is None:
+        return ""
+    return visible(value) if type(value) is str else value
+
+
+def _utc(time: datetime) -> str:
+    return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+
+
+def _iso(time: datetime) -> str:
+    return time.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _count(number: int) -> str:
+    return f"{number:,}"
+
+
+def _lines(text: str) -> list[str]:
+    return text.rstrip("\n").split("\n")

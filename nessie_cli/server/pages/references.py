@@ -1,0 +1,108 @@
+"""The pages of branches and tags, and the forms that change them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from nessie_cli.inspection.references import LastCommit, last_commit
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    AheadBehind,
+    Reference,
+    ReferenceMetadata,
+    ReferenceType,
+    Tag,
+)
+from nessie_cli.repository.changes import CreateReference, DeleteReference, RenameReference
+from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.revisions import Revision
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.html import redirect
+from nessie_cli.server.pages.listings import Listing, listing
+from nessie_cli.server.pages.urls import page_url
+
+_NEVER = datetime.min.replace(tzinfo=UTC)
+
+
+class BranchRow(NamedTuple):
+    """A branch with its last commit, compared with the default branch (None for that one)."""
+
+    reference: Reference
+    last: LastCommit
+    distance: AheadBehind | None
+
+
+def branches(call: PageCall) -> Reply:
+    """`GET /ui/branches`: newest activity first, the default branch before all others."""
+    page = _newest_first(call, ReferenceType.BRANCH)
+    default = call.default_branch
+    rows = [BranchRow(each, last, _distance(call, each)) for each, last in page.rows]
+    return call.page("branches.html", "Branches", listing=page, rows=rows, default_branch=default)
+
+
+def tags(call: PageCall) -> Reply:
+    """`GET /ui/tags`: newest commit first."""
+    page = _newest_first(call, ReferenceType.TAG)
+    return call.page("tags.html", "Tags", listing=page)
+
+
+def _newest_first(call: PageCall, type_: ReferenceType) -> Listing[tuple[Reference, LastCommit]]:
+    repository = call.repository
+    pattern = (call.text("q") or "").lower()
+    references = [
+        (each, _last(repository, each))
+        for each in repository.references(type_)
+        if pattern in each.name.lower()
+    ]
+    references.sort(key=lambda pair: pair[1].time or _NEVER, reverse=True)
+    references.sort(key=lambda pair: pair[0].name != call.default_branch)
+    return listing(call, references)
+
+
+def _last(repository: ReadableRepository, reference: Reference) -> LastCommit:
+    """Returns the last commit of a reference. Costs one small read."""
+    if reference.hash == NO_ANCESTOR:
+        return last_commit(reference)
+    head = next(iter(repository.log(Revision(None, reference.hash)))).meta
+    metadata = ReferenceMetadata(head=head)
+    message = reference.message if isinstance(reference, Tag) else None
+    return last_commit(Tag(reference.type, reference.name, reference.hash, metadata, message))
+
+
+def _distance(call: PageCall, branch: Reference) -> AheadBehind | None:
+    if branch.name == call.default_branch:
+        return None
+    return call.repository.ahead_behind(Revision(branch.name), Revision(call.default_branch))
+
+
+# -- forms -----------------------------------------------------------------------------------------
+def create(call: PageCall) -> Reply:
+    """`POST /ui/references/create`: a branch or tag at a revision."""
+    type_ = ReferenceType.TAG if call.field("type") == "tag" else ReferenceType.BRANCH
+    name = call.needed_field("name")
+    target = call.repository.resolve(call.needed_field("at")).hash
+    message = call.field("message") if type_ is ReferenceType.TAG else ""
+    call.submit(CreateReference(type_, name, target, message))
+    return redirect(page_url("tags" if type_ is ReferenceType.TAG else "history", ref=name))
+
+
+def rename(call: PageCall) -> Reply:
+    """`POST /ui/references/rename`: a reference that is where the page showed it."""
+    old, new = call.needed_field("name"), call.needed_field("new")
+    reference = call.repository.reference(old)
+    call.submit(RenameReference(old, new, call.needed_field("hash")))
+    return redirect(page_url(_list_of(reference), q=new))
+
+
+def delete(call: PageCall) -> Reply:
+    """`POST /ui/references/delete`: a reference that is where the page showed it."""
+    name = call.needed_field("name")
+    reference = call.repository.reference(name)
+    call.submit(DeleteReference(name, call.needed_field("hash")))
+    return redirect(page_url(_list_of(reference), deleted=name, was=reference.hash))
+
+
+def _list_of(reference: Reference) -> str:
+    return "tags" if reference.type is ReferenceType.TAG else "branches"

@@ -1,0 +1,66 @@
+"""The pages of histories and commits."""
+
+import re
+
+import pytest
+
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+from tests.server.web.browser import Browser
+
+
+def append(repository, branch, name, message="m", author="ann"):
+    operation = Put(
+        ContentKey((name,)),
+        IcebergTable(id=None, metadata_location=f"file:/{name}.json", snapshot_id=1),
+    )
+    repository.commit(branch, [operation], CommitMeta(message, authors=(author,)))
+
+
+@pytest.fixture
+def merged(repository):
+    """A history of 130 commits with merges."""
+    append(repository, "main", "t0", "commit 0")
+    for round_ in range(13):
+        head = repository.reference("main").hash
+        repository.create_reference(ReferenceType.BRANCH, f"dev{round_}", head)
+        for number in range(4):
+            append(repository, "main", f"m{round_}_{number}", f"main {round_}.{number}")
+            append(
+                repository, f"dev{round_}", f"d{round_}_{number}", f"dev {round_}.{number}", "bob"
+            )
+        repository.merge("main", f"dev{round_}")
+    return repository
+
+
+def hashes_of(page) -> list[str]:
+    return [link for link in page.links if link.startswith("/ui/commit?ref=")]
+
+
+def test_the_pages_of_a_history_have_every_commit_once(browser: Browser, merged):
+    url, listed = "/ui/history?ref=main", []
+    while url:
+        page = browser.get(url)
+        listed += hashes_of(page)
+        url = page.next
+    expected = [entry.hash for entry in merged.log("main", all_parents=True)]
+    assert sorted(listed) == sorted(f"/ui/commit?ref={hash_}" for hash_ in expected)
+
+
+def test_a_filter_finds_commits(browser: Browser, merged):
+    page = browser.get("/ui/history?ref=main&author=bob&message=3.")
+    assert len(hashes_of(page)) == 4
+    assert "dev 3.0" in page.text
+    assert len(hashes_of(browser.get("/ui/history?ref=main&key=m3_1"))) == 1
+
+
+def test_a_commit_shows_its_changes(browser: Browser, merged):
+    page = browser.get("/ui/commit?ref=main")
+    assert "4 created" in page.text
+    assert "d12_3" in page.text
+    assert "file:/d12_3.json" in page.text
+    assert re.search(r"Parents [0-9a-f]{12} [0-9a-f]{12}", page.text)
+
+
+@pytest.mark.parametrize("after", ["x", "0" * 63, ".".join(["0" * 64] * 65)])
+def test_a_damaged_token_is_refused(browser: Browser, after):
+    assert browser.get(f"/ui/history?ref=main&after={after}").status == 400
