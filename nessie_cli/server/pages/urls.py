@@ -1,4 +1,7 @@
-"""Addresses of the pages. Names of references and keys are in the query: proxies change slashes."""
+"""Addresses of the pages.
+
+Names of references and keys are in the query, because proxies change slashes in paths.
+"""
 
 from __future__ import annotations
 
