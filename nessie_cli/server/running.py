@@ -29,7 +29,7 @@ from nessie_cli.server.nessie.routes import ROUTES
 from nessie_cli.server.nessie.rows import row_endpoints
 from nessie_cli.server.pages.dialect import pages_dialect
 from nessie_cli.server.pages.endpoints import Health, checks, pages
-from nessie_cli.server.pages.site import PAGES
+from nessie_cli.server.pages.site import site
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts, Pipeline
 from nessie_cli.server.pipeline.table import Match, RouteTable
@@ -140,6 +140,7 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         writer=threads.writer,
         reads_rows=bool(rows),
     )
+    combinations = None
     if parts.warehouses is None:
         nessie = nessie_dialect(endpoints, limits.reads)
         iceberg = nessie._replace(match=_no_warehouse, failure=iceberg_failure)
@@ -153,7 +154,7 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         nessie = nessie_dialect((*endpoints, *combinations.endpoints), limits.reads)
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
         iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads, limits.reads)
-    web = pages_dialect(PAGES, limits.reads)
+    web = pages_dialect(site(combinations), limits.reads)
     health = nessie._replace(match=RouteTable(probes).match)
     # Its requests are not counted: it has another thread.
     management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())

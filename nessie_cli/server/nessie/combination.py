@@ -115,13 +115,13 @@ class TableCombinations:
         """Merges, and combines the tables in conflict."""
         require_extensions(call)
         document = call.needed_json("mergeRefIntoBranch.merge")
-        return answer_merge(call, document, self._submit(call, document))
+        return answer_merge(call, document, self._submission(call, document))
 
     def _post_transplant(self, call: Call) -> Answer:
         """Transplants, and combines the tables in conflict."""
         require_extensions(call)
         document = call.needed_json("transplantCommitsIntoBranch.transplant")
-        return answer_transplant(call, document, self._submit(call, document))
+        return answer_transplant(call, document, self._submission(call, document))
 
     def _post_table(self, call: Call) -> Answer:
         """Combines a table, for a client that computes a revert and stores the result."""
@@ -159,28 +159,36 @@ class TableCombinations:
             files.end_turn()
         return Answer(to_builtins(wire.CombinedTable.of(table)))
 
-    def _submit(self, call: Call, document: Any) -> Callable[[Merge | Transplant], MergeResult]:
+    def _submission(self, call: Call, document: Any) -> Callable[[Merge | Transplant], MergeResult]:
         """Returns the function that carries out the merge or transplant of a request."""
         rules = _rules(document)
 
         def submit(change: Merge | Transplant) -> MergeResult:
-            # Conflicts need their contents. The behaviors of combined tables are not the client's.
-            asked = structs.replace(
-                change, options=structs.replace(change.options, combination=rules)
-            )
-            call.submission = ChangeSubmission(call.request_id, digest(asked))
-            files = WarehouseFiles(self._files, self._locations, self._large_files)
-            try:
-                with self._turn():
-                    return _replayed(call, change) or self._merged(call, change, rules, files)
-            except _Repeated:
-                replayed = _replayed(call, change)
-                assert replayed is not None, "it was carried out"
-                return replayed
-            finally:
-                files.end_turn()
+            return self.submit(call, change, rules)
 
         return submit
+
+    def submit(
+        self, call: Call, change: Merge | Transplant, rules: CombinationRules
+    ) -> MergeResult:
+        """Merges or transplants, and combines the tables in conflict.
+
+        Waits for its turn, for other writes, and for files: only for threads that may wait. Raises
+        as `Call.submit` does, and `Unavailable` if many others combine tables.
+        """
+        # Conflicts need their contents. The behaviors of combined tables are not the client's.
+        asked = structs.replace(change, options=structs.replace(change.options, combination=rules))
+        call.submission = ChangeSubmission(call.request_id, call.submission.digest or digest(asked))
+        files = WarehouseFiles(self._files, self._locations, self._large_files)
+        try:
+            with self._turn():
+                return _replayed(call, change) or self._merged(call, change, rules, files)
+        except _Repeated:
+            replayed = _replayed(call, change)
+            assert replayed is not None, "it was carried out"
+            return replayed
+        finally:
+            files.end_turn()
 
     def _merged(
         self, call: Call, change: Merge | Transplant, rules: CombinationRules, files: WarehouseFiles
@@ -188,7 +196,8 @@ class TableCombinations:
         call.check_rights(change)
 
         def do(options: MergeOptions) -> MergeResult:
-            result = call.commit(structs.replace(change, options=options))
+            asked = structs.replace(change, options=options)
+            result = call.preview(asked) if options.dry_run else call.commit(asked)
             if call.repeated:
                 raise _Repeated
             return result

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
+from hashlib import sha256
 from typing import Any
 from urllib.parse import parse_qsl
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.html import html_reply
@@ -16,6 +19,7 @@ from nessie_cli.server.pipeline.call import Call
 
 MOST_FORM, MOST_FIELDS = 64 << 10, 1_000
 """The most bytes and fields of a form."""
+_REQUEST_ID = re.compile("[0-9a-f]{32}")
 _FORM = "application/x-www-form-urlencoded"
 
 
@@ -56,6 +60,26 @@ class PageCall(Call):
         if not text:
             raise InvalidInput(f"{name}: must not be empty")
         return text
+
+    @cached_property
+    def request_id(self) -> str | None:
+        """The request id of a form, so that a form that is sent twice is carried out once."""
+        given = self.field("request") if self.body else ""
+        return given if _REQUEST_ID.fullmatch(given) else None
+
+    @cached_property
+    def submission(self) -> ChangeSubmission:
+        """The submission of the change of a form. The same form is the same change."""
+        return ChangeSubmission(self.request_id, sha256(self.body).digest())
+
+    @property
+    def authors(self) -> tuple[str, ...]:
+        """The authors of the commits of this caller."""
+        return (self.caller,) if self.caller else ()
+
+    def was_done(self, branch: str) -> bool:
+        """Returns whether this form was carried out before."""
+        return self.request_id is not None and self.done_before(branch) is not None
 
     def reference_named(self, parameter: str = "ref") -> Reference:
         """Returns the reference or commit of a query parameter, by default the default branch.

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages import commits, history, references
 from nessie_cli.server.pages.assets import asset
 from nessie_cli.server.pages.call import MOST_FORM, PageCall
 from nessie_cli.server.pages.html import redirect
+from nessie_cli.server.pages.merging import MergePages
 from nessie_cli.server.pages.urls import HOME, ROOT
-from nessie_cli.server.pipeline.table import FORM, WRITES, Effect, Endpoint, Handler
+from nessie_cli.server.pipeline.table import (
+    FORM,
+    READS,
+    WRITES,
+    WRITES_FILES,
+    Effect,
+    Endpoint,
+    Handler,
+)
+
+if TYPE_CHECKING:
+    from nessie_cli.server.nessie.combination import TableCombinations
 
 
-def _shown(path: str, handler: Handler, *, is_open: bool = False) -> Endpoint:
-    return Endpoint("GET", f"{ROOT}/{path}", handler, is_open=is_open, is_page=True)
+def _shown(
+    path: str, handler: Handler, effect: Effect = READS, *, is_open: bool = False
+) -> Endpoint:
+    return Endpoint("GET", f"{ROOT}/{path}", handler, effect, is_open=is_open, is_page=True)
 
 
 def _form(path: str, handler: Handler, effect: Effect = WRITES) -> Endpoint:
@@ -31,7 +47,17 @@ async def _home(_: PageCall) -> Reply:
     return redirect(HOME)
 
 
-PAGES = (
+def site(combinations: TableCombinations | None) -> tuple[Endpoint, ...]:
+    """Returns all pages and forms. With `combinations`, merges combine tables."""
+    merges = MergePages(combinations)
+    return (
+        *_PAGES,
+        _shown("merge", merges.show, WRITES_FILES),
+        _form("merge", merges.merge, WRITES_FILES),
+    )
+
+
+_PAGES = (
     Endpoint("GET", ROOT, _home, is_page=True),
     _shown("assets/{name}", asset, is_open=True),
     _shown("branches", references.branches),
@@ -42,4 +68,4 @@ PAGES = (
     _form("references/rename", references.rename),
     _form("references/delete", references.delete),
 )
-"""All pages and forms."""
+"""The pages that read the repository, and the forms of references."""

@@ -201,7 +201,7 @@ class Call:
         answer = handle(self)
         return Planned(answer, self._draft)
 
-    def submit(self, change: Change[A]) -> A:
+    def submit(self, change: Change[A], submission: ChangeSubmission | None = None) -> A:
         """Drafts and checks the change of a request, and returns its answer.
 
         The change is committed after the handler has returned.
@@ -210,7 +210,7 @@ class Call:
         policy, drafting = self._access.policy, self._access.drafting
         if policy is not None:
             policy.before(change)
-        draft = drafting.draft(change, self.submission)
+        draft = drafting.draft(change, submission or self.submission)
         self.repeated = draft.repeated
         if policy is not None:
             policy.on(draft)
@@ -274,6 +274,15 @@ class Call:
             return self._catalog.writer.run(plan, (branch, self.request_id or ""))
         finally:
             self._access = None
+
+    def preview(self, change: Change[A]) -> A:
+        """Returns the answer of a dry run, which is drafted on this thread."""
+        assert change.is_dry_run
+        self._access = self._catalog.open(self._catalog.repository)
+        try:
+            return self.submit(change, ChangeSubmission())
+        finally:
+            self._access = self._draft = None
 
     def done_before(self, branch: str) -> CommitResult | None:
         """Returns the result of this very request, or None if it was not made.

@@ -1,0 +1,102 @@
+"""The page of a merge: preview, decisions, and the merge that was shown."""
+
+import pytest
+
+from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Put, ReferenceType
+
+MERGE = "/ui/merge?source=dev&into=main"
+
+
+def put(repository, branch, name, number, like=None):
+    table = IcebergTable(
+        id=like, metadata_location=f"file:/{name}{number}.json", snapshot_id=number
+    )
+    repository.commit(
+        branch,
+        [Put(ContentKey((name,)), table)],
+        CommitMeta(f"{name} is {number}", authors=(branch,)),
+    )
+
+
+def content(repository, branch, name):
+    return repository.contents(branch, [ContentKey((name,))]).get(ContentKey((name,)))
+
+
+@pytest.fixture
+def sides(repository):
+    """Branches `main` and `dev`, which both changed table `t`; `dev` has a new table `n`."""
+    put(repository, "main", "t", 1)
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    id_ = content(repository, "main", "t").id
+    put(repository, "main", "t", 2, id_)
+    put(repository, "dev", "t", 3, id_)
+    put(repository, "dev", "n", 1)
+    return repository
+
+
+def test_a_merge_without_conflicts_is_shown_and_made(browser, repository):
+    put(repository, "main", "t", 1)
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    put(repository, "dev", "n", 1)
+    before = repository.reference("main").hash
+    page = browser.get(MERGE)
+    assert "What merging dev" in page.text
+    assert "1 created" in page.text
+    assert repository.reference("main").hash == before
+    after = browser.post("/ui/merge", **page.form("/ui/merge"))
+    assert "Merge branch 'dev' into main" in after.text
+    assert content(repository, "main", "n").snapshot_id == 1
+    assert "is merged into main already" in browser.get(MERGE).text
+
+
+def test_a_form_that_is_sent_twice_merges_once(browser, sides):
+    fields = {**browser.get(MERGE).form("/ui/merge"), decision(sides): "ours"}
+    browser.post("/ui/merge", **fields)
+    head = sides.reference("main").hash
+    assert browser.post("/ui/merge", **fields).status == 200
+    assert sides.reference("main").hash == head
+
+
+def decision(repository):
+    return f"decide.{content(repository, 'main', 't').id}"
+
+
+@pytest.mark.parametrize(("side", "number"), [("ours", 2), ("theirs", 3)])
+def test_a_decision_shows_its_result_and_is_merged(browser, sides, side, number):
+    page = browser.get(MERGE)
+    assert "1 conflict" in page.text
+    assert "is left to decide" in page.text
+    page = browser.get(f"{MERGE}&{decision(sides)}={side}")
+    assert "left to decide" not in page.text
+    fields = {**page.form("/ui/merge"), decision(sides): side}
+    assert browser.post("/ui/merge", **fields).status == 200
+    assert content(sides, "main", "t").snapshot_id == number
+    assert content(sides, "main", "n").snapshot_id == 1
+
+
+def test_an_undecided_conflict_merges_nothing(browser, sides):
+    head = sides.reference("main").hash
+    page = browser.post("/ui/merge", **browser.get(MERGE).form("/ui/merge"))
+    assert "is left to decide" in page.text
+    assert sides.reference("main").hash == head
+
+
+@pytest.mark.parametrize("branch", ["main", "dev"])
+def test_what_moved_since_the_page_was_shown_is_said(browser, sides, branch):
+    fields = {**browser.get(MERGE).form("/ui/merge"), decision(sides): "theirs"}
+    put(sides, branch, "late", 1)
+    head = sides.reference("main").hash
+    page = browser.post("/ui/merge", **fields)
+    assert page.status == 409
+    assert f"{branch} has moved" in page.text
+    assert sides.reference("main").hash == head
+    again = {**page.form("/ui/merge"), decision(sides): "theirs"}
+    assert browser.post("/ui/merge", **again).status == 200
+    assert content(sides, "main", "t").snapshot_id == 3
+
+
+def test_a_deleted_table_is_named(browser, sides):
+    sides.commit("dev", [Delete(ContentKey(("t",)))], CommitMeta("drop t"))
+    page = browser.get(f"{MERGE}&{decision(sides)}=theirs")
+    assert "On dev : deleted" in page.text or "On dev: deleted" in page.text
+    assert "1 deleted" in page.text
