@@ -11,8 +11,8 @@ from nessie_cli.cli.app.arguments import limited, refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
-from nessie_cli.cli.undo.steps import check_exists
 from nessie_cli.errors import InvalidInput
+from nessie_cli.inspection.undo import check_exists
 from nessie_cli.model import ReflogEntry
 from nessie_cli.render.references import reflog_table
 from nessie_cli.wire import references

@@ -14,7 +14,9 @@ from nessie_cli.cli.app.questions import is_yes
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.references.moves import follow_rename
-from nessie_cli.cli.undo.steps import (
+from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved
+from nessie_cli.inspection.text import short_hash
+from nessie_cli.inspection.undo import (
     UndoStep,
     Values,
     has_expired,
@@ -24,8 +26,6 @@ from nessie_cli.cli.undo.steps import (
     operations_since,
     plan,
 )
-from nessie_cli.errors import Interrupted, InvalidInput, NotFound, ReferenceMoved
-from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import CommitMeta, Reference, ReferenceType, ReflogEntry
 from nessie_cli.render.spans import Span
 from nessie_cli.repository.base import Repository
@@ -141,7 +141,7 @@ def run(options: Options, app: Invocation) -> UndoneResult:
                 _confirm(later, app.output)
                 break
     expired = has_expired(repository, step, app.now)
-    done = _preview(step) if options.dry_run else step.act()
+    done = _preview(step) if options.dry_run else _do(repository, step)
     if step.renamed and not options.dry_run:
         follow_rename(app, step.renamed, step.name)
     if expired:
@@ -160,6 +160,12 @@ def run(options: Options, app: Invocation) -> UndoneResult:
         UNSET if values.after is None else values.after,
     )
     return UndoneResult(document, step)
+
+
+def _do(repository: Repository, step: UndoStep) -> Reference | None:
+    """Undoes an operation. Returns the resulting reference; None for a setting."""
+    answer = repository.submit(step.change)
+    return answer if isinstance(answer, Reference) else None
 
 
 def show(result: UndoneResult, output: Output) -> None:

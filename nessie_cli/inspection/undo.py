@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput, ReferenceMoved, ReferenceNotFound
-from nessie_cli.model import Reference, ReferenceType, ReflogEntry, ReflogType
-from nessie_cli.repository.base import Repository
+from nessie_cli.model import ReferenceType, ReflogEntry, ReflogType
+from nessie_cli.repository.changes import (
+    AssignReference,
+    Change,
+    CreateReference,
+    DeleteReference,
+    PutSettings,
+    RenameReference,
+)
 from nessie_cli.repository.expiry import expiry
+from nessie_cli.repository.reader import ReadableRepository
 
 RENAME = "rename"
 
@@ -23,7 +31,7 @@ class Values(NamedTuple):
 
 
 class UndoStep(NamedTuple):
-    """An undo: its description, the resulting reference, and the call.
+    """An undo: its description, the resulting reference, and the change that does it.
 
     `after` is None if the reference is deleted. `renamed` is its current name if the undo renames
     it. An undo that changes a setting has `values`, and neither hashes nor a resulting reference.
@@ -34,12 +42,12 @@ class UndoStep(NamedTuple):
     type: ReflogType
     before: str | None
     after: str | None
-    act: Callable[[], Reference | None]
+    change: Change[Any]
     renamed: str | None = None
     values: Values | None = None
 
 
-def check_exists(repository: Repository, name: str) -> None:
+def check_exists(repository: ReadableRepository, name: str) -> None:
     """Raises `ReferenceNotFound` for a name without a reflog, unless it is that of a reference.
 
     The operations on a reference expire, and the reference stays.
@@ -52,7 +60,7 @@ def check_exists(repository: Repository, name: str) -> None:
         ) from None
 
 
-def last_operation(repository: Repository, name: str) -> ReflogEntry:
+def last_operation(repository: ReadableRepository, name: str) -> ReflogEntry:
     """Returns the last operation on a reference or setting.
 
     Raises `ReferenceNotFound` if there is no such reference, `InvalidInput` if all operations have
@@ -65,7 +73,7 @@ def last_operation(repository: Repository, name: str) -> ReflogEntry:
     return last
 
 
-def plan(repository: Repository, name: str, to: int | None = None) -> UndoStep:
+def plan(repository: ReadableRepository, name: str, to: int | None = None) -> UndoStep:
     """Returns the step that undoes the last operation on a reference, or all after number `to`.
 
     A name `setting:NAME` is a setting. Raises `ReferenceNotFound` for a name without a reflog,
@@ -83,12 +91,14 @@ def plan(repository: Repository, name: str, to: int | None = None) -> UndoStep:
     return _step(repository, last, target)
 
 
-def last_operation_of(repository: Repository, callers: Collection[str]) -> ReflogEntry | None:
+def last_operation_of(
+    repository: ReadableRepository, callers: Collection[str]
+) -> ReflogEntry | None:
     """Returns the newest operation of a caller, under any of the caller's names."""
     return next((entry for entry in repository.reflog() if entry.who in callers), None)
 
 
-def operation_number(repository: Repository, number: int) -> ReflogEntry:
+def operation_number(repository: ReadableRepository, number: int) -> ReflogEntry:
     """Returns the operation with a number. Raises `InvalidInput` if the reflog has none."""
     for entry in repository.reflog():
         if entry.number == number:
@@ -99,7 +109,7 @@ def operation_number(repository: Repository, number: int) -> ReflogEntry:
 
 
 def operations_since(
-    repository: Repository, name: str, first: int, before: int | None = None
+    repository: ReadableRepository, name: str, first: int, before: int | None = None
 ) -> Iterator[ReflogEntry]:
     """Yields the operations on a reference from number `first` on, newest first.
 
@@ -117,7 +127,7 @@ def operations_since(
                 yield from operations_since(repository, deletion.reference, first, entry.number)
 
 
-def _other_half(repository: Repository, half: ReflogEntry) -> ReflogEntry | None:
+def _other_half(repository: ReadableRepository, half: ReflogEntry) -> ReflogEntry | None:
     """Returns the other entry of a rename: a creation and then a deletion; None if it is hidden."""
     number = half.number + (1 if half.before is None else -1)
     other = next((entry for entry in repository.reflog() if entry.number <= number), None)
@@ -126,7 +136,7 @@ def _other_half(repository: Repository, half: ReflogEntry) -> ReflogEntry | None
     return other
 
 
-def _position(repository: Repository, name: str, to: int) -> ReflogEntry:
+def _position(repository: ReadableRepository, name: str, to: int) -> ReflogEntry:
     for entry in repository.reflog(name):
         if entry.number == to:
             return entry
@@ -137,7 +147,7 @@ def _position(repository: Repository, name: str, to: int) -> ReflogEntry:
 
 
 def _set_back(
-    repository: Repository, setting: str, last: ReflogEntry, before: str | None
+    repository: ReadableRepository, setting: str, last: ReflogEntry, before: str | None
 ) -> UndoStep:
     """Returns the step that sets a setting to `before`, or removes it (None)."""
     now = repository.config().settings.get(setting)
@@ -154,16 +164,12 @@ def _set_back(
         last.type,
         None,
         None,
-        lambda: _put_setting(repository, setting, before),
+        PutSettings({setting: before}),
         values=Values(setting, now, before),
     )
 
 
-def _put_setting(repository: Repository, setting: str, value: str | None) -> None:
-    repository.put_setting(setting, value)
-
-
-def _step(repository: Repository, last: ReflogEntry, target: str | None) -> UndoStep:
+def _step(repository: ReadableRepository, last: ReflogEntry, target: str | None) -> UndoStep:
     name, now = last.reference, last.after
     if target is None:
         assert now is not None
@@ -173,7 +179,7 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Undo
             last.type,
             now,
             None,
-            lambda: repository.delete_reference(name, expected_hash=now),
+            DeleteReference(name, now),
         )
     if now is None:
         message = _message_before_deletion(repository, last)
@@ -183,9 +189,7 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Undo
             last.type,
             None,
             target,
-            lambda: repository.create_reference(
-                ReferenceType(last.type), name, target, message=message
-            ),
+            CreateReference(ReferenceType(last.type), name, target, message),
         )
     return UndoStep(
         "moved",
@@ -193,11 +197,11 @@ def _step(repository: Repository, last: ReflogEntry, target: str | None) -> Undo
         last.type,
         now,
         target,
-        lambda: repository.assign_reference(name, target, expected_hash=now),
+        AssignReference(name, target, now),
     )
 
 
-def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> str:
+def _message_before_deletion(repository: ReadableRepository, deletion: ReflogEntry) -> str:
     if deletion.type is not ReflogType.TAG:
         return ""
     return next(
@@ -210,7 +214,7 @@ def _message_before_deletion(repository: Repository, deletion: ReflogEntry) -> s
     )
 
 
-def _rename_back(repository: Repository, last: ReflogEntry) -> UndoStep:
+def _rename_back(repository: ReadableRepository, last: ReflogEntry) -> UndoStep:
     """Returns the undo of a rename.
 
     Raises `ReferenceMoved` if the new name has changed since: the branch may be another one.
@@ -240,12 +244,12 @@ def _rename_back(repository: Repository, last: ReflogEntry) -> UndoStep:
         last.type,
         hash_,
         hash_,
-        lambda: repository.rename_reference(new, old, expected_hash=hash_),
+        RenameReference(new, old, hash_),
         renamed=new,
     )
 
 
-def has_expired(repository: Repository, step: UndoStep, now: datetime) -> bool:
+def has_expired(repository: ReadableRepository, step: UndoStep, now: datetime) -> bool:
     """Whether the step's commit has left the reflog.
 
     Then `nessie gc` may have deleted its table files.
