@@ -42,6 +42,14 @@ class Rights:
             self.caller, self._api, Question(op, ref, path, content_type, config)
         )
 
+    def rule_for(
+        self, op: str, ref: str = "", key: ContentKey | None = None, content_type: str = ""
+    ) -> str | None:
+        """Returns the name of the rule that allows an operation, or None."""
+        path = encode_legacy(key) if key is not None else ""
+        question = Question(op, ref, path, content_type, "")
+        return self._rules.rule_for(self.caller, self._api, question)
+
     def may_somehow(self, op: str, ref: str, key: ContentKey) -> bool:
         """Returns whether an operation is allowed for any type of content under a key."""
         return any(self.may(op, ref, key, content_type) for content_type in _TYPES)

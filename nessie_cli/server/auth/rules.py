@@ -34,6 +34,26 @@ VIEW_REFLOG = "VIEW_REFLOG"
 CHOOSE_LOCATION = "CHOOSE_LOCATION"
 READ_ROWS = "READ_ROWS"
 """The operations, with the original server's names. The last three are ours."""
+OPERATIONS = (
+    VIEW_REFERENCE,
+    LIST_COMMIT_LOG,
+    READ_ENTRIES,
+    READ_CONTENT_KEY,
+    READ_ENTITY_VALUE,
+    READ_ROWS,
+    CREATE_REFERENCE,
+    ASSIGN_REFERENCE_TO_HASH,
+    DELETE_REFERENCE,
+    COMMIT_CHANGE_AGAINST_REFERENCE,
+    CREATE_ENTITY,
+    UPDATE_ENTITY,
+    DELETE_ENTITY,
+    CHOOSE_LOCATION,
+    VIEW_REFLOG,
+    READ_REPOSITORY_CONFIG,
+    UPDATE_REPOSITORY_CONFIG,
+)
+"""All of them, those that read first."""
 
 _OLD_WORDS: Mapping[str, str] = {LIST_COMMIT_LOG: "LIST_COMMITLOG"}
 _CONTAINER = "nessie"
@@ -80,15 +100,19 @@ class Rules:
         self._readable[caller, api, through] = [*hashes, *earlier_hashes][:_HEADS_REMEMBERED]
 
     def _allow(self, caller: Caller, api: int, question: Question) -> bool:
-        """Returns whether a rule allows this to the caller."""
-        return any(
-            self._any_rule(caller, role, api, question._replace(op=op))
+        return self.rule_for(caller, api, question) is not None
+
+    def rule_for(self, caller: Caller, api: int, question: Question) -> str | None:
+        """Returns the name of the first rule that allows this to the caller, or None."""
+        allowing = (
+            self._rule_for_role(caller, role, api, question._replace(op=op))
             for op in (question.op, _OLD_WORDS.get(question.op))
             if op is not None
             for role in caller.roles or (caller.name,)
         )
+        return next((name for name in allowing if name is not None), None)
 
-    def _any_rule(self, caller: Caller, role: str, api: int, question: Question) -> bool:
+    def _rule_for_role(self, caller: Caller, role: str, api: int, question: Question) -> str | None:
         values = {
             "op": question.op,
             "ref": question.ref,
@@ -101,7 +125,7 @@ class Rules:
             "actions": [],
             "api": {"apiName": "Nessie", "apiVersion": api},
         }
-        return any(_holds(expression, values) for _, expression in self._rules)
+        return next((name for name, expression in self._rules if _holds(expression, values)), None)
 
 
 def _holds(expression: Any, values: Mapping[str, Any]) -> bool:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from msgspec import structs
+
 from nessie_cli.inspection.references import LastCommit, last_commit
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -12,7 +14,6 @@ from nessie_cli.model import (
     Reference,
     ReferenceMetadata,
     ReferenceType,
-    Tag,
 )
 from nessie_cli.repository.changes import CreateReference, DeleteReference, RenameReference
 from nessie_cli.repository.reader import ReadableRepository
@@ -45,7 +46,8 @@ def branches(call: PageCall) -> Reply:
 def tags(call: PageCall) -> Reply:
     """`GET /ui/tags`: newest commit first."""
     page = _newest_first(call, ReferenceType.TAG)
-    return call.page("tags.html", "Tags", listing=page)
+    messages = call.repository.messages([each.name for each, _ in page.rows])
+    return call.page("tags.html", "Tags", listing=page, messages=messages)
 
 
 def _newest_first(call: PageCall, type_: ReferenceType) -> Listing[tuple[Reference, LastCommit]]:
@@ -66,9 +68,7 @@ def _last(repository: ReadableRepository, reference: Reference) -> LastCommit:
     if reference.hash == NO_ANCESTOR:
         return last_commit(reference)
     head = next(iter(repository.log(Revision(None, reference.hash)))).meta
-    metadata = ReferenceMetadata(head=head)
-    message = reference.message if isinstance(reference, Tag) else None
-    return last_commit(Tag(reference.type, reference.name, reference.hash, metadata, message))
+    return last_commit(structs.replace(reference, metadata=ReferenceMetadata(head=head)))
 
 
 def _distance(call: PageCall, branch: Reference) -> AheadBehind | None:

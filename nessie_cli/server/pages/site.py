@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nessie_cli.server.http.messages import Reply
-from nessie_cli.server.pages import commits, history, references
+from nessie_cli.server.pages import commits, history, references, reflog, server
 from nessie_cli.server.pages.assets import asset
 from nessie_cli.server.pages.call import MOST_FORM, PageCall
 from nessie_cli.server.pages.html import redirect
@@ -64,6 +64,9 @@ _PAGES = (
     _shown("tags", references.tags),
     _shown("history", history.history),
     _shown("commit", commits.commit),
+    _shown("reflog", reflog.reflog),
+    _shown("server", server.server),
+    _form("undo", reflog.undo),
     _form("references/create", references.create),
     _form("references/rename", references.rename),
     _form("references/delete", references.delete),

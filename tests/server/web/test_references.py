@@ -1,0 +1,108 @@
+"""The pages of branches, tags and the reflog, and their forms."""
+
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+
+
+def commit(repository, branch="main", name="t"):
+    table = IcebergTable(id=None, metadata_location=f"file:/{name}.json")
+    repository.commit(branch, [Put(ContentKey((name,)), table)], CommitMeta(f"add {name}"))
+    return repository.reference(branch).hash
+
+
+def names(repository):
+    return [each.name for each in repository.references()]
+
+
+def test_branches_have_the_newest_first_and_the_default_one_before_all(browser, repository):
+    head = commit(repository)
+    for name in ("a", "b", "c"):
+        repository.create_reference(ReferenceType.BRANCH, name, head)
+    commit(repository, "b", "u")
+    page = browser.get("/ui/branches")
+    listed = [each for each in page.links if each.startswith("/ui/history?ref=")]
+    assert listed == [f"/ui/history?ref={name}" for name in ("main", "b", "a", "c")]
+    assert "1 0" in page.text
+
+
+def test_long_lists_of_branches_are_paged(browser, repository):
+    head = commit(repository)
+    for number in range(120):
+        repository.create_reference(ReferenceType.BRANCH, f"b{number:03}", head)
+    listed, url = [], "/ui/branches"
+    while url:
+        page = browser.get(url)
+        assert "of 121" in page.text
+        listed += [each for each in page.links if each.startswith("/ui/history?ref=")]
+        url = page.next
+    assert len(listed) == len(set(listed)) == 121
+    assert len(browser.get("/ui/branches?q=B00").forms) > 10
+
+
+def test_a_branch_is_created_renamed_and_deleted(browser, repository):
+    head = commit(repository)
+    browser.post("/ui/references/create", type="branch", name="dev", at="main")
+    assert repository.reference("dev").hash == head
+    browser.post("/ui/references/rename", name="dev", new="feature", hash=head)
+    assert names(repository) == ["feature", "main"]
+    page = browser.post("/ui/references/delete", name="feature", hash=head)
+    assert page.status == 200
+    assert names(repository) == ["main"]
+
+
+def test_a_branch_that_moved_is_not_deleted(browser, repository):
+    head = commit(repository)
+    repository.create_reference(ReferenceType.BRANCH, "dev", head)
+    commit(repository, "dev", "u")
+    page = browser.post("/ui/references/delete", name="dev", hash=head)
+    assert page.status == 409
+    assert "dev" in names(repository)
+
+
+def test_a_tag_has_a_message(browser, repository):
+    commit(repository)
+    page = browser.post(
+        "/ui/references/create", type="tag", name="v1", at="main", message="first release"
+    )
+    assert "first release" in page.text
+
+
+def test_a_bad_name_is_refused_with_its_reason(browser):
+    page = browser.post("/ui/references/create", type="branch", name="a b", at="main")
+    assert page.status == 400
+    assert "Reference name must start with a letter" in page.text
+
+
+def test_an_operation_is_undone_and_redone(browser, repository):
+    first, second = commit(repository), commit(repository, name="u")
+    page = browser.get("/ui/reflog")
+    fields = page.form("/ui/undo")
+    assert fields["name"] == "main"
+    browser.post("/ui/undo", **fields)
+    assert repository.reference("main").hash == first
+    browser.post("/ui/undo", **browser.get("/ui/reflog").form("/ui/undo"))
+    assert repository.reference("main").hash == second
+
+
+def test_a_deleted_branch_is_restored(browser, repository):
+    head = commit(repository)
+    repository.create_reference(ReferenceType.BRANCH, "dev", head)
+    repository.delete_reference("dev", expected_hash=head)
+    browser.post("/ui/undo", **browser.get("/ui/reflog?ref=dev").form("/ui/undo"))
+    assert repository.reference("dev").hash == head
+
+
+def test_only_the_operation_that_was_shown_is_undone(browser, repository):
+    commit(repository)
+    fields = browser.get("/ui/reflog").form("/ui/undo")
+    head = commit(repository, name="u")
+    page = browser.post("/ui/undo", **fields)
+    assert page.status == 409
+    assert "nothing was undone" in page.text
+    assert repository.reference("main").hash == head
+
+
+def test_the_page_of_the_server(browser, repository):
+    repository.put_setting("merge.tables", "conflict")
+    page = browser.get("/ui/server")
+    assert "you may do everything" in page.text
+    assert "merge.tables conflict" in page.text
