@@ -34,7 +34,7 @@ from nessie_cli.model import (
     MergeBehavior,
     RestoredFrom,
 )
-from nessie_cli.repository.base import Repository
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 
 State = dict[ContentKey, Content]
@@ -77,7 +77,7 @@ class UnusedDecision(InvalidInput):
 
 
 def invert(
-    repository: Repository,
+    repository: ReadableRepository,
     commits: InvertedCommits,
     head: str,
     behaviors: Sequence[KeyBehavior] = (),
@@ -158,7 +158,7 @@ class _States:
         return build(self.objects, sorted(items))
 
 
-def _read(repository: Repository, commits: InvertedCommits, head: str) -> _States:
+def _read(repository: ReadableRepository, commits: InvertedCommits, head: str) -> _States:
     before, last, now = (Revision(None, hash_) for hash_ in (commits.before, commits.last, head))
     changes = list(repository.diff(before, last, whole=True))
     on_head = dict(repository.contents(now, [entry.key for entry in changes]))
@@ -263,7 +263,7 @@ def _with_occupant(conflict: KeyConflict, states: _States) -> KeyConflict:
 
 
 def _described(
-    repository: Repository, states: _States, conflicts: Sequence[KeyConflict], head: str
+    repository: ReadableRepository, states: _States, conflicts: Sequence[KeyConflict], head: str
 ) -> Sequence[Conflict]:
     def changed_by(key: bytes) -> CommitMeta | None:
         return repository.last_change(Revision(None, head), decode_key(key))

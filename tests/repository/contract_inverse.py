@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nessie_cli.model import CommitMeta, Delete, KeyBehavior, MergeBehavior, Put
+from nessie_cli.repository.edits import operations_for
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, invert
-from nessie_cli.workspace.edits import operations_for
 from tests.repository.vocabulary import NS, Catalog, key, namespace, table
 
 
@@ -68,7 +68,7 @@ class Inverses:
         revert(catalog, hash_)
         after = catalog.repository.contents("main", [key("n.a"), key("b")])
         assert after == before
-        assert operations_for(inverse_of(catalog, hash_).edits, after, {}) == ()
+        assert operations_for(inverse_of(catalog, hash_).edits, after, {}) == []
 
     def test_a_key_that_another_table_took_is_a_conflict_until_it_is_decided(
         self, catalog: Catalog

@@ -20,9 +20,9 @@ from nessie_cli.model import (
     Put,
 )
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.edits import operations_for
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, UnusedDecision, invert
 from nessie_cli.repository.opening import create
-from nessie_cli.workspace.edits import operations_for
 
 from .vocabulary import key, namespace, table
 

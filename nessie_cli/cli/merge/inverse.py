@@ -12,6 +12,7 @@ from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.expected import refuse_changed
 from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.reverted import RevertResult
+from nessie_cli.cli.staging.restoration import staged_edits
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.inspection.text import short_hash
@@ -25,10 +26,10 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
+from nessie_cli.repository.edits import operations_for
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, UnusedDecision, invert
 from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import RevisionRange
-from nessie_cli.workspace.edits import operations_for
 from nessie_cli.workspace.staging import StagedList, proposed
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def operations_of(
     refuse_second_entries(
         inverse.state | _staged_contents(app, branch.name), inverse.edits, carried(app.options)
     )
-    staged = operations_for(inverse.edits, inverse.state, inverse.origins)
+    staged = staged_edits(operations_for(inverse.edits, inverse.state, inverse.origins))
     if not staged and all(behavior.behavior is not MergeBehavior.DROP for behavior in behaviors):
         reason = "changed nothing" if inverse.is_empty else "is reverted already"
         commit = short_hash(to_revert.commits.last)
@@ -211,10 +212,10 @@ def _conflict(
     from nessie_cli.model.conflicts import merge_message
 
     conflicts = list(inverse.conflicts)
-    staged = operations_for(inverse.if_theirs, inverse.state, inverse.origins)
+    edits = operations_for(inverse.if_theirs, inverse.state, inverse.origins)
     try:
-        if staged:
-            operations = [item.operation for item in staged]
+        if edits:
+            operations = [edit.operation for edit in edits]
             meta, head = CommitMeta(""), branch.hash
             repository.commit(branch.name, operations, meta, expected_hash=head, dry_run=True)
     except ReferenceConflict as error:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.model import Content, ContentKey, Namespace, RestoredFrom
+from nessie_cli.repository.edits import Edit, operations_for
 from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import Revision
-from nessie_cli.workspace.edits import operations_for
+from nessie_cli.workspace.batch import Staged
 from nessie_cli.workspace.staging import StagedList, overlaid, renames
 
 if TYPE_CHECKING:
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 
 State = dict[ContentKey, Content]
 Edits = dict[ContentKey, Content | None]
+
+
+def staged_edits(edits: Iterable[Edit]) -> StagedList:
+    """Returns edits as staged operations."""
+    return tuple(Staged(edit.operation, edit.before) for edit in edits)
 
 
 class Restoration(NamedTuple):
@@ -66,7 +72,7 @@ class Restorer:
         keys = _with_origins(edits, self.now, staged)
         contents = {key: edits.get(key, branch.get(key)) for key in keys}
         present = self._repository.contents(self._head, keys)
-        operations = operations_for(contents, present, self._origins())
+        operations = staged_edits(operations_for(contents, present, self._origins()))
         others = tuple(item for item in staged if item.key not in keys)
         return Restoration((*others, *operations), tuple(keys), blocked, replaced)
 

@@ -190,6 +190,31 @@ class TableCombinations:
         finally:
             files.end_turn()
 
+    @contextmanager
+    def reverting(
+        self, call: Call, branch: str, description: str, *, dry_run: bool
+    ) -> Iterator[TableMerger]:
+        """Yields what combines the tables of a revert. Waits as `submit` does."""
+        files = WarehouseFiles(self._files, self._locations, self._large_files)
+
+        def permit(table: TableStates) -> None:
+            call.check_may_update_table(branch, table.head_key)
+            is_trusted = call.may_combine(branch, {table.key, table.head_key})
+            files.restrict(table, is_trusted=is_trusted)
+
+        combiner = FileCombiner(
+            UnwrittenFiles(files) if dry_run else files,
+            description,
+            CombinationRules(),
+            permit=permit,
+            limits=LIMITS,
+        )
+        try:
+            with self._turn():
+                yield TableMerger([combiner])
+        finally:
+            files.end_turn()
+
     def _merged(
         self, call: Call, change: Merge | Transplant, rules: CombinationRules, files: WarehouseFiles
     ) -> MergeResult:

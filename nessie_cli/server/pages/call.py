@@ -32,7 +32,9 @@ class PageCall(Call):
     # -- what it asks for --------------------------------------------------------------------------
     @cached_property
     def form(self) -> dict[str, list[str]]:
-        """The fields of the form that was sent."""
+        """The fields of the form that was sent; none for a page."""
+        if not self.body:
+            return {}
         kind = next(iter(self.headers(b"content-type")), "").partition(";")[0].strip().lower()
         if kind != _FORM:
             raise HttpFault(415, f"A page takes forms of the type {_FORM}")
@@ -53,6 +55,10 @@ class PageCall(Call):
     def field(self, name: str) -> str:
         """Returns a field of the form, trimmed; an absent one is empty."""
         return self.form.get(name, [""])[0].strip()
+
+    def value(self, name: str) -> str:
+        """Returns a query parameter or, for a form, a field."""
+        return self.text(name) or self.field(name)
 
     def needed_field(self, name: str) -> str:
         """Returns a field of the form. Raises `InvalidInput` if it is empty."""

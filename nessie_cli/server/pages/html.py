@@ -67,7 +67,7 @@ def _finalized(value: Any) -> Any:
     """Makes the hidden characters of a text visible. Templates print no None."""
     if value is None:
         return ""
-    return visible(value) if type(value) is str else value
+    return visible(value) if type(value) is str and value != "\n" else value
 
 
 def _utc(time: datetime) -> str:

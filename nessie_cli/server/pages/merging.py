@@ -10,9 +10,6 @@ from msgspec import structs
 
 from nessie_cli.errors import MergeConflict
 from nessie_cli.inspection.changes import ContentChange, changes_of, tally
-from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
-from nessie_cli.inspection.decisions import DecisionEffect, effects_of, options_of
-from nessie_cli.inspection.fields import Difference, fields
 from nessie_cli.inspection.merges import differences_of
 from nessie_cli.model import (
     CombinationRules,
@@ -20,7 +17,6 @@ from nessie_cli.model import (
     Conflict,
     Content,
     KeyBehavior,
-    MergeBehavior,
     MergeDetail,
     MergeResult,
     Reference,
@@ -30,43 +26,13 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import Merge, MergeOptions
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.conflicts import behaviors, conflict_rows, decisions
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import listing
 from nessie_cli.server.pages.urls import page_url
 
 if TYPE_CHECKING:
     from nessie_cli.server.nessie.combination import TableCombinations
-
-_DECISION = "decide."
-"""The beginning of the names of fields with decisions; a content id or key follows."""
-BEHAVIORS: Mapping[str, MergeBehavior] = {
-    "ours": MergeBehavior.DROP,
-    "theirs": MergeBehavior.FORCE,
-}
-
-
-class Choice(NamedTuple):
-    """A possible decision about a conflict: `ours` or `theirs`, and what it does to others."""
-
-    value: str
-    effects: Sequence[DecisionEffect]
-
-
-class ConflictRow(NamedTuple):
-    """A conflict: what both sides did, the fields of the three states, and its decision.
-
-    `field` names the decision in the form. `result` has the fields of the content after the
-    decision; None if the content is absent then, or nothing is decided.
-    """
-
-    conflict: Conflict
-    field: str
-    ours: SideChange
-    theirs: SideChange
-    fields: Sequence[Difference]
-    choices: Sequence[Choice]
-    chosen: str
-    result: Mapping[str, str] | None
 
 
 class ChangeRow(NamedTuple):
@@ -97,22 +63,22 @@ class MergePages:
 
     def show(self, call: PageCall) -> Reply:
         """`GET /ui/merge`: what a merge with some decisions would change."""
-        return self._page(call, _sides_of(call), _decisions(call.parameters))
+        return self._page(call, _sides_of(call), decisions(call.parameters))
 
     def merge(self, call: PageCall) -> Reply:
         """`POST /ui/merge`: the merge that was shown, or what has moved since."""
         sides = _sides_of(call)
         shown = call.needed_field("source_hash"), call.needed_field("target_hash")
-        given = _decisions(call.form)
+        given = decisions(call.form)
         if call.was_done(sides.target.name):
             return redirect(page_url("history", ref=sides.target.name))
         if (sides.source.hash, sides.target.hash) != shown:
             return self._page(call, sides, given, moved_from=Sides(*_at(sides, shown)))
         conflicts = _conflicts(self._draft(call, sides, ()))
-        behaviors = _behaviors(conflicts, given)
+        decided = behaviors(conflicts, given)
         meta = CommitMeta(call.field("message") or sides.message, authors=call.authors)
         try:
-            self._submit(call, _merge(sides, behaviors, meta, dry_run=False))
+            self._submit(call, _merge(sides, decided, meta, dry_run=False))
         except MergeConflict:
             return self._page(call, _sides_of(call), given)
         return redirect(page_url("history", ref=sides.target.name))
@@ -129,7 +95,7 @@ class MergePages:
         conflicts = _conflicts(undecided)
         decided = undecided
         if conflicts and given:
-            decided = self._draft(call, sides, _behaviors(conflicts, given))
+            decided = self._draft(call, sides, behaviors(conflicts, given))
         result = decided.result if isinstance(decided, MergeConflict) else decided
         rows = _change_rows(result)
         reply = call.page(
@@ -138,7 +104,7 @@ class MergePages:
             at=sides.source,
             sides=sides,
             moved_from=moved_from,
-            conflicts=_conflict_rows(conflicts, given, result),
+            conflicts=conflict_rows(conflicts, given, _results(result)),
             left=len(_conflicts(decided)),
             numbers=tally(row.change for row in rows),
             listing=listing(call, rows),
@@ -166,7 +132,7 @@ class MergePages:
 def _sides_of(call: PageCall) -> Sides:
     """Returns the sides that a page or form names."""
     source = call.repository.resolve(call.text("source") or call.needed_field("source"))
-    name = call.text("into") or call.field("into") or call.default_branch
+    name = call.value("into") or call.default_branch
     return Sides(source, call.repository.reference(name))
 
 
@@ -189,61 +155,9 @@ def _conflicts(draft: MergeResult | MergeConflict) -> Sequence[Conflict]:
     return draft.conflicts if isinstance(draft, MergeConflict) else ()
 
 
-def _decisions(fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Returns the decisions of a form by the names of their fields."""
-    return {
-        name: values[0]
-        for name, values in fields.items()
-        if name.startswith(_DECISION) and values[0] in BEHAVIORS
-    }
-
-
-def _field_of(conflict: Conflict) -> str:
-    return f"{_DECISION}{conflict.content_id or conflict.key}"
-
-
-def _behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[KeyBehavior]:
-    """Returns the decisions about conflicts, bound to the contents that were shown."""
-    decided: dict[str, KeyBehavior] = {}
-    for conflict in conflicts:
-        field = _field_of(conflict)
-        if field in given and conflict.key is not None:
-            decided[field] = KeyBehavior(
-                conflict.key,
-                BEHAVIORS[given[field]],
-                expected_target=conflict.actual,
-                content_id=conflict.content_id,
-            )
-    return list(decided.values())
-
-
-def _conflict_rows(
-    conflicts: Sequence[Conflict], given: Mapping[str, str], result: MergeResult
-) -> list[ConflictRow]:
-    results = {detail.result.id: detail.result for detail in result.details if detail.result}
-    return [_conflict_row(conflict, given, results) for conflict in conflicts]
-
-
-def _conflict_row(
-    conflict: Conflict, given: Mapping[str, str], results: Mapping[str | None, Content]
-) -> ConflictRow:
-    field = _field_of(conflict)
-    chosen = given.get(field, "")
-    words = {behavior: word for word, behavior in BEHAVIORS.items()}
-    content = results.get(conflict.content_id) if chosen else None
-    return ConflictRow(
-        conflict,
-        field,
-        *side_changes(conflict),
-        differing_fields(conflict),
-        [
-            Choice(words[option.behavior], effects_of(option, conflict))
-            for option in sorted(options_of(conflict), key=lambda each: each.behavior)
-            if option.behavior in words
-        ],
-        chosen,
-        fields(content) if content is not None else None,
-    )
+def _results(result: MergeResult) -> dict[str | None, Content]:
+    """Returns the contents of the target after a merge that it touches, by id."""
+    return {detail.result.id: detail.result for detail in result.details if detail.result}
 
 
 def _change_rows(result: MergeResult) -> list[ChangeRow]:

@@ -10,6 +10,7 @@ from nessie_cli.server.pages.assets import asset
 from nessie_cli.server.pages.call import MOST_FORM, PageCall
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.merging import MergePages
+from nessie_cli.server.pages.reverting import RevertPages
 from nessie_cli.server.pages.urls import HOME, ROOT
 from nessie_cli.server.pipeline.table import (
     FORM,
@@ -50,8 +51,11 @@ async def _home(_: PageCall) -> Reply:
 def site(combinations: TableCombinations | None) -> tuple[Endpoint, ...]:
     """Returns all pages and forms. With `combinations`, merges combine tables."""
     merges = MergePages(combinations)
+    reverts = RevertPages(combinations)
     return (
         *_PAGES,
+        _shown("revert", reverts.show, WRITES_FILES),
+        _form("revert", reverts.revert, WRITES_FILES),
         _shown("merge", merges.show, WRITES_FILES),
         _form("merge", merges.merge, WRITES_FILES),
     )

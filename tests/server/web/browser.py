@@ -28,6 +28,7 @@ class Page(HTMLParser):
         self.forms: list[dict[str, Any]] = []
         self.texts: list[str] = []
         self._open: list[str] = []
+        self._textarea = ""
         self.feed(html)
         self.close()
         assert not self._open, self._open
@@ -40,7 +41,11 @@ class Page(HTMLParser):
             self._open.append(tag)
         if tag == "form":
             self.forms.append({"action": attributes.get("action", ""), "fields": {}})
-        if tag == "input" and "name" in attributes:
+        if tag == "textarea":
+            self._textarea = attributes["name"]
+            self.forms[-1]["fields"][self._textarea] = ""
+        is_off = attributes.get("type") in ("radio", "checkbox") and "checked" not in attributes
+        if tag == "input" and "name" in attributes and not is_off:
             self.forms[-1]["fields"][attributes["name"]] = attributes.get("value", "")
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -48,10 +53,14 @@ class Page(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         assert self._open, tag
+        if tag == "textarea":
+            self._textarea = ""
         assert self._open.pop() == tag, (tag, self._open)
 
     def handle_data(self, data: str) -> None:
         self.texts.append(data)
+        if self._textarea:
+            self.forms[-1]["fields"][self._textarea] += data
 
     @property
     def text(self) -> str:

@@ -7,20 +7,34 @@ that is new to a key is created, because only the repository assigns ids.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-from nessie_cli.model import Content, ContentKey, Delete, Namespace, Put, RestoredFrom
-from nessie_cli.workspace.batch import Staged
-from nessie_cli.workspace.staging import StagedList
+from nessie_cli.model import (
+    Content,
+    ContentKey,
+    Delete,
+    Namespace,
+    Operation,
+    Put,
+    RestoredFrom,
+)
 
 Edits = Mapping[ContentKey, Content | None]
 """The new content of each key; None if it has none."""
+
+
+class Edit(NamedTuple):
+    """An operation, and the content that its key has before, or None."""
+
+    operation: Operation
+    before: Content | None = None
 
 
 def operations_for(
     edits: Edits,
     state: Mapping[ContentKey, Content],
     origins: Mapping[str | None, RestoredFrom],
-) -> StagedList:
+) -> list[Edit]:
     """Returns the operations that lead from a state to the one after the edits.
 
     `state` has the current content of each key that is edited. `origins` are earlier places of
@@ -35,17 +49,17 @@ def operations_for(
         if content is not None and present.get(content.id, key) != key
     }
 
-    def creation(key: ContentKey, content: Content) -> Staged:
+    def creation(key: ContentKey, content: Content) -> Edit:
         origin = None if content.id in present else origins.get(content.id)
-        return Staged(Put(key, content if origin else content.with_id(None), None, origin))
+        return Edit(Put(key, content if origin else content.with_id(None), None, origin))
 
-    deletions: list[Staged] = []
-    creations: list[Staged] = []
-    updates: list[Staged] = []
+    deletions: list[Edit] = []
+    creations: list[Edit] = []
+    updates: list[Edit] = []
     for key, content in edits.items():
         seen = state.get(key)
         if content is None:
-            deletions += [Staged(Delete(key), seen)] if seen else []
+            deletions += [Edit(Delete(key), seen)] if seen else []
         elif seen is None and content.id not in present:
             creations.append(creation(key, content))
         elif content.id in present and (seen is None or _keeps_id(content, seen, moved)):
@@ -54,12 +68,12 @@ def operations_for(
             merged = content.with_id(seen.id)
             updates += [] if merged == seen else [_put(key, merged, seen)]
         else:
-            creations += [Staged(Delete(key), seen), creation(key, content)]
-    return (*deletions, *creations, *updates)
+            creations += [Edit(Delete(key), seen), creation(key, content)]
+    return [*deletions, *creations, *updates]
 
 
-def _put(key: ContentKey, content: Content, seen: Content | None) -> Staged:
-    return Staged(Put(key, content, seen), seen)
+def _put(key: ContentKey, content: Content, seen: Content | None) -> Edit:
+    return Edit(Put(key, content, seen), seen)
 
 
 def _keeps_id(content: Content, seen: Content, moved: set[str | None]) -> bool:

@@ -1,0 +1,189 @@
+"""The page of a revert: what it would change, the decisions about its conflicts, and the revert."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from secrets import token_hex
+from typing import TYPE_CHECKING, NamedTuple
+
+from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.iceberg.combination.merging import TableMerger
+from nessie_cli.inspection.changes import changes_of, tally
+from nessie_cli.model import CommitMeta, Content, DiffEntry, KeyBehavior, LogEntry, Reference
+from nessie_cli.model.conflicts import merge_message
+from nessie_cli.repository.changes import Commit, MergeOptions
+from nessie_cli.repository.edits import operations_for
+from nessie_cli.repository.inverse import Inverse, InvertedCommits, invert
+from nessie_cli.repository.recreated import refuse_second_entries
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.conflicts import behaviors, conflict_rows, decisions
+from nessie_cli.server.pages.html import redirect
+from nessie_cli.server.pages.listings import listing
+from nessie_cli.server.pages.merging import ChangeRow
+from nessie_cli.server.pages.urls import page_url
+
+if TYPE_CHECKING:
+    from nessie_cli.server.nessie.combination import TableCombinations
+
+
+class Revert(NamedTuple):
+    """A commit to revert, and the branch on which it is reverted."""
+
+    commit: LogEntry
+    branch: Reference
+
+    @property
+    def message(self) -> str:
+        """The default message."""
+        entry = self.commit
+        return f'Revert "{entry.meta.subject}"\n\nThis reverts commit {entry.hash}.'
+
+
+class RevertDraft(NamedTuple):
+    """What a revert would do: the inverse with the combined tables, or the conflicts."""
+
+    inverse: Inverse | None
+    merger: TableMerger | None
+    conflict: ReferenceConflict | None = None
+
+
+class RevertPages:
+    """The pages of reverts. With `combinations`, tables that were changed since combine."""
+
+    def __init__(self, combinations: TableCombinations | None) -> None:
+        self._combinations = combinations
+
+    def show(self, call: PageCall) -> Reply:
+        """`GET /ui/revert`: what the revert of a commit with some decisions would change."""
+        return self._page(call, _revert_of(call), decisions(call.parameters))
+
+    def revert(self, call: PageCall) -> Reply:
+        """`POST /ui/revert`: the revert that was shown, or that the branch has moved since."""
+        asked = _revert_of(call)
+        given = decisions(call.form)
+        done = redirect(page_url("history", ref=asked.branch.name))
+        if call.was_done(asked.branch.name):
+            return done
+        shown = call.needed_field("target_hash")
+        if asked.branch.hash != shown:
+            return self._page(call, asked, given, moved_from=shown)
+        undecided = self._draft(call, asked, ())
+        decided = behaviors(undecided.conflict.conflicts if undecided.conflict else (), given)
+        meta = CommitMeta(call.field("message") or asked.message, authors=call.authors)
+        if self._draft(call, asked, decided, meta).conflict is not None:
+            return self._page(call, _revert_of(call), given)
+        return done
+
+    def _page(
+        self, call: PageCall, asked: Revert, given: Mapping[str, str], moved_from: str = ""
+    ) -> Reply:
+        undecided = self._draft(call, asked, ())
+        conflicts = undecided.conflict.conflicts if undecided.conflict else ()
+        decided = undecided
+        if conflicts and given:
+            decided = self._draft(call, asked, behaviors(conflicts, given))
+        rows = _change_rows(decided)
+        contents = [row.change.after for row in rows if row.change.after is not None]
+        results: dict[str | None, Content] = {content.id: content for content in contents}
+        entry = asked.commit
+        reply = call.page(
+            "revert.html",
+            f"Revert {entry.hash[:12]} on {asked.branch.name}",
+            at=asked.branch,
+            asked=asked,
+            moved_from=moved_from,
+            conflicts=conflict_rows(conflicts, given, results),
+            left=len(decided.conflict.conflicts) if decided.conflict else 0,
+            numbers=tally(row.change for row in rows),
+            listing=listing(call, rows),
+            message=asked.message,
+            request=token_hex(16),
+        )
+        return reply._replace(status=409) if moved_from else reply
+
+    def _draft(
+        self,
+        call: PageCall,
+        asked: Revert,
+        decided: Sequence[KeyBehavior],
+        meta: CommitMeta | None = None,
+    ) -> RevertDraft:
+        """Returns what a revert would do. With the metadata of its commit, does it."""
+        branch, dry_run = asked.branch.name, meta is None
+        description = f"revert of {asked.commit.hash[:12]}"
+        turn = (
+            self._combinations.reverting(call, branch, description, dry_run=dry_run)
+            if self._combinations is not None
+            else nullcontext()
+        )
+
+        def do(options: MergeOptions) -> Inverse:
+            return _inverted(call, asked, options, meta)
+
+        options = MergeOptions(behaviors=decided)
+        with turn as merger:
+            try:
+                inverse = do(options) if merger is None else merger.merge(do, options)
+            except ReferenceConflict as conflict:
+                return RevertDraft(None, merger, conflict)
+        return RevertDraft(inverse, merger)
+
+
+def _revert_of(call: PageCall) -> Revert:
+    """Returns the commit and the branch that a page or form names."""
+    repository = call.repository
+    at = repository.resolve(call.text("ref") or call.needed_field("ref"))
+    name = call.value("into") or call.default_branch
+    return Revert(repository.commit_at(at.hash), repository.reference(name))
+
+
+def _inverted(
+    call: PageCall, asked: Revert, options: MergeOptions, meta: CommitMeta | None
+) -> Inverse:
+    """Drafts the revert, or commits it if it has metadata. Raises `ReferenceConflict`."""
+    commits = InvertedCommits(asked.commit.hash, asked.commit.parent)
+    inverse = invert(call.repository, commits, asked.branch.hash, options.behaviors)
+    if inverse.conflicts:
+        raise ReferenceConflict(
+            merge_message(inverse.conflicts),
+            inverse.conflicts,
+            reference=asked.branch.name,
+            head=asked.branch.hash,
+            expected_hash=asked.commit.hash,
+        )
+    refuse_second_entries(inverse.state, inverse.edits)
+    edits = operations_for(inverse.edits, inverse.state, inverse.origins)
+    if not edits:
+        if meta is not None:
+            raise InvalidInput("there is nothing to revert")
+        return inverse
+    change = Commit(
+        asked.branch.name,
+        [edit.operation for edit in edits],
+        meta or CommitMeta(asked.message),
+        asked.branch.hash,
+        dry_run=meta is None,
+    )
+    if meta is None:
+        call.preview(change)
+    else:
+        call.commit(change)
+    return inverse
+
+
+def _change_rows(draft: RevertDraft) -> list[ChangeRow]:
+    inverse, merger = draft.inverse, draft.merger
+    if inverse is None:
+        return []
+    combinations = merger.combinations if merger is not None else {}
+    entries = [
+        DiffEntry(key, inverse.state.get(key), content)
+        for key, content in sorted(inverse.edits.items())
+        if inverse.state.get(key) != content
+    ]
+    return [
+        ChangeRow(change, combinations.get(change.after.id if change.after else None))
+        for change in changes_of(entries)
+    ]
