@@ -58,7 +58,13 @@ def environment() -> Environment:
     )
     templates.globals.update(url=page_url, asset=lambda name: assets()[name].path)
     templates.filters.update(
-        short=short_hash, person=name_of, utc=_utc, iso=_iso, count=_count, lines=_lines
+        short=short_hash,
+        person=name_of,
+        utc=_utc,
+        iso=_iso,
+        count=_count,
+        lines=_lines,
+        counted=_counted,
     )
     return templates
 
@@ -80,6 +86,10 @@ def _iso(time: datetime) -> str:
 
 def _count(number: int) -> str:
     return f"{number:,}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _lines(text: str) -> list[str]:
