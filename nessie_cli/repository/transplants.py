@@ -201,7 +201,12 @@ class CommitReplay:
         self._changes += len(keys)
         self._submission.check_size(self._changes)
         before, target, after = (tree.get(objects, root, keys) for root in roots)
-        changes = [ThreeWay(key, before.get(key), target.get(key), after.get(key)) for key in keys]
+        # A deletion of an absent key changes nothing.
+        changes = [
+            ThreeWay(key, before.get(key), target.get(key), after.get(key))
+            for key in keys
+            if key in before or key in after
+        ]
         outcome = self.rules.apply(
             objects,
             MergeSides(roots[0], roots[1], changes, self.head, id_, is_transplant=True),

@@ -255,6 +255,25 @@ class Transplants:
         assert catalog.numbers("t") == {"a": 2, "ns": NS, "ns.x": 2, "y": 2, "z": 2}
         assert catalog.id("t", "y") == catalog.id("dev", "y")
 
+    @pytest.mark.parametrize("behavior", [FORCE, DROP, MergeBehavior.NORMAL])
+    def test_a_deletion_without_effect_is_not_transplanted(
+        self, catalog: Catalog, behavior: MergeBehavior
+    ) -> None:
+        catalog.write("main", {"b": 1, "c": 1})
+        for branch in ("s", "t"):
+            catalog.branch(branch, "main")
+        first = catalog.write("s", {"b": None, "z": 1})
+        catalog.write("main", {"b": None})
+        # The copy deletes a key that is absent.
+        copied = catalog.transplant([first], onto="main", default_behavior=FORCE).resultant_hash
+        there = catalog.content("t", "b")
+        behaviors = [] if behavior is FORCE else [behave("b", behavior.name, there)]
+        result = catalog.transplant(
+            [copied], onto="t", default_behavior=behavior, behaviors=behaviors
+        )
+        assert set(touched(result)) == {"z"}
+        assert catalog.content("t", "b") == there
+
     def test_drop_skips_only_conflicting_keys(self, catalog: Catalog) -> None:
         commits = story(catalog)
         catalog.write("t", {"a": 3, "y": 3})
