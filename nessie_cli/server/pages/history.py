@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.inspection.graph import Graph, Joint, PlacedCommit
+from nessie_cli.inspection.graph import Graph, PlacedCommit
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference
 from nessie_cli.repository.log_filter import LogFilter, Walk, reachable
 from nessie_cli.repository.reader import ReadableRepository
@@ -35,6 +36,29 @@ class Line(NamedTuple):
     bottom: int | None
 
 
+class Lanes(NamedTuple):
+    """The hash that each lane waits for, or None.
+
+    With `is_reserved`, the first lane is kept for the default branch, and has no line yet.
+    """
+
+    hashes: Sequence[str | None]
+    is_reserved: bool = False
+
+    @property
+    def drawn(self) -> set[int]:
+        """The lanes that have a line."""
+        drawn = {lane for lane, hash_ in enumerate(self.hashes) if hash_ is not None}
+        return drawn - {0} if self.is_reserved else drawn
+
+    @property
+    def token(self) -> str:
+        """The lanes as a query parameter; empty if none waits."""
+        if not any(self.hashes):
+            return ""
+        return ("~" if self.is_reserved else "") + ".".join(hash_ or "" for hash_ in self.hashes)
+
+
 class CommitRow(NamedTuple):
     """A commit with its lane and lines, and the references at it."""
 
@@ -51,12 +75,13 @@ def history(call: PageCall) -> Reply:
     author, message, key = (call.text(name) or "" for name in ("author", "message", "key"))
     if author or message or key:
         return _filtered(call, at, author, message, key)
-    lanes = _lanes_of(call.text("after") or "") or [at.hash]
-    graph = Graph(NO_ANCESTOR, lanes)
-    heads = [lane for lane in lanes if lane not in (None, NO_ANCESTOR)]
-    entries = islice(_reachable(call.repository, [h for h in heads if h]), COMMITS)
-    rows = list(_rows(entries, graph, lanes, _names(call)))
-    after = ".".join(lane or "" for lane in graph.lanes) if any(graph.lanes) else ""
+    start = _lanes_of(call.text("after") or "") or _first_lanes(call, at)
+    graph = Graph(NO_ANCESTOR, start.hashes)
+    heads = [hash_ for hash_ in start.hashes if hash_ not in (None, NO_ANCESTOR)]
+    entries = islice(_reachable(call.repository, [hash_ for hash_ in heads if hash_]), COMMITS)
+    rows = list(_rows(entries, graph, start.drawn if call.text("after") else set(), _names(call)))
+    is_reserved = start.is_reserved and all(row.entry.hash != start.hashes[0] for row in rows)
+    after = Lanes(graph.lanes, is_reserved).token
     return call.page(
         "history.html", f"History of {at.name or at.hash[:12]}", at=at, rows=rows, after=after,
         is_first=not call.text("after"), searched=0, author="", message="", key="", skip=0,
@@ -116,49 +141,51 @@ def _names(call: PageCall) -> dict[str, list[Reference]]:
     return names
 
 
-def _lanes_of(text: str) -> list[str | None]:
-    """Returns the lanes of a token. Raises `InvalidInput`."""
-    lanes = text.split(".") if text else []
+def _first_lanes(call: PageCall, at: Reference) -> Lanes:
+    """Returns the lanes at the begin of a history: that of the default branch is the first one."""
+    default = call.repository.reference(call.default_branch).hash
+    base = call.repository.merge_base(Revision(None, at.hash), Revision(None, default))
+    if base in (NO_ANCESTOR, at.hash):
+        return Lanes([at.hash])
+    return Lanes([base, at.hash], is_reserved=True)
+
+
+def _lanes_of(token: str) -> Lanes | None:
+    """Returns the lanes of a token, None for an empty one. Raises `InvalidInput`."""
+    if not token:
+        return None
+    lanes = token.removeprefix("~").split(".")
     if len(lanes) > _MOST_LANES or any(lane and not _HASH.fullmatch(lane) for lane in lanes):
         raise InvalidInput("after: is not the end of a page of a history")
-    return [lane or None for lane in lanes]
+    return Lanes([lane or None for lane in lanes], token.startswith("~"))
 
 
 def _rows(
     entries: Iterator[LogEntry],
     graph: Graph,
-    lanes: Sequence[str | None],
+    above: set[int],
     names: dict[str, list[Reference]],
 ) -> Iterator[CommitRow]:
-    """Places the commits. `lanes` are those above the first one."""
-    above = [lane is not None for lane in lanes] if len(lanes) > 1 else []
+    """Places the commits. `above` are the lanes with a line above the first one."""
     for entry in entries:
         placed = graph.add(entry.hash, entry.meta.parents)
         lines = list(_lines(placed, above))
-        above = list(placed.further.lanes)
-        width = 1 + max((lane for line in lines for lane in line if lane is not None), default=0)
+        above = {line.bottom for line in lines if line.bottom is not None}
         lane = placed.own.commit or 0
-        yield CommitRow(entry, lane, lines, max(width, lane + 1), names.get(entry.hash, ()))
+        ends = [end for line in lines for end in line if end is not None]
+        yield CommitRow(entry, lane, lines, 1 + max([lane, *ends]), names.get(entry.hash, ()))
 
 
-def _lines(placed: PlacedCommit, above: Sequence[bool]) -> Iterator[Line]:
+def _lines(placed: PlacedCommit, above: AbstractSet[int]) -> Iterator[Line]:
     commit = placed.own.commit
     assert commit is not None
-    if above[commit : commit + 1] == [True]:
-        yield Line(commit, None)
-    for row in placed.above:
-        if row.across is not None and row.across.joint is Joint.ENDS:
-            yield Line(row.across.lane, None)
-    opened = {row.across.lane for row in placed.below if row.across}
-    joined = {
-        row.across.lane for row in placed.below if row.across and row.across.joint is Joint.JOINS
-    }
+    ending = [row.across.lane for row in placed.above if row.across is not None]
+    for lane in (commit, *ending):
+        if lane in above:
+            yield Line(lane, None)
+    to_parents = {row.across.lane for row in placed.below if row.across is not None}
     for lane, has_line in enumerate(placed.further.lanes):
-        if not has_line:
-            continue
-        if lane in opened:
+        if has_line and (lane == commit or lane in to_parents):
             yield Line(None, lane)
-        if lane == commit:
-            yield Line(None, lane)
-        elif lane not in opened or lane in joined:
+        if has_line and lane != commit and lane in above:
             yield Line(lane, lane)

@@ -78,6 +78,17 @@ class Page(HTMLParser):
         links = (each.attributes for each in self.elements if each.tag == "a")
         return next((link["href"] for link in links if link.get("rel") == "next"), "")
 
+    @property
+    def graph_rows(self) -> list[list[dict[str, str]]]:
+        """The lines of the graph beside each commit."""
+        rows: list[list[dict[str, str]]] = []
+        for each in self.elements:
+            if each.tag == "svg" and each.attributes.get("class") == "lanes":
+                rows.append([])
+            if each.tag == "line":
+                rows[-1].append(each.attributes)
+        return rows
+
     def form(self, action: str) -> dict[str, str]:
         """Returns the fields of the first form with an action."""
         return next(form["fields"] for form in self.forms if form["action"].startswith(action))

@@ -1,5 +1,6 @@
 """The pages of histories and commits."""
 
+import itertools
 import re
 
 import pytest
@@ -64,3 +65,30 @@ def test_a_commit_shows_its_changes(browser: Browser, merged):
 @pytest.mark.parametrize("after", ["x", "0" * 63, ".".join(["0" * 64] * 65)])
 def test_a_damaged_token_is_refused(browser: Browser, after):
     assert browser.get(f"/ui/history?ref=main&after={after}").status == 400
+
+
+def lanes_of(page) -> list[str]:
+    """The lane of each commit, by the place of its circle."""
+    return [each.attributes["cx"] for each in page.elements if each.tag == "circle"]
+
+
+def test_the_default_branch_has_the_first_lane(browser: Browser, repository):
+    append(repository, "main", "a")
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    append(repository, "main", "b")
+    append(repository, "dev", "c")
+    append(repository, "dev", "d")
+    page = browser.get("/ui/history?ref=dev")
+    first, second = sorted(set(lanes_of(page)), key=int)
+    assert lanes_of(page) == [second, second, first]
+    # The lane of the default branch has no line above its first commit.
+    lines = [each.attributes for each in page.elements if each.tag == "line"]
+    assert not any(line["x1"] == line["x2"] == first for line in lines)
+
+
+def test_every_line_goes_on_in_the_next_row(browser: Browser, merged):
+    rows = browser.get("/ui/history?ref=main").graph_rows
+    assert rows
+    for above, below in itertools.pairwise(rows):
+        ends = {line["x2"] for line in above if line["y2"] == "100%"}
+        assert ends == {line["x1"] for line in below if line["y1"] == "0%"}
