@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from nessie_cli.server.http.messages import Reply
-from nessie_cli.server.pages import commits, history, references
+from nessie_cli.server.pages import (
+    catalog,
+    commits,
+    compare,
+    contents,
+    history,
+    references,
+    search,
+)
 from nessie_cli.server.pages.assets import asset
 from nessie_cli.server.pages.call import MOST_FORM, PageCall
 from nessie_cli.server.pages.html import redirect
+from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import HOME, ROOT
 from nessie_cli.server.pipeline.table import FORM, WRITES, Effect, Endpoint, Handler
 
@@ -37,9 +48,19 @@ PAGES = (
     _shown("branches", references.branches),
     _shown("tags", references.tags),
     _shown("history", history.history),
-    _shown("commit", commits.commit),
+    _shown("catalog", catalog.catalog),
     _form("references/create", references.create),
     _form("references/rename", references.rename),
     _form("references/delete", references.delete),
 )
-"""All pages and forms."""
+"""The pages and forms that read and write the catalog alone."""
+
+
+def table_pages(access: TableAccess) -> tuple[Endpoint, ...]:
+    """Returns the pages that also read the files of tables, or take long."""
+    return (
+        _shown("commit", partial(commits.commit, access)),
+        _shown("content", partial(contents.content, access)),
+        _shown("compare", partial(compare.compare, access)),
+        _shown("search", partial(search.search, access)),
+    )

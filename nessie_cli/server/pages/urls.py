@@ -14,7 +14,7 @@ HOME = f"{ROOT}/branches"
 """The first page."""
 
 
-def page_url(page: str, **query: Any) -> str:
+def page_url(page: str, /, **query: Any) -> str:
     """Returns the address of a page; query fields without a value are left out.
 
     >>> page_url("commit", hash="2e1c", after=None)
