@@ -13,7 +13,7 @@ from nessie_cli.revisions import Revision
 class Child(NamedTuple):
     """A key directly below another one.
 
-    `entry` is its content; a namespace may have none. `is_parent` is whether there are keys below.
+    `entry` is its content; None for a namespace that the caller may not read. `is_parent` is whether there are keys below.
     """
 
     key: ContentKey
@@ -27,7 +27,7 @@ class Child(NamedTuple):
 
     @property
     def is_namespace(self) -> bool:
-        """Whether it is a namespace, with or without a content."""
+        """Whether it is a namespace."""
         return self.entry is None or self.entry.type == Namespace.type
 
 

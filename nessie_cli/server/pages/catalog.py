@@ -14,8 +14,10 @@ from nessie_cli.server.pages.call import PageCall
 
 ROWS = 50
 """The rows of one page."""
-COUNTED, COUNTED_IN_ROWS = 2_000, 4_000
-"""The most keys that a page reads to count the contents of its level, and of its rows."""
+COUNTED, COUNTED_IN_ROWS, COUNTED_AT_LEAST = 2_000, 4_000, 20
+"""The most keys that a page reads to count the contents of its level, of all its rows, and those
+that it may read in any case for each row.
+"""
 _ROOT = ContentKey(())
 
 
@@ -55,9 +57,10 @@ def _rows(
     for child in listed:
         count = None
         if child.is_parent:
-            # Each gets its share of what the ones before it have left.
-            count = count_contents(call.repository, at.hash, child.key, left // parents)
-            left, parents = left - count.number, parents - 1
+            parents -= 1
+            most = max(left - parents * COUNTED_AT_LEAST, COUNTED_AT_LEAST)
+            count = count_contents(call.repository, at.hash, child.key, most)
+            left -= most if count.is_least else count.number
         last = None
         if shows_changes and child.entry is not None:
             last = call.repository.last_change(Revision(None, at.hash), child.key)
