@@ -85,9 +85,43 @@ def figures_of(content: IcebergTable | IcebergView, document: Document) -> dict[
         }
         return counts | {f"column {path}": text for path, text in _columns(side).values()}
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
-        raise InvalidInput(
-            f"{shown(content.metadata_location)} is not valid Iceberg metadata"
-        ) from None
+        raise _unsound(content) from None
+
+
+class Description(Struct, frozen=True):
+    """What the metadata file of a table or view says about one state, as texts.
+
+    `columns` are paths with types, columns in structs included. `sql` is by dialect.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    partition: str
+    sort_order: str
+    properties: tuple[tuple[str, str], ...]
+    sql: tuple[tuple[str, str], ...]
+    format_version: str
+    location: str
+
+
+def describe(content: IcebergTable | IcebergView, document: Document) -> Description:
+    """Describes the state of a content. Raises `InvalidInput` for a file that is not sound."""
+    side = _Side(content, document)
+    try:
+        return Description(
+            tuple(_columns(side).values()),
+            "".join(text for _, text in _partition(side).values()),
+            "".join(text for _, text in _order(side).values()),
+            tuple(_properties(side).values()),
+            tuple(_sql(side).values()),
+            _text(document.get("format-version")) or "",
+            _text(document.get("location")) or "",
+        )
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
+        raise _unsound(content) from None
+
+
+def _unsound(content: IcebergTable | IcebergView) -> InvalidInput:
+    return InvalidInput(f"{shown(content.metadata_location)} is not valid Iceberg metadata")
 
 
 def _side(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
+from typing import NamedTuple
 
 from nessie_cli.inspection.changes import ChangeKind, ContentChange, changes_of, kind_of
 from nessie_cli.model import Content, ContentKey, DiffEntry, KeyRange
@@ -24,6 +25,26 @@ def ends_of(repository: ReadableRepository, compared: RevisionRange) -> tuple[Re
         base = repository.merge_base(compared.start, compared.end)
         return Revision(None, base), compared.end
     return compared.start, compared.end
+
+
+class FirstChanges(NamedTuple):
+    """The first changes between two states, and whether there are more."""
+
+    changes: Sequence[ContentChange]
+    is_cut: bool
+
+
+def first_changes(
+    repository: ReadableRepository, before: str, after: str, most: int, keys: KeyRange = ALL_KEYS
+) -> FirstChanges:
+    """Returns the changes among the first `most` differences of the commits with two hashes.
+
+    If there are more, a rename to or from one of these is a creation or a deletion.
+    """
+    # As a text, a hash would be looked up among the names of references first.
+    differences = repository.diff(Revision(None, before), Revision(None, after), keys)
+    entries = list(islice(differences, most + 1))
+    return FirstChanges(changes_of(entries[:most]), len(entries) > most)
 
 
 def changes_between(

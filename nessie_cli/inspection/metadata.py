@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.iceberg.comparison import compare
+from nessie_cli.iceberg.comparison import Comparison, compare
 from nessie_cli.iceberg.metadata import Document, parse_document
 from nessie_cli.inspection.changes import ContentChange
+from nessie_cli.model import IcebergTable
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.files import Files
@@ -20,6 +21,8 @@ FEW = 10_000
 """Up to this number of changes are counted before the first file is read, to show a total."""
 CACHED = 2
 """The number of cached metadata files. A log uses the state of a table twice."""
+
+_ROWS, _FILES = "rows", "data-files"
 
 Read = Callable[[str], Document]
 """A function that reads a metadata file."""
@@ -51,3 +54,49 @@ def metadata_reader(files: Files) -> Read:
         return parse_document(files.read(location), location)
 
     return read
+
+
+class DataTotals(NamedTuple):
+    """How much data some changes add and remove, by metadata: the differences of total numbers.
+
+    `tables` are those whose metadata files were compared, and `unread` the other ones.
+    """
+
+    tables: int = 0
+    unread: int = 0
+    rows_added: int = 0
+    rows_removed: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+
+
+def data_totals(changes: Iterable[ContentChange]) -> DataTotals:
+    """Returns the totals of the Iceberg tables among changes with metadata."""
+    totals = DataTotals()
+    for change in changes:
+        if not any(isinstance(side, IcebergTable) for side in (change.before, change.after)):
+            continue
+        if change.metadata is None or change.metadata.problems:
+            totals = totals._replace(unread=totals.unread + 1)
+            continue
+        rows, files = (_growth(change.metadata, part) for part in (_ROWS, _FILES))
+        totals = DataTotals(
+            totals.tables + 1,
+            totals.unread,
+            totals.rows_added + max(rows, 0),
+            totals.rows_removed + max(-rows, 0),
+            totals.files_added + max(files, 0),
+            totals.files_removed + max(-files, 0),
+        )
+    return totals
+
+
+def _growth(metadata: Comparison, part: str) -> int:
+    for fact in metadata.facts:
+        if fact.what == part:
+            return _number(fact.after) - _number(fact.before)
+    return 0
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text is not None and text.isascii() and text.isdigit() else 0

@@ -26,10 +26,11 @@ from nessie_cli.server.iceberg.errors import failure as iceberg_failure
 from nessie_cli.server.nessie.dialect import nessie_dialect
 from nessie_cli.server.nessie.extensions import EXTENSIONS
 from nessie_cli.server.nessie.routes import ROUTES
-from nessie_cli.server.nessie.rows import row_endpoints
+from nessie_cli.server.nessie.rows import row_reads
 from nessie_cli.server.pages.dialect import pages_dialect
 from nessie_cli.server.pages.endpoints import Health, checks, pages
 from nessie_cli.server.pages.site import site
+from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts, Pipeline
 from nessie_cli.server.pipeline.table import Match, RouteTable
@@ -130,15 +131,16 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     limits, default_branch = parts.limits, repository.config().default_branch
     threads = Threads(repository, limits)
     probes = checks(parts, Health(repository, default_branch, threads.checker))
-    rows = row_endpoints(parts, threads)
-    endpoints = (*ROUTES, *EXTENSIONS, *rows, *pages(parts), *probes)
+    rows = row_reads(parts, threads)
+    row_endpoints = () if rows is None else (rows.endpoint,)
+    endpoints = (*ROUTES, *EXTENSIONS, *row_endpoints, *pages(parts), *probes)
     catalog = Catalog(
         repository,
         default_branch,
         LogEntryCache(),
         filter_seconds=limits.filter_seconds,
         writer=threads.writer,
-        reads_rows=bool(rows),
+        reads_rows=rows is not None,
     )
     combinations = None
     if parts.warehouses is None:
@@ -154,7 +156,8 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         nessie = nessie_dialect((*endpoints, *combinations.endpoints), limits.reads)
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
         iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads, limits.reads)
-    web = pages_dialect(site(combinations), limits.reads)
+    access = TableAccess(parts.warehouses, threads, rows)
+    web = pages_dialect(site(access, combinations), limits.reads)
     health = nessie._replace(match=RouteTable(probes).match)
     # Its requests are not counted: it has another thread.
     management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())

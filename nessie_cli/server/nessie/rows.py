@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
+from typing import NamedTuple
 
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.iceberg.locations import Allowed, LocationRefused
@@ -32,12 +33,28 @@ from nessie_cli.server.runtime.threads import Threads
 _PACKAGES = ("pyarrow", "pyiceberg", "fastavro", "pyroaring")
 
 
-def row_endpoints(parts: Parts, threads: Threads) -> tuple[Endpoint, ...]:
-    """Returns the endpoint, if the server has warehouses and the packages that read files."""
+def row_reads(parts: Parts, threads: Threads) -> RowReads | None:
+    """Returns what reads rows, if the server has warehouses and the packages that read files."""
     if parts.warehouses is None or not all(map(find_spec, _PACKAGES)):
-        return ()
-    processes = RowProcesses(parts.rows)
-    return (RowReads(parts.warehouses, threads.row_readers, processes).endpoint,)
+        return None
+    return RowReads(parts.warehouses, threads.row_readers, RowProcesses(parts.rows))
+
+
+class RowQuestion(NamedTuple):
+    """A question for the rows of a table that differ between two commits.
+
+    `old_key` is the key before a rename. The other attributes are those of `RowRequest`.
+    """
+
+    before: Reference
+    after: Reference
+    key: ContentKey
+    old_key: ContentKey
+    key_columns: Sequence[str] = ()
+    columns: Sequence[str] = ()
+    where: str | None = None
+    limit: int | None = None
+    rows: bool = True
 
 
 class RowReads:
@@ -48,7 +65,7 @@ class RowReads:
     ) -> None:
         self._warehouses = warehouses
         self._readers = readers
-        self._processes = processes
+        self.processes = processes
 
     @property
     def endpoint(self) -> Endpoint:
@@ -63,7 +80,7 @@ class RowReads:
         if not call.is_ours:
             raise NoRoute(())
         request = await self._readers.submit(partial(self._request, call))
-        return await self._processes.reply(request, call.watch_client())
+        return await self.processes.reply(request, call.watch_client())
 
     def _request(self, call: Call) -> RowRequest:
         """Returns what the caller may read. Raises the errors of reading contents."""
@@ -74,23 +91,43 @@ class RowReads:
             read_at(call.repository, parse_segment(call.segments[name], call.default_branch), text)
             for name, text in (("from", '"From" hash'), ("to", '"To" hash'))
         )
-        old_key = call.key("from-key") or key
-        tables = _tables(call.repository, (before, old_key), (after, key))
-        warehouse = self._warehouse_of([table for table in tables if table is not None])
         limit = call.number("limit")
         if limit is not None and limit < 0:
             raise InvalidInput("limit: must not be negative")
+        question = RowQuestion(
+            before,
+            after,
+            key,
+            call.key("from-key") or key,
+            call.texts("key-column"),
+            call.texts("column"),
+            call.text("where"),
+            limit,
+            rows=call.text("rows") != "false",
+        )
+        return self.request(call.repository, question)
+
+    def request(self, repository: ReadableRepository, question: RowQuestion) -> RowRequest:
+        """Returns what a process has to read for the caller.
+
+        Raises the errors of reading contents, `NotAllowed` without `READ_ROWS`, `LocationRefused`
+        for a table outside of the warehouses, and `InvalidInput` for what is not a table.
+        """
+        references = (question.before, question.after)
+        keys = (question.old_key, question.key)
+        tables = _tables(repository, *zip(references, keys, strict=True))
+        warehouse = self._warehouse_of([table for table in tables if table is not None])
         return RowRequest(
             before=tables[0],
             after=tables[1],
-            key=call.texts("key-column"),
-            columns=call.texts("column"),
-            where=call.text("where"),
-            limit=limit,
-            rows=call.text("rows") != "false",
+            key=question.key_columns,
+            columns=question.columns,
+            where=question.where,
+            limit=question.limit,
+            rows=question.rows,
             warehouse=warehouse,
-            folders=_folders(call.repository, warehouse, (before, after), (old_key, key), tables),
-            limits=self._processes.limits,
+            folders=_folders(repository, warehouse, references, keys, tables),
+            limits=self.processes.limits,
         )
 
     def _warehouse_of(self, tables: Sequence[IcebergTable]) -> Warehouse:

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.model import ContentKey, Reference, ReferenceType
 from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Reply
@@ -93,6 +93,13 @@ class PageCall(Call):
         Raises `ReferenceNotFound` and `CommitNotFound`.
         """
         return self.repository.resolve(self.text(parameter) or self.default_branch)
+
+    def key_named(self, parameter: str = "key") -> ContentKey:
+        """Returns the key of a query parameter. Raises `InvalidInput` if there is none."""
+        key = self.key(parameter)
+        if key is None:
+            raise InvalidInput(f"{parameter}: is missing (a content key)")
+        return key
 
     # -- the answer --------------------------------------------------------------------------------
     def page(

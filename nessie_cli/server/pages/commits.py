@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import islice
-from typing import NamedTuple
 
-from nessie_cli.inspection.changes import ContentChange, changes_of_commit, tally
-from nessie_cli.inspection.fields import Difference, changed_fields
+from nessie_cli.inspection.changes import tally
+from nessie_cli.inspection.comparison import first_changes
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.changes import CHANGES, MOST_CHANGES, shown_changes
 from nessie_cli.server.pages.listings import listing
+from nessie_cli.server.pages.table_access import TableAccess
 
 
-class ChangeRow(NamedTuple):
-    """A changed content, with the fields that differ."""
-
-    change: ContentChange
-    fields: Sequence[Difference]
-
-
-def change_rows(changes: Sequence[ContentChange]) -> list[ChangeRow]:
-    """Returns changes with their fields."""
-    return [ChangeRow(change, changed_fields(change)) for change in changes]
-
-
-def commit(call: PageCall) -> Reply:
+async def commit(access: TableAccess, call: PageCall) -> Reply:
     """`GET /ui/commit`: the commit of a revision."""
+    reply: Reply = await access.answer(call, lambda call: _commit(access, call))
+    return reply
+
+
+def _commit(access: TableAccess, call: PageCall) -> Reply:
     at = call.reference_named()
     entry = call.repository.commit_at(at.hash)
-    changes = changes_of_commit(call.repository, entry)
-    page = listing(call, changes)
+    first = first_changes(call.repository, entry.parent, entry.hash, MOST_CHANGES)
+    page = listing(call, first.changes, CHANGES)
     names = [each for each in call.repository.references() if each.hash == entry.hash]
     return call.page(
         "commit.html",
@@ -38,7 +31,11 @@ def commit(call: PageCall) -> Reply:
         at=at,
         entry=entry,
         names=list(islice(names, 20)),
-        numbers=tally(changes),
+        numbers=tally(first.changes),
+        is_cut=first.is_cut,
+        most=MOST_CHANGES,
         listing=page,
-        rows=change_rows(page.rows),
+        shown=shown_changes(call, access, page.rows, entry.parent, entry.hash),
+        has_warehouses=access.has_warehouses,
+        reads_rows=access.rows is not None,
     )

@@ -13,9 +13,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from nessie_cli.inspection.text import name_of, short_hash, visible
+from nessie_cli.model import type_label
 from nessie_cli.server.http.messages import Headers, Reply
 from nessie_cli.server.pages.assets import assets
 from nessie_cli.server.pages.urls import page_url
+from nessie_cli.wire.keys import encode_canonical
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
@@ -65,6 +67,8 @@ def environment() -> Environment:
         count=_count,
         lines=_lines,
         counted=_counted,
+        path=encode_canonical,
+        label=type_label,
     )
     return templates
 

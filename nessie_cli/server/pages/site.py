@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from nessie_cli.server.http.messages import Reply
-from nessie_cli.server.pages import commits, history, references, reflog, server
+from nessie_cli.server.pages import (
+    catalog,
+    commits,
+    compare,
+    contents,
+    history,
+    references,
+    reflog,
+    search,
+    server,
+)
 from nessie_cli.server.pages.assets import asset
 from nessie_cli.server.pages.call import MOST_FORM, PageCall
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.merging import MergePages
 from nessie_cli.server.pages.reverting import RevertPages
+from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import HOME, ROOT
 from nessie_cli.server.pipeline.table import (
     FORM,
@@ -48,12 +60,19 @@ async def _home(_: PageCall) -> Reply:
     return redirect(HOME)
 
 
-def site(combinations: TableCombinations | None) -> tuple[Endpoint, ...]:
-    """Returns all pages and forms. With `combinations`, merges combine tables."""
+def site(access: TableAccess, combinations: TableCombinations | None) -> tuple[Endpoint, ...]:
+    """Returns all pages and forms.
+
+    `access` reads the files of tables. With `combinations`, merges and reverts combine tables.
+    """
     merges = MergePages(combinations)
     reverts = RevertPages(combinations)
     return (
         *_PAGES,
+        _shown("commit", partial(commits.commit, access)),
+        _shown("content", partial(contents.content, access)),
+        _shown("compare", partial(compare.compare, access)),
+        _shown("search", partial(search.search, access)),
         _shown("revert", reverts.show, WRITES_FILES),
         _form("revert", reverts.revert, WRITES_FILES),
         _shown("merge", merges.show, WRITES_FILES),
@@ -67,12 +86,12 @@ _PAGES = (
     _shown("branches", references.branches),
     _shown("tags", references.tags),
     _shown("history", history.history),
-    _shown("commit", commits.commit),
     _shown("reflog", reflog.reflog),
     _shown("server", server.server),
     _form("undo", reflog.undo),
+    _shown("catalog", catalog.catalog),
     _form("references/create", references.create),
     _form("references/rename", references.rename),
     _form("references/delete", references.delete),
 )
-"""The pages that read the repository, and the forms of references."""
+"""The pages and forms that read and write the catalog alone."""

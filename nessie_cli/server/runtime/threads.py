@@ -24,6 +24,7 @@ FILE_WRITERS = 16
 
 They wait for their commits, so that many share one.
 """
+PAGE_READERS = 2
 DRAFTERS = 4
 """Threads that draft merges and large writes, which can take seconds, beside other writers."""
 
@@ -48,6 +49,10 @@ class Threads:
         )
         self.row_readers = ThreadPool(1, name="row-reader", most_waiting=limits.reads)
         """Finds the tables of requests for rows, which other processes read."""
+        self.page_readers = ThreadPool(
+            PAGE_READERS, name="page-reader", most_waiting=limits.long_reads
+        )
+        """Makes the pages that read metadata files or search, which can wait for a storage."""
         self.checker = ThreadPool(1, name="checker")
         """Reads the store for health checks, apart from all other requests."""
         self._repository = repository
@@ -78,6 +83,7 @@ class Threads:
             self.bodies,
             self.long_readers,
             self.row_readers,
+            self.page_readers,
             self.checker,
             self._remote,
         ):

@@ -1,0 +1,67 @@
+"""The page of a catalog at a revision: one level of namespaces and contents at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from nessie_cli.inspection.levels import Child, ContentCount, children, count_contents
+from nessie_cli.model import CommitMeta, ContentKey, Reference
+from nessie_cli.revisions import Revision
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.pages.call import PageCall
+
+ROWS = 50
+"""The rows of one page."""
+COUNTED, COUNTED_IN_ROWS, COUNTED_AT_LEAST = 2_000, 4_000, 20
+"""The most keys that a page reads to count the contents of its level, of all its rows, and those
+that it may read in any case for each row.
+"""
+_ROOT = ContentKey(())
+
+
+class CatalogRow(NamedTuple):
+    """A child with the number of contents below it, and its last change if it was requested."""
+
+    child: Child
+    count: ContentCount | None
+    last: CommitMeta | None
+
+
+def catalog(call: PageCall) -> Reply:
+    """`GET /ui/catalog`: the children of the namespace `key`, behind the key `after`."""
+    at = call.reference_named()
+    parent, after = call.key("key") or _ROOT, call.key("after")
+    shows_changes = bool(call.text("changes"))
+    page = list(islice(children(call.repository, at.hash, parent, after), ROWS + 1))
+    listed = page[:ROWS]
+    return call.page(
+        "catalog.html",
+        str(parent) if parent.elements else f"Catalog of {at.name or at.hash[:12]}",
+        at=at,
+        parent=parent,
+        above=[ContentKey(parent.elements[:n]) for n in range(1, len(parent.elements))],
+        count=count_contents(call.repository, at.hash, parent, COUNTED),
+        rows=list(_rows(call, at, listed, shows_changes=shows_changes)),
+        shows_changes=shows_changes,
+        is_first=after is None,
+        after=listed[-1].key if len(page) > ROWS else None,
+    )
+
+
+def _rows(
+    call: PageCall, at: Reference, listed: Sequence[Child], *, shows_changes: bool
+) -> Iterator[CatalogRow]:
+    left, parents = COUNTED_IN_ROWS, sum(child.is_parent for child in listed)
+    for child in listed:
+        count = None
+        if child.is_parent:
+            parents -= 1
+            most = max(left - parents * COUNTED_AT_LEAST, COUNTED_AT_LEAST)
+            count = count_contents(call.repository, at.hash, child.key, most)
+            left -= most if count.is_least else count.number
+        last = None
+        if shows_changes and child.entry is not None:
+            last = call.repository.last_change(Revision(None, at.hash), child.key)
+        yield CatalogRow(child, count, last)

@@ -1,0 +1,52 @@
+"""The page that finds contents by a part of their key, at a revision or on all branches."""
+
+from __future__ import annotations
+
+import time
+from itertools import islice
+from typing import Any
+
+from nessie_cli.inspection.names import BranchSearch, contains, names_at
+from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.server.auth.authorized import AuthorizedRepository
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.table_access import TableAccess
+
+MOST = 100
+"""The most matches of a page."""
+SECONDS = 2.0
+"""The time of a search over all branches."""
+
+
+async def search(access: TableAccess, call: PageCall) -> Reply:
+    """`GET /ui/search`: the keys that contain `q`, at `ref`, or on all branches with `all`."""
+    reply: Reply = await access.answer(call, _search)
+    return reply
+
+
+def _search(call: PageCall) -> Reply:
+    at = call.reference_named()
+    text = (call.text("q") or "").strip()
+    values: dict[str, Any] = {"text": text, "most": MOST, "seconds": SECONDS, "matches": None}
+    values |= {"entries": (), "is_cut": False, "is_everywhere": bool(call.text("all"))}
+    if text and values["is_everywhere"]:
+        values["matches"] = _on_branches(call, at, text)
+    elif text:
+        entries = list(islice(names_at(call.repository, at.hash, contains(text)), MOST + 1))
+        values |= {"entries": entries[:MOST], "is_cut": len(entries) > MOST}
+    return call.page("search.html", "Search", at=at, **values)
+
+
+def _on_branches(call: PageCall, at: Reference, text: str) -> Any:
+    branches = list(call.repository.references(ReferenceType.BRANCH))
+    # The state that the page shows comes first.
+    branches.sort(key=lambda branch: branch.hash != at.hash)
+    until = time.monotonic() + SECONDS
+    searched = BranchSearch(
+        call.repository,
+        branches,
+        contains(text),
+        each_whole=isinstance(call.repository, AuthorizedRepository),
+    )
+    return searched.run(MOST, lambda: time.monotonic() > until)
