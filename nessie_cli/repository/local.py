@@ -59,7 +59,7 @@ from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.snapshot import Context, StoreSnapshot, as_reference
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store import STORE_FORMAT
-from nessie_cli.store.base import Store, View
+from nessie_cli.store.base import SessionTable, Store, View
 from nessie_cli.store.overlay import Overlay
 from nessie_cli.store.records import StoredReference
 
@@ -81,10 +81,6 @@ _FIRST_REFERENCES, _MOST_REFERENCES = 32, 4096
 
 def _ids(hashes: Collection[str]) -> set[Id]:
     return {bytes.fromhex(hash_) for hash_ in hashes}
-
-
-def _hex(ids: Iterable[Id]) -> set[str]:
-    return {id_.hex() for id_ in ids}
 
 
 class LocalRepository(StoreRepository):
@@ -384,18 +380,25 @@ class LocalRepository(StoreRepository):
 
         O(log commits) round trips for all of them, more with many merges.
         """
-        return _hex(self._facts.ancestors_among(_ids(hashes), bytes.fromhex(descendant)))
+        ids = self._facts.ancestors_among(_ids(hashes), bytes.fromhex(descendant))
+        return {id_.hex() for id_ in ids}
 
     def descendants_among(self, hashes: Collection[str], ancestor: str) -> set[str]:
         """Returns the full hashes that are descendants of `ancestor`.
 
         O(log commits) round trips for all of them, more if it was merged often.
         """
-        return _hex(self._facts.descendants_among(_ids(hashes), bytes.fromhex(ancestor)))
+        ids = self._facts.descendants_among(_ids(hashes), bytes.fromhex(ancestor))
+        return {id_.hex() for id_ in ids}
 
     def ahead_behind(self, of: AnyRevision, base: AnyRevision) -> AheadBehind:
         """Returns how many first-parent commits `of` is ahead of `base`, and how many behind."""
         return reading.ahead_behind(self._objects, self._commit_id(of), self._commit_id(base))
+
+    @property
+    def sessions(self) -> SessionTable:
+        """The logins of browsers at all servers of the store."""
+        return self._store.sessions
 
     def as_caller(self, who: str) -> Self:
         """Returns the same repository with `who` as the committer."""

@@ -13,6 +13,7 @@ from nessie_cli.repository.base import Repository
 
 if TYPE_CHECKING:
     from nessie_cli.repository.group_commit import Lease, Plan
+    from nessie_cli.store.base import SessionTable
 
 A = TypeVar("A")
 
@@ -31,6 +32,11 @@ class StoreRepository(Repository):
         Returns the repository itself if there is no such request. Drafting the same change on it
         gives the recorded answer.
         """
+
+    @property
+    @abstractmethod
+    def sessions(self) -> SessionTable:
+        """The logins of browsers at all servers of the store."""
 
     @property
     @abstractmethod

@@ -26,6 +26,7 @@ from nessie_cli.store.records import (
     RequestRecord,
     StoredObject,
     StoredReference,
+    StoredSession,
     StoredSettings,
     StoreSize,
     Write,
@@ -182,11 +183,38 @@ class Store(View, Protocol):
         thread may call either at a time.
         """
 
+    @property
+    def sessions(self) -> SessionTable:
+        """The logins of browsers at all servers of this store."""
+
     def close(self) -> None:
         """Closes files and connections. Calling it twice is harmless.
 
         Running calls of other threads end first or raise `StoreUnavailable`.
         """
+
+
+class SessionTable(Protocol):
+    """The logins of browsers at servers. All methods are safe to call from several threads.
+
+    They are no part of the repository: a dump has none, and `load` leaves those of this store. The
+    first `put` creates the table in a store that was made without it. Raises `StoreUnavailable`.
+    """
+
+    def put(self, session: StoredSession) -> None:
+        """Stores a session, durably."""
+
+    def get(self, id_: bytes) -> StoredSession | None:
+        """Returns a session, also one that has ended, or None. Costs one small read."""
+
+    def extend(self, id_: bytes, ends: int) -> None:
+        """Moves the end of a session. Does nothing if it was deleted meanwhile."""
+
+    def delete(self, id_: bytes) -> None:
+        """Deletes a session, durably. Does nothing if there is none."""
+
+    def expire(self, now: int) -> int:
+        """Deletes the sessions that have ended by this second, and returns their number."""
 
 
 LEASE = 2.0

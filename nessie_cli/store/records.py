@@ -41,6 +41,17 @@ class StoredReference(Struct, frozen=True):
     target: bytes
 
 
+class StoredSession(Struct, frozen=True):
+    """A login of a browser: the SHA-256 of its secret id, and opaque data of the server.
+
+    It does not count from the second `ends` (since 1970) on.
+    """
+
+    id: bytes
+    data: bytes
+    ends: int
+
+
 class StoredSettings(Struct, frozen=True):
     """All settings by name. `version` grows with each change of any of them."""
 

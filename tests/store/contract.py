@@ -17,6 +17,7 @@ from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
 from tests.store.contract_dump import DumpContract
 from tests.store.contract_maintenance import MaintenanceContract
+from tests.store.contract_sessions import SessionContract
 from tests.store.samples import (
     COMMIT,
     NODE,
@@ -39,7 +40,9 @@ class Boom(Exception):
     """Raised inside a call."""
 
 
-class StoreContract(CommitContract, ConcurrencyContract, DumpContract, MaintenanceContract):
+class StoreContract(
+    CommitContract, ConcurrencyContract, DumpContract, MaintenanceContract, SessionContract
+):
     """Inherit, and override `make_store`.
 
     The attributes describe behaviour that the interface leaves open.

@@ -24,6 +24,10 @@ class TestPostgresStore(StoreContract):
     def make_store(self, clock: Clock) -> PostgresStore:
         return create_postgres(self.url, clock=clock)
 
+    def drop_sessions(self) -> None:
+        with shared_server().connect() as connection:
+            connection.execute(f"DROP TABLE {self.url.partition('schema=')[2]}.sessions")
+
     def test_the_change_counter_differs_after_the_connection_was_lost(self, store: Store) -> None:
         """The database server may have been replaced by one that has lost transactions and reuses
         their numbers."""

@@ -6,6 +6,7 @@ import pytest
 
 from nessie_cli.store.sqlite.store import SQLiteStore, create_sqlite
 from tests.store.contract import StoreContract
+from tests.store.raw import raw
 from tests.store.samples import Clock
 
 
@@ -16,3 +17,7 @@ class TestSQLiteStore(StoreContract):
 
     def make_store(self, clock: Clock) -> SQLiteStore:
         return create_sqlite(str(self.path), clock=clock)
+
+    def drop_sessions(self) -> None:
+        with raw(self.path) as connection:
+            connection.execute("DROP TABLE sessions")

@@ -121,6 +121,24 @@ def test_an_additional_table_does_no_harm(path: Path) -> None:
     store.close()
 
 
+def test_a_store_of_a_version_without_sessions_is_accepted(path: Path) -> None:
+    with raw(path) as connection:
+        connection.execute("DROP TABLE sessions")
+    with closing(open_store(str(path))) as store:
+        assert list(store.verify_file()) == []
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["CREATE TABLE sessions (id BLOB)", "CREATE INDEX sessions ON refs (target)"],
+)
+def test_another_table_of_sessions_is_refused(path: Path, statement: str) -> None:
+    with raw(path) as connection:
+        connection.execute(f"DROP TABLE sessions; {statement}").fetchall()
+    with pytest.raises(DamagedObject, match="sessions differs from"):
+        open_store(str(path))
+
+
 def test_the_database_of_another_program_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.sqlite"
     with closing(sqlite3.connect(path)) as connection, connection:

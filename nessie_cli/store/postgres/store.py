@@ -19,6 +19,7 @@ from nessie_cli.store.postgres.commit import Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
+from nessie_cli.store.postgres.login_sessions import PostgresSessions
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
 from nessie_cli.store.postgres.pool import PATIENCE, Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import PUT, Blobs, Texts, is_storable, packed, put_values
@@ -365,6 +366,11 @@ class PostgresStore:
         rows = self._read(reference_of, f"{REFERENCE} WHERE name = ANY (%s)", (storable,))
         references = {reference.name: reference for reference in rows}
         return [references.get(name) for name in names]
+
+    @property
+    def sessions(self) -> PostgresSessions:
+        """The logins of browsers."""
+        return PostgresSessions(self._rows, self._retried)
 
     def close(self) -> None:
         """Closes the connections."""

@@ -66,6 +66,12 @@ TABLES: Mapping[str, str] = {
 }
 """The statements that create the tables and indexes of the current format."""
 
+LATER_TABLES: Mapping[str, str] = {
+    "sessions": """CREATE TABLE sessions (id BLOB NOT NULL PRIMARY KEY, data BLOB NOT NULL,
+        ends INTEGER NOT NULL) WITHOUT ROWID""",
+}
+"""The statements of tables that stores of this format may lack: older versions made none."""
+
 _SCHEMA = r"SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\'"
 
 
@@ -127,7 +133,8 @@ def _errors_of_creation(path: str) -> Iterator[None]:
 def _fill(path: str, *, synchronous: str = "FULL") -> None:
     setup = f"PRAGMA page_size = {_PAGE_SIZE}; PRAGMA synchronous = {synchronous}"
     header = f"PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {STORE_FORMAT}"
-    _run(path, f"{setup}; BEGIN; {'; '.join(TABLES.values())}; {header}; COMMIT")
+    statements = "; ".join((*TABLES.values(), *LATER_TABLES.values()))
+    _run(path, f"{setup}; BEGIN; {statements}; {header}; COMMIT")
 
 
 def _run(path: str, statements: str) -> None:
@@ -217,6 +224,8 @@ def _check(session: Session, path: str) -> None:
 def _check_tables(cursor: apsw.Cursor, path: str) -> None:
     """Raises `DamagedObject` unless a file has the tables and indexes of `TABLES`.
 
+    Those of `LATER_TABLES` must be ours if there are any.
+
     It may have other tables, but neither views nor triggers: they contain statements that the
     author of the file chose.
     """
@@ -231,7 +240,8 @@ def _difference_of_tables(cursor: apsw.Cursor) -> str:
     present = {
         str(name): (str(type_), str(sql)) for type_, name, sql in cursor.execute(_SCHEMA).fetchall()
     }
-    for name, statement in TABLES.items():
+    later = {name: sql for name, sql in LATER_TABLES.items() if name in present}
+    for name, statement in {**TABLES, **later}.items():
         type_, sql = present.get(name, ("", ""))
         if type_ not in ("table", "index"):
             return f"it has no table or index {name}"

@@ -70,6 +70,7 @@ from nessie_cli.store.sqlite.session import (
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
     from nessie_cli.store.sqlite.dump import SQLiteDump
+    from nessie_cli.store.sqlite.login_sessions import SQLiteSessions
     from nessie_cli.store.sqlite.maintenance import SQLiteMaintenance
     from nessie_cli.store.sqlite.watch import Watch
 
@@ -457,6 +458,13 @@ class SQLiteStore:
 
             self._watch = Watch(self._path)
         return self._watch
+
+    @property
+    def sessions(self) -> SQLiteSessions:
+        """The logins of browsers."""
+        from nessie_cli.store.sqlite.login_sessions import SQLiteSessions
+
+        return SQLiteSessions(self._rows, self._transaction)
 
     def close(self) -> None:
         """Closes all connections.
