@@ -326,7 +326,11 @@ def _sum(first: TableCombination | None, second: TableCombination) -> TableCombi
     return TableCombination(
         first.added_files + second.added_files,
         first.removed_files + second.removed_files,
-        first.added_rows + second.added_rows,
-        first.removed_rows + second.removed_rows,
+        _sum_of_rows(first.added_rows, second.added_rows),
+        _sum_of_rows(first.removed_rows, second.removed_rows),
         tuple(dict.fromkeys((*first.notes, *second.notes))),
     )
+
+
+def _sum_of_rows(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second
