@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from nessie_cli.iceberg.files import Files
 
 T = TypeVar("T")
-TABLES = "merge.tables"
 ISOLATION = "merge.isolation"
 IDENTIFIERS = "merge.identifiers"
 
@@ -53,9 +52,9 @@ def combining(
     and writes the files of tables; by default, a dry run writes none. Without `files`, a server
     with warehouses combines the tables in them itself. `reverts` are the commits of a revert.
     """
-    if options.no_combine or app.setting(TABLES) == "conflict":
+    if options.no_combine or not app.combines_tables:
         return do
-    rules = _rules(app, decided)
+    rules = rules_of(app, decided)
     server = app.repository().combining_server if files is None else None
     if server is not None and reverts is None:
         do = _asking(do, rules)
@@ -81,7 +80,7 @@ def combining(
             try:
                 combiners = _combiners(by_server, by_files)
             except ImportError:
-                error.conflicts = tuple(map(_without_package, error.conflicts))
+                error.conflicts = tuple(map(without_package, error.conflicts))
                 raise error from None
         merger = TableMerger(combiners, excluded=decided, commits=commits)
         result = merger.merge(do, merging)
@@ -128,7 +127,8 @@ def _by_files(
     return FileCombiner(files or table_files(dry_run=merging.dry_run), description, rules)
 
 
-def _rules(app: Invocation, decided: Collection[ContentKey]) -> CombinationRules:
+def rules_of(app: Invocation, decided: Collection[ContentKey] = ()) -> CombinationRules:
+    """Returns the rules of the settings. Tables at the keys `decided` are not combined."""
     return CombinationRules(
         app.setting(ISOLATION) == "serializable",
         app.setting(IDENTIFIERS) == "conflict",
@@ -141,7 +141,8 @@ def _may_combine(conflict: Conflict) -> bool:
     return isinstance(conflict.actual, IcebergTable) and not conflict.collisions
 
 
-def _without_package(conflict: Conflict) -> Conflict:
+def without_package(conflict: Conflict) -> Conflict:
+    """Returns a conflict that says why it is not combined: a package is missing."""
     if not _may_combine(conflict):
         return conflict
     missing = "a package is missing that reads its files: pip install 'nessie-cli[iceberg]'"
