@@ -353,21 +353,26 @@ class _Merge:
             yield FileConflict("theirs restored or rewrote rows that ours never had", older)
 
     def _row_ids(self) -> Iterator[FileConflict]:
-        """Format version 3: new versions of rows keep the ids that rows have in theirs."""
-        ours, theirs = self._ours, self._theirs
-        history = theirs.state.history
-        if theirs.state.version < ROW_LINEAGE or not theirs.added_data:
+        """Format version 3: new versions of rows keep the ids that rows have in theirs.
+
+        The ids are in the data files, so a merge cannot give these rows new ones.
+        """
+        theirs = self._theirs
+        if theirs.state.version < ROW_LINEAGE:
             return
-        if history is None:
-            if ours.added_data or ours.state.next_row_id > self._base.next_row_id:
-                yield FileConflict(
-                    "the snapshots of theirs do not lead back to the base, so the ids of its rows"
-                    " are not known",
-                    theirs.added_data,
-                )
-        elif any(
+        unknown = [
+            file
+            for file in theirs.added_data
+            if file.path not in theirs.ever_added and file.file_sequence > self._fork
+        ]
+        if unknown:
+            yield FileConflict(
+                "theirs restored files, whose rows can have ids that ours has given to other rows",
+                unknown,
+            )
+        elif theirs.added_data and any(
             changes.added and any(map(self._has_other_ids, (*changes.removed, *changes.deleted_in)))
-            for changes in history
+            for changes in theirs.state.history or ()
         ):
             yield FileConflict(
                 "theirs changed rows to which it had given ids: ours can have other rows with"
