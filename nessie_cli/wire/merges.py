@@ -78,12 +78,15 @@ class Collision(Struct):
 
 
 class TableCombination(Struct, rename="camel"):
-    """The changes of theirs that a combined table has beside ours."""
+    """The changes of theirs that a combined table has beside ours.
+
+    A number of rows is null if it is not known, because equality deletes change it.
+    """
 
     added_files: int
     removed_files: int
-    added_rows: int
-    removed_rows: int
+    added_rows: int | None
+    removed_rows: int | None
     notes: list[str]
 
     @classmethod

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.merge.reverted import RevertResult
 from nessie_cli.cli.merge.server_combiner import ServerCombiner
+from nessie_cli.cli.staging.batch import BatchResult
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.iceberg.combination.merging import Combiner, TableMerger
 from nessie_cli.model import (
@@ -18,10 +20,7 @@ from nessie_cli.model import (
     Conflict,
     ContentKey,
     IcebergTable,
-    MergeResult,
-    TableCombination,
 )
-from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
 
 if TYPE_CHECKING:
@@ -29,10 +28,8 @@ if TYPE_CHECKING:
     from nessie_cli.cli.merge.inverse import Reverted
     from nessie_cli.cli.merge.options import SideOptions
     from nessie_cli.iceberg.files import Files
-    from nessie_cli.repository.base import CombiningServer
 
 T = TypeVar("T")
-TABLES = "merge.tables"
 ISOLATION = "merge.isolation"
 IDENTIFIERS = "merge.identifiers"
 
@@ -55,15 +52,12 @@ def combining(
     and writes the files of tables; by default, a dry run writes none. Without `files`, a server
     with warehouses combines the tables in them itself. `reverts` are the commits of a revert.
     """
-    if options.no_combine or app.setting(TABLES) == "conflict":
+    if options.no_combine or not app.combines_tables:
         return do
-    rules = _rules(app, decided)
+    rules = rules_of(app, decided)
     server = app.repository().combining_server if files is None else None
-
     if server is not None and reverts is None:
         do = _asking(do, rules)
-
-    noted: set[str] = set()
 
     def combined(merging: MergeOptions) -> T:
         try:
@@ -72,20 +66,26 @@ def combining(
             if not any(map(_may_combine, error.conflicts)):
                 raise
             # Iceberg's libraries are loaded only if a table conflicts.
-            by_server = _by_server(app, server, reverts, merging, description)
+            by_server = None
+            if server is not None and reverts is not None:
+                by_server = ServerCombiner(
+                    server,
+                    app.reference_name(),
+                    reverts.commits,
+                    rules,
+                    description,
+                    dry_run=merging.dry_run,
+                )
             by_files = partial(_by_files, files, rules, description, merging)
             try:
                 combiners = _combiners(by_server, by_files)
             except ImportError:
-                error.conflicts = tuple(map(_without_package, error.conflicts))
+                error.conflicts = tuple(map(without_package, error.conflicts))
                 raise error from None
         merger = TableMerger(combiners, excluded=decided, commits=commits)
         result = merger.merge(do, merging)
-        if not isinstance(result, MergeResult):
-            # A revert is performed several times if globs decide.
-            for text in set(map(_described, merger.combinations.values())) - noted:
-                app.output.note(text)
-                noted.add(text)
+        if isinstance(result, BatchResult | RevertResult):
+            return replace(result, combinations=merger.combinations)
         return result
 
     return combined
@@ -119,21 +119,6 @@ def _combiners(by_server: Combiner | None, by_files: Callable[[], Combiner]) -> 
     return [by_server]
 
 
-def _by_server(
-    app: Invocation,
-    server: CombiningServer | None,
-    reverts: Reverted | None,
-    merging: MergeOptions,
-    description: str,
-) -> Combiner | None:
-    """Returns the server, if it combines single tables of a revert."""
-    if server is None or reverts is None:
-        return None
-    rules, branch = _rules(app), app.reference_name()
-    dry_run = merging.dry_run
-    return ServerCombiner(server, branch, reverts.commits, rules, description, dry_run=dry_run)
-
-
 def _by_files(
     files: Files | None, rules: CombinationRules, description: str, merging: MergeOptions
 ) -> Combiner:
@@ -142,7 +127,8 @@ def _by_files(
     return FileCombiner(files or table_files(dry_run=merging.dry_run), description, rules)
 
 
-def _rules(app: Invocation, decided: Collection[ContentKey] = ()) -> CombinationRules:
+def rules_of(app: Invocation, decided: Collection[ContentKey] = ()) -> CombinationRules:
+    """Returns the rules of the settings. Tables at the keys `decided` are not combined."""
     return CombinationRules(
         app.setting(ISOLATION) == "serializable",
         app.setting(IDENTIFIERS) == "conflict",
@@ -155,7 +141,8 @@ def _may_combine(conflict: Conflict) -> bool:
     return isinstance(conflict.actual, IcebergTable) and not conflict.collisions
 
 
-def _without_package(conflict: Conflict) -> Conflict:
+def without_package(conflict: Conflict) -> Conflict:
+    """Returns a conflict that says why it is not combined: a package is missing."""
     if not _may_combine(conflict):
         return conflict
     missing = "a package is missing that reads its files: pip install 'nessie-cli[iceberg]'"
@@ -170,17 +157,3 @@ def table_files(*, dry_run: bool) -> Files:
 
     files = Files(of_s3())
     return UnwrittenFiles(files) if dry_run else files
-
-
-def _described(combination: TableCombination) -> str:
-    """Returns what a revert removes from a table that has changed since, and adds again."""
-    parts = (
-        f"{counted(files, 'file')} with {counted(rows, 'row')} {verb}"
-        for files, rows, verb in (
-            (combination.removed_files, combination.removed_rows, "removed"),
-            (combination.added_files, combination.added_rows, "added again"),
-        )
-        if files
-    )
-    changes = ", ".join(parts) or "only definitions change"
-    return f"combined with later changes: {changes}"

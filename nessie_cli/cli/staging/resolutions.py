@@ -11,6 +11,7 @@ from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import CurrentHash, command_line, key_option
 from nessie_cli.cli.staging.batch import changes_of
 from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution, WaysOut
+from nessie_cli.iceberg.combination.merging import states_of
 from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import (
     CONTENT_TYPES,
@@ -79,6 +80,8 @@ class BatchResolutions(WaysOut):
     def __init__(self, app: Invocation, staged: StagedList, error: ReferenceConflict) -> None:
         self._app, self._staged, self._error = app, staged, error
         self.one_by_one = command_line(*carried(app.options), "resolve") if app.workspace else ""
+        can_combine = any(states_of(conflict, error) for conflict in error.conflicts)
+        self.combines = can_combine and app.combines_tables
         self._edits = components(content_edits(staged))
         self._staged_keys = [item.key for item in staged]
         self._items: dict[ContentKey, list[Staged]] = {}

@@ -22,6 +22,7 @@ from nessie_cli.iceberg.combination.definitions import (
     DefinitionMerge,
     merge_definitions,
 )
+from nessie_cli.iceberg.combination.equality import EqualityScope
 from nessie_cli.iceberg.combination.identifiers import files_with_same_keys
 from nessie_cli.iceberg.combination.manifests import (
     Manifest,
@@ -129,6 +130,7 @@ def combine(
         states[2],
         fork,
         has_equality_deletes=_has_equality_deletes(states, lists, shared, fork),
+        scope=EqualityScope([schema for side in documents for schema in side["schemas"]]),
     )
     merged = _without_nulls(documents, states, merged)
     same_keys = _files_with_same_keys(documents[1], states, merged)

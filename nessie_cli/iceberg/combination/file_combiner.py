@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -167,15 +168,29 @@ def _colliding(file: TableFile) -> CollidingFile:
 
 def _counts(combination: Combination) -> TableCombination:
     added = [each.file for each in combination.files.added]
-    removed = combination.files.removed
-    deleted = sum(f.records for f in added if f.content is FileContent.POSITION_DELETES) - sum(
-        f.records for f in removed if f.content is FileContent.POSITION_DELETES
+    removed, vectors = combination.files.removed, combination.vectors
+    new, gone = ({f.path: f.records for f in files if f.is_data} for files in (added, removed))
+    deleted = Counter[str | None]()
+    for files, sign in ((added, 1), (removed, -1)):
+        for file in files:
+            if file.content is FileContent.POSITION_DELETES:
+                deleted[file.referenced] += sign * file.records
+    for vector in vectors:
+        deleted[vector.theirs.referenced] += len(vector.positions)
+    added_rows, removed_rows = sum(new.values()), sum(gone.values())
+    for path, rows in deleted.items():
+        # A data file comes or goes without its deleted rows. In others, rows go or come back.
+        if path in gone or (path not in new and rows > 0):
+            removed_rows += rows
+        else:
+            added_rows -= rows
+    equality, undone = (
+        any(f.content is FileContent.EQUALITY_DELETES for f in files) for files in (added, removed)
     )
-    deleted += sum(len(vector.positions) for vector in combination.vectors)
     return TableCombination(
-        len(added) + len(combination.vectors),
+        len(added) + len(vectors),
         len(removed),
-        sum(file.records for file in added if file.is_data),
-        sum(file.records for file in removed if file.is_data) + max(deleted, 0),
+        None if undone or (equality and new) else added_rows,
+        None if equality or (undone and gone) else removed_rows,
         tuple(combination.notes),
     )

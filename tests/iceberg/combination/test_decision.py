@@ -125,6 +125,42 @@ def test_a_file_whose_rows_have_other_ids_on_ours_is_not_combined(has_other_ids:
     assert any("rows with these ids" in reason for reason in reasons) is has_other_ids
 
 
+def test_a_restored_file_of_another_line_is_not_combined() -> None:
+    """Ours was set back to a state before theirs had given ids to the rows of the file.
+
+    Theirs is the state before a commit of this other line, and the base the one after it.
+    """
+    base = Table(random.Random(1), 3)
+    base.commit("append", (base.rows(2),))
+    ours, line = base.fork("o"), base.fork("t")
+    line.commit("append", (line.rows(2),))
+    (path,) = set(line.paths) - set(base.paths)
+    row, new = line.live(path)[0][1], line.rows(1)
+    line.commit("overwrite", (new,), (path,), updated=(row[0], new[0][0]))
+    theirs = line.fork("t")
+    line.commit("delete", removed=tuple(set(line.paths) - set(base.paths)))
+    ours.commit("append", (ours.rows(2),))
+    merge = merge_files(line.state(line), ours.state(line), theirs.state(line), base.last)
+    assert any("theirs restored files" in conflict.reason for conflict in merge.conflicts)
+
+
+def test_a_restored_file_of_the_same_line_combines() -> None:
+    """A revert of a commit since which only ours has changed."""
+    before = Table(random.Random(1), 3)
+    before.commit("append", (before.rows(2),))
+    new = before.rows(1)
+    (path,) = before.paths
+    row = before.live(path)[0][1]
+    before.commit("overwrite", (new,), (path,), updated=(row[0], new[0][0]))
+    base = before.fork("b")
+    base.commit("delete", removed=tuple(base.paths))
+    ours = base.fork("o")
+    ours.commit("append", (ours.rows(2),))
+    result = check_merge(base, ours, before, is_merge=False)
+    assert result is not None
+    assert len(result.tokens()) == 3
+
+
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("change", ["delete", "drop", "compact"])
 def test_a_deletion_that_a_combined_revert_took_back_stays_so(version: int, change: str) -> None:
