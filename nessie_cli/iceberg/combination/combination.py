@@ -59,9 +59,9 @@ class Combination(Struct, frozen=True):
     """How two sides of a table combine. With conflicts, the rest is not final.
 
     `ours` is the normalized metadata of ours, `listed` its manifests, `sources` are all that were
-    read, by path, and `engine` reads them again. `replaces_only` is whether theirs only rewrote rows. `same_keys` are data
-    files of theirs whose rows may have the identifiers of rows that ours added. `vectors` are to be
-    written, too.
+    read, by path, and `engine` reads them again. `replaces_only` is whether theirs only rewrote
+    rows. `same_keys` are data files of theirs whose rows may have the identifiers of rows that ours
+    added. `vectors` are to be written, too.
     """
 
     ours: Document
