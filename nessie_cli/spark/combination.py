@@ -30,18 +30,15 @@ class SparkEngine(Engine):
     connections: the executors need access to the files.
     """
 
-    def __init__(
-        self, files: Files, session: Callable[[], SparkSession], *, least: int = LEAST
-    ) -> None:
+    def __init__(self, files: Files, session: Callable[[], SparkSession]) -> None:
         self._files = files
         self._local = LocalEngine(files.read)
         self._new_session = session
-        self._least = least
         self._session: SparkSession | None = None
 
     def map(self, work: Callable[[Read, J], R], jobs: Sequence[J]) -> Iterator[R]:
         """Yields the results. See `Engine.map`."""
-        if sum(job.size for job in jobs) < self._least:
+        if sum(job.size for job in jobs) < LEAST:
             yield from self._local.map(work, jobs)
             return
         if self._session is None:
