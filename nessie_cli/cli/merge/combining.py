@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.engines import Engine, chosen, spark_session
 from nessie_cli.cli.merge.reverted import RevertResult
 from nessie_cli.cli.merge.server_combiner import ServerCombiner
 from nessie_cli.cli.staging.batch import BatchResult
@@ -51,6 +53,7 @@ def combining(
     transplanted commits, and the tables at the keys `decided` are left to the caller. `files` reads
     and writes the files of tables; by default, a dry run writes none. Without `files`, a server
     with warehouses combines the tables in them itself. `reverts` are the commits of a revert.
+    Spark starts only for a table with many manifests to read.
     """
     if options.no_combine or not app.combines_tables:
         return do
@@ -65,6 +68,8 @@ def combining(
         except ReferenceConflict as error:
             if not any(map(_may_combine, error.conflicts)):
                 raise
+            conflict = error
+        with ExitStack() as stack:
             # Iceberg's libraries are loaded only if a table conflicts.
             by_server = None
             if server is not None and reverts is not None:
@@ -76,14 +81,16 @@ def combining(
                     description,
                     dry_run=merging.dry_run,
                 )
-            by_files = partial(_by_files, files, rules, description, merging)
+            by_files = partial(
+                _by_files, files, rules, description, merging, _spark(app, options, stack)
+            )
             try:
                 combiners = _combiners(by_server, by_files)
             except ImportError:
-                error.conflicts = tuple(map(without_package, error.conflicts))
-                raise error from None
-        merger = TableMerger(combiners, excluded=decided, commits=commits)
-        result = merger.merge(do, merging)
+                conflict.conflicts = tuple(map(without_package, conflict.conflicts))
+                raise conflict from None
+            merger = TableMerger(combiners, excluded=decided, commits=commits)
+            result = merger.merge(do, merging)
         if isinstance(result, BatchResult | RevertResult):
             return replace(result, combinations=merger.combinations)
         return result
@@ -120,11 +127,29 @@ def _combiners(by_server: Combiner | None, by_files: Callable[[], Combiner]) -> 
 
 
 def _by_files(
-    files: Files | None, rules: CombinationRules, description: str, merging: MergeOptions
+    files: Files | None,
+    rules: CombinationRules,
+    description: str,
+    merging: MergeOptions,
+    spark: Callable[[], Any] | None,
 ) -> Combiner:
     from nessie_cli.iceberg.combination.file_combiner import FileCombiner
 
-    return FileCombiner(files or table_files(dry_run=merging.dry_run), description, rules)
+    files = files or table_files(dry_run=merging.dry_run)
+    engine = None
+    if spark is not None:
+        from nessie_cli.spark import SparkEngine
+
+        engine = SparkEngine(files, spark)
+    return FileCombiner(files, description, rules, engine=engine)
+
+
+def _spark(app: Invocation, options: SideOptions, stack: ExitStack) -> Callable[[], Any] | None:
+    """Returns a function that starts Spark until the stack ends, or None for another engine."""
+    if chosen(options.engine) is not Engine.SPARK:
+        return None
+    import_module("pyspark")
+    return lambda: stack.enter_context(spark_session(app, brief=True))
 
 
 def rules_of(app: Invocation, decided: Collection[ContentKey] = ()) -> CombinationRules:

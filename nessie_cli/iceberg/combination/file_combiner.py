@@ -16,6 +16,7 @@ from nessie_cli.iceberg.avro import USUAL, AvroLimits
 from nessie_cli.iceberg.combination.combination import Combination, combine
 from nessie_cli.iceberg.combination.decision import FileConflict
 from nessie_cli.iceberg.combination.definitions import DefinitionConflict
+from nessie_cli.iceberg.combination.engines import Engine
 from nessie_cli.iceberg.combination.merging import Combiner, TableStates
 from nessie_cli.iceberg.combination.states import COMBINED_BY, FileContent, TableFile
 from nessie_cli.iceberg.combination.writing import write_table
@@ -66,6 +67,7 @@ class FileCombiner(Combiner):
 
     `description` names the merge in the summaries of new snapshots. `permit` raises `NotAllowed` if
     a table may not be combined. `limits` are those of each manifest and of all entries together.
+    The `engine` reads and encodes manifests, by default in this process.
     """
 
     def __init__(
@@ -76,12 +78,14 @@ class FileCombiner(Combiner):
         *,
         permit: Callable[[TableStates], None] | None = None,
         limits: AvroLimits = USUAL,
+        engine: Engine | None = None,
     ) -> None:
         self._files = files
         self._description = description
         self._rules = rules
         self._permit = permit
         self._limits = limits
+        self._engine = engine
         self._written: dict[str, list[str]] = {}
 
     def combine(self, states: TableStates) -> CombinedTable:
@@ -117,6 +121,7 @@ class FileCombiner(Combiner):
             is_serializable=self._rules.is_serializable,
             refuses_same_keys=self._rules.refuses_same_keys,
             limits=self._limits,
+            engine=self._engine,
         )
         if combination.conflicts:
             return CombinedTable(collisions=tuple(map(_collision, combination.conflicts)))
