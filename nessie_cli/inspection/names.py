@@ -19,7 +19,7 @@ class Match(NamedTuple):
     key: ContentKey
     type: str
     branches: Sequence[str]
-    count: int
+    total: int
 
 
 class Matches(NamedTuple):

@@ -15,8 +15,9 @@ from nessie_cli.server.pages.call import PageCall
 ROWS = 50
 """The rows of one page."""
 COUNTED, COUNTED_IN_ROWS, COUNTED_AT_LEAST = 2_000, 4_000, 20
-"""The most keys that a page reads to count the contents of its level, of all its rows, and those
-that it may read in any case for each row.
+"""The most keys that a page reads to count contents: those of its level, and of all its rows.
+
+In any case it reads the third number for each row.
 """
 _ROOT = ContentKey(())
 
@@ -25,7 +26,7 @@ class CatalogRow(NamedTuple):
     """A child with the number of contents below it, and its last change if it was requested."""
 
     child: Child
-    count: ContentCount | None
+    contents: ContentCount | None
     last: CommitMeta | None
 
 
@@ -44,7 +45,7 @@ def catalog(call: PageCall) -> Reply:
         above=[ContentKey(parent.elements[:n]) for n in range(1, len(parent.elements))],
         count=count_contents(call.repository, at.hash, parent, COUNTED),
         rows=list(_rows(call, at, listed, shows_changes=shows_changes)),
-        shows_changes=shows_changes,
+        shows_changes=1 if shows_changes else None,
         is_first=after is None,
         after=listed[-1].key if len(page) > ROWS else None,
     )

@@ -77,8 +77,9 @@ def _name(reference: Reference, text: str) -> str:
 
 
 async def compare(access: TableAccess, call: PageCall) -> Reply:
-    """`GET /ui/compare`: what is different from `from` to `to`, or with `base=merge` since their
-    merge base. `rows` is the key of a table whose changed rows are shown.
+    """`GET /ui/compare`: what differs from `from` to `to`, or from their merge base to `to`.
+
+    `rows` is the key of a table whose changed rows are shown.
     """
     reply: Reply
     if not call.text("rows"):
@@ -121,9 +122,7 @@ def _changes(access: TableAccess, call: PageCall) -> Reply:
     sides = _sides(call)
     key = call.key("key")
     keys = ALL_KEYS if key is None else KeyRange(prefix=key)
-    first = first_changes(
-        call.repository, sides.before.hash, sides.end.hash, MOST_CHANGES, keys
-    )
+    first = first_changes(call.repository, sides.before.hash, sides.end.hash, MOST_CHANGES, keys)
     page = listing(call, first.changes, CHANGES)
     return _page(
         call,

@@ -68,9 +68,9 @@ class History(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """The branches on which the content differs, of `compared` ones; `total` is the number of all.
+    """The branches on which the content differs, and the number of equal ones.
 
-    `equal` is the number of those with the same state.
+    Of all `total` branches, `compared` were read.
     """
 
     differing: Sequence[KeyState]
@@ -153,8 +153,6 @@ def _branches(call: PageCall, entry: Entry) -> Branches:
     branches.sort(key=lambda branch: branch.name != call.default_branch)
     states = list(states_of_key(call.repository, branches[:BRANCHES], entry.key))
     differing = [
-        state
-        for state in states
-        if state.entry is None or state.entry.cache_key != entry.cache_key
+        state for state in states if state.entry is None or state.entry.cache_key != entry.cache_key
     ]
     return Branches(differing, len(states) - len(differing), len(states), len(branches))

@@ -78,9 +78,7 @@ class MetadataReader:
         self._bytes = 0
         self._has_turn = False
 
-    def read(
-        self, at: str, key: ContentKey, content: IcebergTable | IcebergView
-    ) -> Document:
+    def read(self, at: str, key: ContentKey, content: IcebergTable | IcebergView) -> Document:
         """Returns the metadata of a content that the caller has read at a commit.
 
         Raises `NotAllowed` without the right `READ_ROWS` and beyond the limit, `LocationRefused`
@@ -133,5 +131,3 @@ class MetadataReader:
                 continue
             return files
         raise LocationRefused(f"{location}: not in a warehouse of this server")
-
-

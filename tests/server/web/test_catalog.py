@@ -66,7 +66,9 @@ def test_children_are_those_of_all_keys(filled: Repository) -> None:
     keys = [entry.key for entry in filled.entries("main")]
     for parent in ((), ("a",), ("a", "deep"), ("a", "t001"), ("nothing",), ("n00",)):
         depth = len(parent)
-        below = [k.elements for k in keys if k.elements[:depth] == parent and len(k.elements) > depth]
+        below = [
+            k.elements for k in keys if k.elements[:depth] == parent and len(k.elements) > depth
+        ]
         expected = sorted({elements[: depth + 1] for elements in below})
         parents = {elements[: depth + 1] for elements in below if len(elements) > depth + 1}
         listed = list(children(filled, at, ContentKey(parent)))

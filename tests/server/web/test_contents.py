@@ -253,7 +253,10 @@ def test_guarded_warehouses_are_readable(tmp_path: Path) -> None:
 def test_a_file_of_another_warehouse_is_read_with_its_settings(tmp_path: Path) -> None:
     places = [f"file://{tmp_path}/other", f"file://{tmp_path}/lake"]
     warehouses = Warehouses(
-        [Warehouse(name=f"w{n}", location=place, allowed=(place,)) for n, place in enumerate(places)]
+        [
+            Warehouse(name=f"w{n}", location=place, allowed=(place,))
+            for n, place in enumerate(places)
+        ]
     )
     with row_server(tmp_path, warehouses=warehouses) as server:
         assert "id long" in Browser(server.client).get(PAGE).text

@@ -38,7 +38,10 @@ def test_a_part_of_the_key_is_found(browser: Browser, branches: Repository) -> N
     page = browser.get("/ui/search?q=ORD&ref=main")
     assert keys_in(page, "/ui/content") == ["db.Orders"]
     assert "1 name contains" in page.text
-    assert keys_in(browser.get("/ui/search?q=b.o&ref=new1"), "/ui/content") == ["db.Orders", "db.old"]
+    assert keys_in(browser.get("/ui/search?q=b.o&ref=new1"), "/ui/content") == [
+        "db.Orders",
+        "db.old",
+    ]
     assert "0 names contain" in browser.get("/ui/search?q=nothing").text
 
 
@@ -64,7 +67,7 @@ def test_the_ways_to_search_agree(branches: Repository, each_whole: bool) -> Non
                 for entry in branches.entries(each.name):
                     if text in str(entry.key).lower():
                         expected.setdefault(entry.key, set()).add(each.name)
-            assert {row.key: row.count for row in result.rows} == {
+            assert {row.key: row.total for row in result.rows} == {
                 key: len(names) for key, names in expected.items()
             }
             assert all(set(row.branches) <= expected[row.key] for row in result.rows)
