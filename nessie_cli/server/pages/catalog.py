@@ -12,12 +12,12 @@ from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 
-ROWS = 50
-"""The rows of one page."""
-COUNTED, COUNTED_IN_ROWS, COUNTED_AT_LEAST = 2_000, 4_000, 20
-"""The most keys that a page reads to count contents: those of its level, and of all its rows.
+ROWS, ROWS_WITH_CHANGES = 50, 20
+"""The rows of one page, and of one with the last changes, which need a look-up each."""
+COUNTED, COUNTED_IN_ROWS, COUNTED_AT_LEAST = 1_000, 2_000, 20
+"""The most keys that are read to count contents: of the level, and of all rows.
 
-In any case it reads the third number for each row.
+In any case, the third number is read for each row.
 """
 _ROOT = ContentKey(())
 
@@ -35,8 +35,9 @@ def catalog(call: PageCall) -> Reply:
     at = call.reference_named()
     parent, after = call.key("key") or _ROOT, call.key("after")
     shows_changes = bool(call.text("changes"))
-    page = list(islice(children(call.repository, at.hash, parent, after), ROWS + 1))
-    listed = page[:ROWS]
+    size = ROWS_WITH_CHANGES if shows_changes else ROWS
+    page = list(islice(children(call.repository, at.hash, parent, after), size + 1))
+    listed = page[:size]
     return call.page(
         "catalog.html",
         str(parent) if parent.elements else f"Catalog of {at.name or at.hash[:12]}",
@@ -47,7 +48,7 @@ def catalog(call: PageCall) -> Reply:
         rows=list(_rows(call, at, listed, shows_changes=shows_changes)),
         shows_changes=1 if shows_changes else None,
         is_first=after is None,
-        after=listed[-1].key if len(page) > ROWS else None,
+        after=listed[-1].key if len(page) > size else None,
     )
 
 
