@@ -77,8 +77,9 @@ def _name(reference: Reference, text: str) -> str:
 
 
 async def compare(access: TableAccess, call: PageCall) -> Reply:
-    """`GET /ui/compare`: what is different from `from` to `to`, or with `base=merge` since their
-    merge base. `rows` is the key of a table whose changed rows are shown.
+    """`GET /ui/compare`: what differs from `from` to `to`, or from their merge base to `to`.
+
+    `rows` is the key of a table whose changed rows are shown.
     """
     reply: Reply
     if not call.text("rows"):

@@ -68,9 +68,9 @@ class History(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """The branches on which the content differs, of `compared` ones; `total` is the number of all.
+    """The branches on which the content differs, and the number of equal ones.
 
-    `equal` is the number of those with the same state.
+    Of all `total` branches, `compared` were read.
     """
 
     differing: Sequence[KeyState]
