@@ -7,10 +7,11 @@ import os
 import shutil
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import uvicorn
 from msgspec import Struct
@@ -19,6 +20,8 @@ from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavai
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Catalog, Hosts, Security, open_gate
+from nessie_cli.server.auth.sessions import Sessions
+from nessie_cli.server.http.cookies import Cookie
 from nessie_cli.server.http.messages import Limits
 from nessie_cli.server.http.streams import LogEntryCache
 from nessie_cli.server.iceberg.errors import NoWarehouse
@@ -29,11 +32,12 @@ from nessie_cli.server.nessie.routes import ROUTES
 from nessie_cli.server.nessie.rows import row_reads
 from nessie_cli.server.pages.dialect import pages_dialect
 from nessie_cli.server.pages.endpoints import Health, checks, pages
+from nessie_cli.server.pages.login import LoginPages
 from nessie_cli.server.pages.site import site
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts, Pipeline
-from nessie_cli.server.pipeline.table import Match, RouteTable
+from nessie_cli.server.pipeline.table import Endpoint, Match, RouteTable
 from nessie_cli.server.runtime.memory import collect_rarely
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.threads import Threads
@@ -54,7 +58,8 @@ class ServerSettings(NamedTuple):
     """The settings of a server.
 
     Its address, limits, number of processes, authentication, TLS, names, the warehouses of its
-    Iceberg REST catalog, and the port that answers only health checks and metrics, if any.
+    Iceberg REST catalog, the port that answers only health checks and metrics, if any, and the URL
+    under which browsers reach it, if a proxy has another one.
     """
 
     host: str = "127.0.0.1"
@@ -67,19 +72,21 @@ class ServerSettings(NamedTuple):
     allowed_hosts: tuple[str, ...] = ()
     warehouses: Warehouses | None = None
     management_port: int | None = None
+    public_url: str = ""
 
     @property
     def hosts(self) -> Hosts:
         """The names under which the server answers."""
+        public = (urlsplit(self.public_url).hostname or "",) if self.public_url else ()
         if is_loopback(self.host):
-            return Hosts((*self.allowed_hosts, self.host))
+            return Hosts((*self.allowed_hosts, *public, self.host))
         # With required tokens, a page cannot act for a user, under whatever name.
         every = (
             self.security.authenticates and not self.security.anonymous and not self.allowed_hosts
         )
         wildcard = self.host in ("", "0", "0.0.0.0", "::")  # noqa: S104 - compared, not listened on
         return Hosts(
-            self.allowed_hosts if wildcard else (*self.allowed_hosts, self.host),
+            (*self.allowed_hosts, *public, *(() if wildcard else (self.host,))),
             addresses=not self.allowed_hosts,
             every=every,
         )
@@ -157,7 +164,9 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
         iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads, limits.reads)
     access = TableAccess(parts.warehouses, threads, rows)
-    web = pages_dialect(site(access, combinations), limits.reads)
+    all_pages = site(access, combinations)
+    logins = _login_pages(repository, parts, all_pages)
+    web = pages_dialect(all_pages, limits.reads, logins)
     health = nessie._replace(match=RouteTable(probes).match)
     # Its requests are not counted: it has another thread.
     management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())
@@ -165,6 +174,17 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         Pipeline(catalog, {"": nessie, "iceberg": iceberg, "ui": web}, threads, parts),
         Pipeline(catalog, {"": health}, threads, management),
     )
+
+
+def _login_pages(
+    repository: StoreRepository, parts: Parts, all_pages: Iterable[Endpoint]
+) -> LoginPages | None:
+    """Returns the pages of logins; None if everybody has access."""
+    if parts.gate is None:
+        return None
+    is_secure = parts.tls is not None or parts.public_url.startswith("https:")
+    cookie = Cookie("nessie" if is_secure else "nessie-session", is_secure)
+    return LoginPages(Sessions(repository.sessions, parts.gate, cookie), all_pages)
 
 
 def _no_warehouse(*_: str) -> Match:
@@ -187,6 +207,19 @@ def check_address(settings: ServerSettings) -> None:
             " --insecure"
         ),
     )
+
+
+def check_public_url(url: str) -> None:
+    """Raises `InvalidInput` unless a URL names a scheme and a host, and optionally a port."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid or url.rstrip("/") != f"{parts.scheme}://{parts.netloc}" or "@" in url:
+        raise InvalidInput(
+            f"--public-url {url!r} must be a scheme and a host, such as https://catalog.example.com"
+        )
 
 
 def cannot_listen(settings: ServerSettings) -> StoreUnavailable:
@@ -213,6 +246,8 @@ def serve(
     `InvalidInput` for several processes over a store in memory.
     """
     check_address(settings)
+    if settings.public_url:
+        check_public_url(settings.public_url)
     if settings.security.authenticates and settings.tls is None and not is_loopback(settings.host):
         report_on_stderr(
             f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that"
@@ -257,7 +292,13 @@ def _parts(settings: ServerSettings, listeners: Listeners) -> Parts:
     tls = RenewedContext(settings.tls) if settings.tls else None
     log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
     return Parts(
-        settings.limits, log, gate, tls=tls, hosts=settings.hosts, warehouses=settings.warehouses
+        settings.limits,
+        log,
+        gate,
+        tls=tls,
+        hosts=settings.hosts,
+        warehouses=settings.warehouses,
+        public_url=settings.public_url.rstrip("/"),
     )
 
 

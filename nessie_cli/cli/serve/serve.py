@@ -84,6 +84,16 @@ class Options(Struct, frozen=True, kw_only=True):
             " authenticate, also under every name.",
         ),
     ] = None
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            "--public-url",
+            metavar="URL",
+            help="The URL under which browsers reach the server through a proxy, such as"
+            " https://catalog.example.com. Its host name is accepted, and with https, cookies are"
+            " for TLS only. Default: NESSIE_SERVE_PUBLIC_URL.",
+        ),
+    ] = None
     workers: Annotated[
         int,
         typer.Option(
@@ -254,6 +264,7 @@ def run(options: Options, app: Invocation) -> None:
         allowed_hosts=_host_names(options.allowed_host),
         warehouses=warehouses,
         management_port=options.management_port,
+        public_url=options.public_url or env.variable(env.SERVE_PUBLIC_URL) or "",
     )
     listeners = Listeners(started, write, faults=not options.access_log)
     serve(lambda: connect_store(url), settings, listeners)

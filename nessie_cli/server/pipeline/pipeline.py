@@ -233,7 +233,8 @@ class Parts(NamedTuple):
 
     Limits; the access log; the gate (without one, everybody has access); the TLS context; the
     metrics, if other processes count as well; the names of the server; the warehouses of its
-    Iceberg REST catalog; what is called once the server is ready; and the limits of reading rows.
+    Iceberg REST catalog; what is called once the server is ready; the limits of reading rows; and
+    the URL under which browsers reach the server through a proxy.
     """
 
     limits: Limits = Limits()
@@ -245,6 +246,7 @@ class Parts(NamedTuple):
     warehouses: Warehouses | None = None
     started: Callable[[], None] | None = None
     rows: RowLimits = RowLimits()
+    public_url: str = ""
 
 
 class Pipeline:
@@ -435,6 +437,7 @@ class Pipeline:
             return None
         admission = await dialect.admit(self._gate, exchange.headers)
         exchange.principal = admission.caller.name
+        exchange.session_ends = admission.session_ends
         return admission
 
     async def _body(self, exchange: Exchange, endpoint: Endpoint, receive: Receive) -> bytes:
