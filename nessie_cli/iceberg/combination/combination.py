@@ -6,7 +6,7 @@ deletion vectors of data files in which both sides deleted rows.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -120,7 +120,7 @@ def combine(
     reader = _Reader(read, engine, _deciding_columns(documents), limits)
     lists = [reader.list_of(_snapshot(document)) for document in documents]
     shared = set.intersection(*(set(each.rows) for each in lists))
-    files = [_files(reader, listed, shared) for listed in lists]
+    files = _files(reader, lists, shared)
     origin = _Base(frozenset(_line(documents[0])), files[0])
     states = [
         _state(reader, document, live, origin)
@@ -217,6 +217,10 @@ class _Reader:
         self._entries: dict[str, list[Entry]] = {}
         self.sources: dict[str, Reading] = {}
 
+    def need_columns(self, ids: Iterable[int]) -> None:
+        """Keeps the statistics of further columns in the manifests that are read from now on."""
+        self._columns = self._columns.union(ids)
+
     def list_of(self, snapshot: Document | None) -> ManifestList:
         """Returns the manifests of a snapshot."""
         if snapshot is None:
@@ -278,14 +282,23 @@ def _state(
     )
 
 
-def _files(reader: _Reader, listed: ManifestList, shared: set[str]) -> dict[Identity, TableFile]:
-    """Returns the live files of a state, without those in shared manifests."""
-    rows = [row for path, row in listed.rows.items() if path not in shared]
-    return {
-        entry.file.identity: entry.file
-        for entry in reader.entries(rows)
-        if entry.status is not Status.DELETED
-    }
+def _files(
+    reader: _Reader, lists: Sequence[ManifestList], shared: set[str]
+) -> list[dict[Identity, TableFile]]:
+    """Returns the live files of each state, without those in shared manifests."""
+    states = [[row for path, row in listed.rows.items() if path not in shared] for listed in lists]
+    # Deletes first: the columns that equality deletes name decide about data files.
+    for rows in states:
+        for entry in reader.entries([row for row in rows if row.get("content")]):
+            reader.need_columns(entry.file.row.get("equality_ids") or ())
+    return [
+        {
+            entry.file.identity: entry.file
+            for entry in reader.entries(rows)
+            if entry.status is not Status.DELETED
+        }
+        for rows in states
+    ]
 
 
 def _has_equality_deletes(
