@@ -268,15 +268,29 @@ class _Merge:
                 continue
             others = ours.deletes_by_file.get(path, [])
             new = [file for file in deletes if file.identity not in ours.state.files]
-            if new and others:
+            if new and others and not self._are_only_deletions(path):
                 yield FileConflict("both sides deleted rows of one file", [*new, *others])
         for side, other in ((ours, theirs), (theirs, ours)):
-            if side.wide_deletes and other.added_deletes:
+            if side.wide_deletes and other.added_deletes and not self._are_only_deletions():
                 yield FileConflict(
                     "both sides deleted rows, and the entries do not say of which files",
                     [*side.wide_deletes, *other.added_deletes],
                 )
                 return
+
+    def _are_only_deletions(self, path: str | None = None) -> bool:
+        """Returns whether no deleted row of a data file, or of any, can have a new version.
+
+        The files with positions of both sides are then valid together, even if some are equal.
+        Vectors are not: a data file has one.
+        """
+        ours, theirs = self._ours, self._theirs
+        return ours.state.version < ROW_LINEAGE and not any(
+            side.may_replace_rows(each)
+            for side in (ours, theirs)
+            # Wide deletes can be about any file.
+            for each in ([path] if path is not None else side.deletes_by_file or [""])
+        )
 
     def _undone_deletes(self) -> Iterator[FileConflict]:
         """Rows came back in a file, and the other side's files for it do not have them."""
