@@ -1,4 +1,4 @@
-"""Finds keys that contain a text, in several states: leaves that they share are searched once."""
+"""Finds keys that contain a text, in several states. Shared leaves are searched once."""
 
 from __future__ import annotations
 

@@ -139,10 +139,10 @@ def test_many_changes_are_cut_aloud(browser: Browser, repository: Repository) ->
 def test_metadata_shows_rows_and_files(server: RowServer) -> None:
     browser = Browser(server.client)
     page = browser.get("/ui/compare?from=main&to=dev")
-    assert "+1 \N{MINUS SIGN}0 rows" in page.text
-    assert "data files by the metadata of 1 table" in page.text
+    assert "+4 \N{MINUS SIGN}3 rows" in page.text
+    assert "data files by the snapshots of 1 table, with rows" in page.text
     assert "rows 3 4" in page.text
-    assert "\N{MINUS SIGN}1 rows" in browser.get("/ui/compare?from=dev&to=main").text
+    assert "+3 \N{MINUS SIGN}4 rows" in browser.get("/ui/compare?from=dev&to=main").text
     with server.lake.table("dev") as table, table.update_schema() as update:
         from pyiceberg.types import DoubleType
 
