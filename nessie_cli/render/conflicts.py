@@ -98,6 +98,9 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
             yield _row("commit", Span(short_hash(conflict.commit), "hash"))
         yield from _by("changed by", conflict.changed_by, terminal)
         yield from _by("theirs by", conflict.theirs_changed_by, terminal)
+        if (namespace := conflict.blocking_namespace) is not None:
+            text = f"theirs, because namespace {visible(str(namespace))} is not empty"
+            yield _row("not possible", Span(text))
         alone = _resolver_line(ways_out) if conflict.key and not several else ()
         yield from _resolve_lines(ways_out.of(conflict), alone)
     if several and (lines := list(_resolve_lines(ways_out.together(), _resolver_line(ways_out)))):

@@ -126,6 +126,8 @@ def content_in_conflict(conflict: model.Conflict) -> dict[str, Any]:
     }
     if conflict.same_file_key is not None:
         attributes["same_file_key"] = optional_key(conflict.same_file_key)
+    if conflict.blocking_namespace is not None:
+        attributes["blocking_namespace"] = optional_key(conflict.blocking_namespace)
     if conflict.content_id is None:
         return attributes
     attributes |= {
@@ -164,6 +166,7 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
     key_is_ambiguous: bool | UnsetType = UNSET
     commit: Hash | None = None
     same_file_key: Key | None = None
+    blocking_namespace: Key | None = None
     options: list[MergeOption] = []
     collisions: list[Collision] = []
     actual_at: ContentPlace | None = None

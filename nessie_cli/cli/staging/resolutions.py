@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.app.global_options import carried
@@ -98,7 +98,7 @@ class BatchResolutions(WaysOut):
             return CurrentHash(self._app, self._error).of(conflict)
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
-                return [self._namespace("put", key), *self._reset(self._staged_below(key))]
+                return [self._absent(conflict, key), *self._reset(self._staged_below(key))]
             case ConflictType.NOT_A_NAMESPACE:
                 replace = self._namespace("replace", key, self._expected_hash())._replace(
                     effect=f"deletes the present {visible(str(key))}"
@@ -311,6 +311,20 @@ class BatchResolutions(WaysOut):
 
     def _namespace(self, verb: str, key: ContentKey, options: Sequence[str] = ()) -> Resolution:
         return self._staging([verb], [key], ("--type", "namespace", *options))
+
+    def _absent(self, conflict: Conflict, key: ContentKey) -> Resolution:
+        """Returns the command that creates a namespace, or moves the content staged at its key."""
+        if conflict.proposed is None:
+            return self._namespace("put", key)
+        names = (f"{key.elements[-1]}_{number}" for number in count(1))
+        keys = (ContentKey((*key.elements[:-1], name)) for name in names)
+        free = next(free for free in keys if self._is_free(free))
+        line = self._staging(["rename"], [key, free])
+        return line._replace(effect=f"makes room for namespace {visible(str(key))}")
+
+    def _is_free(self, key: ContentKey) -> bool:
+        is_staged = key in self._items
+        return not is_staged and not self._app.repository().contents(self._app.head, [key])
 
     def _empty(self, key: ContentKey) -> list[Resolution]:
         """Returns commands that keep a namespace, or move or delete its contents."""
