@@ -266,7 +266,11 @@ class NotAllowed(NessieError):
     status = 403
 
 
-class HookRefused(NotAllowed):
+class WriteRefused(NotAllowed):
+    """A write was refused before anything was written."""
+
+
+class HookRefused(WriteRefused):
     """A hook of the workspace forbids this, or cannot run."""
 
 

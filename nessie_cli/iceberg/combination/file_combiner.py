@@ -13,6 +13,8 @@ from msgspec.structs import replace
 
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.avro import USUAL, AvroLimits
+from nessie_cli.iceberg.builder.table import updated
+from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.combination import Combination, combine
 from nessie_cli.iceberg.combination.decision import FileConflict
 from nessie_cli.iceberg.combination.definitions import DefinitionConflict
@@ -21,6 +23,7 @@ from nessie_cli.iceberg.combination.merging import Combiner, TableStates
 from nessie_cli.iceberg.combination.states import COMBINED_BY, FileContent, TableFile
 from nessie_cli.iceberg.combination.writing import write_table
 from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.metadata import content_of, in_state, parse_document
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import (
@@ -66,7 +69,8 @@ class FileCombiner(Combiner):
     """Combines tables with access to their files.
 
     `description` names the merge in the summaries of new snapshots. `permit` raises `NotAllowed` if
-    a table may not be combined. `limits` are those of each manifest and of all entries together.
+    a table may not be combined, and `check` if its metadata may not be replaced by other metadata.
+    `limits` are those of each manifest and of all entries together.
     The `engine` reads and encodes manifests, by default in this process.
     """
 
@@ -77,6 +81,7 @@ class FileCombiner(Combiner):
         rules: CombinationRules,
         *,
         permit: Callable[[TableStates], None] | None = None,
+        check: Callable[[Document, Document], None] | None = None,
         limits: AvroLimits = USUAL,
         engine: Engine | None = None,
     ) -> None:
@@ -84,6 +89,7 @@ class FileCombiner(Combiner):
         self._description = description
         self._rules = rules
         self._permit = permit
+        self._check = check
         self._limits = limits
         self._engine = engine
         self._written: dict[str, list[str]] = {}
@@ -129,15 +135,25 @@ class FileCombiner(Combiner):
             # Not the side of ours: theirs may have renamed the table.
             return CombinedTable(states.ours, _counts(combination))
 
+        now = time.time_ns() // 1_000_000
+        if self._check is not None:
+            # Before the first file is written to a place that the metadata names.
+            ours = combination.ours
+            self._check(ours, updated(ours, combination.definitions.updates, now))
+
         def write(location: str, data: bytes) -> None:
             written.append(location)
-            self._files.write(location, data)
+            try:
+                self._files.write(location, data)
+            except LocationRefused:
+                written.remove(location)
+                raise
 
         table = write_table(
             combination,
             write,
             location=states.ours.metadata_location,
-            now=time.time_ns() // 1_000_000,
+            now=now,
             summary={
                 COMBINED_BY: self._description,
                 "nessie.combined-base": str(states.base.snapshot_id),

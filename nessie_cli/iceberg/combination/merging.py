@@ -21,6 +21,7 @@ from nessie_cli.errors import (
     NotAllowed,
     ReferenceConflict,
     StoreUnavailable,
+    WriteRefused,
 )
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.model import (
@@ -126,7 +127,7 @@ class TableMerger:
         `do` must apply the same commits each time, even if their branch moves. Raises the errors of
         `do`. A conflict about a table that does not combine, or whose combination the store
         refuses, has the reasons as its collisions. Removes the files of an attempt that certainly
-        stored nothing: if `do` raises `ReferenceConflict` or `NotStored`, or a hook refuses.
+        stored nothing: if `do` raises `ReferenceConflict`, `NotStored` or `WriteRefused`.
         """
         used: dict[_Content, _Combined] = {}
         conflict: ReferenceConflict | None = None
@@ -148,12 +149,12 @@ class TableMerger:
                         raise
                     self._collisions |= dict.fromkeys(self._seen, (Collision(error.message),))
                     self._explain(conflict)
-                    # The refusal may be that of a proxy before the server.
-                    is_certain = False
+                    # The refusal may be that of a proxy, or of reading the result.
+                    is_certain = isinstance(error, WriteRefused)
                     raise conflict from None
                 else:
                     break
-        except (HookRefused, NotStored, ReferenceConflict):
+        except (NotStored, ReferenceConflict, WriteRefused):
             if is_certain:
                 self._discard([])
             raise
