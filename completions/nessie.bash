@@ -6,7 +6,7 @@
 _nessie_command() {
     case "$1" in
         '')
-            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve token gc store fsck audit doctor stats demo help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
+            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge resolve transplant cherry-pick blame reflog undo serve ui token gc store fsck audit doctor stats demo help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
             values='--store:store --profile:profile --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'init')
             commands='' options='--default-branch --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -137,6 +137,9 @@ _nessie_command() {
         'serve')
             commands='' options='--host --port --management-port --insecure --allowed-host --public-url --workers --tokens --jwt-issuer --jwt-audience --jwt-keys --jwt-roles --jwt-name --rules --anonymous --open-metrics --tls-cert --tls-key --tls-client-ca --warehouse --allow-location --warehouses --access-log --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--host:- --port:- --management-port:- --allowed-host:- --public-url:store --workers:- --tokens:file --jwt-issuer:- --jwt-audience:- --jwt-keys:file --jwt-roles:- --jwt-name:- --rules:file --tls-cert:file --tls-key:file --tls-client-ca:file --warehouse:file? --allow-location:file --warehouses:file --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--allowed-host --warehouse --allow-location -C' kinds='' repeats=0 behind='-' ;;
+        'ui')
+            commands='' options='--no-browser --port --warehouse --allow-location --warehouses --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--port:- --warehouse:file? --allow-location:file --warehouses:file --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--warehouse --allow-location -C' kinds='' repeats=0 behind='-' ;;
         'token')
             commands='new list revoke' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;

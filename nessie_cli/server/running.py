@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +32,7 @@ from nessie_cli.server.nessie.extensions import EXTENSIONS
 from nessie_cli.server.nessie.routes import ROUTES
 from nessie_cli.server.nessie.rows import row_reads
 from nessie_cli.server.pages.dialect import pages_dialect
-from nessie_cli.server.pages.endpoints import Health, checks, pages
+from nessie_cli.server.pages.endpoints import HOME_PAGE, Health, checks, pages
 from nessie_cli.server.pages.login import LoginPages
 from nessie_cli.server.pages.site import site
 from nessie_cli.server.pages.table_access import TableAccess
@@ -167,11 +168,16 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     all_pages = site(access, combinations)
     logins = _login_pages(repository, parts, all_pages)
     web = pages_dialect(all_pages, limits.reads, logins)
+    dialects = {"": nessie, "iceberg": iceberg}
+    if parts.local is not None:
+        # Other users of this machine can reach the port, so it has no APIs.
+        only_home = RouteTable((HOME_PAGE,)).match
+        dialects = {name: api._replace(match=only_home) for name, api in dialects.items()}
     health = nessie._replace(match=RouteTable(probes).match)
     # Its requests are not counted: it has another thread.
     management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())
     return Applications(
-        Pipeline(catalog, {"": nessie, "iceberg": iceberg, "ui": web}, threads, parts),
+        Pipeline(catalog, {**dialects, "ui": web}, threads, parts),
         Pipeline(catalog, {"": health}, threads, management),
     )
 
@@ -182,6 +188,10 @@ def _login_pages(
     """Returns the pages of logins; None if everybody has access."""
     if parts.gate is None:
         return None
+    if parts.local is not None:
+        cookie = Cookie(parts.local.cookie, is_secure=False)
+        sessions = Sessions(parts.local.sessions, parts.gate, cookie)
+        return LoginPages(sessions, all_pages, parts.local.link)
     is_secure = parts.tls is not None or parts.public_url.startswith("https:")
     cookie = Cookie("nessie" if is_secure else "nessie-session", is_secure)
     return LoginPages(Sessions(repository.sessions, parts.gate, cookie), all_pages)
@@ -256,9 +266,9 @@ def serve(
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
         return
-    with opened() as repository, _sockets(settings) as sockets:
+    with opened() as repository, listening_sockets(settings) as sockets:
         work = ServerWorker(opened, settings, listeners, sockets)
-        work.run(repository, _parts(settings, listeners))
+        work.run(repository, parts_of(settings, listeners))
 
 
 class Sockets(NamedTuple):
@@ -269,7 +279,7 @@ class Sockets(NamedTuple):
 
 
 @contextmanager
-def _sockets(settings: ServerSettings) -> Iterator[Sockets]:
+def listening_sockets(settings: ServerSettings) -> Iterator[Sockets]:
     """Yields listening sockets. Raises `StoreUnavailable`."""
     with ExitStack() as closing:
 
@@ -286,7 +296,7 @@ def _sockets(settings: ServerSettings) -> Iterator[Sockets]:
         yield Sockets(listening(settings.port), [] if management is None else listening(management))
 
 
-def _parts(settings: ServerSettings, listeners: Listeners) -> Parts:
+def parts_of(settings: ServerSettings, listeners: Listeners) -> Parts:
     """Returns the parts of a server in this process."""
     gate = open_gate(settings.security)
     tls = RenewedContext(settings.tls) if settings.tls else None
@@ -312,11 +322,11 @@ def _serve_together(
                 "a store in memory exists in one process only", hint="use one worker"
             )
         # Unusable files are reported here, once, and not by each worker.
-        _parts(settings, listeners._replace(log=None))
+        parts_of(settings, listeners._replace(log=None))
     # Each worker gets its share of the connections and of the waiting writes.
     each = settings._replace(limits=settings.limits.shared_by(settings.workers))
     with (
-        _sockets(settings) as sockets,
+        listening_sockets(settings) as sockets,
         tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name,
     ):
         folder = Path(name)
@@ -349,7 +359,7 @@ class ServerWorker(Struct, frozen=True):
         parent = os.getppid()
         try:
             with self.opened() as repository:
-                parts = _parts(self.settings, self.listeners)
+                parts = parts_of(self.settings, self.listeners)
                 self.run(repository, parts._replace(metrics=Metrics(self.folder)))
         except NessieError as error:
             # An invalid file, or a store that is away: the supervisor tries again.
@@ -358,8 +368,13 @@ class ServerWorker(Struct, frozen=True):
         if os.getppid() != parent:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run(self, repository: StoreRepository, parts: Parts) -> None:
-        """Answers requests until a signal."""
+    def run(
+        self,
+        repository: StoreRepository,
+        parts: Parts,
+        stopping: Sequence[signal.Signals] = STOPPING,
+    ) -> None:
+        """Answers requests until one of the signals."""
         raise_file_limit()
         apps = applications(repository, parts._replace(started=self._started))
         collect_rarely()
@@ -368,7 +383,7 @@ class ServerWorker(Struct, frozen=True):
         def stop(*_: object) -> None:
             server.should_exit = True
 
-        with managed(apps.management, self.sockets.management), handled(STOPPING, stop):
+        with managed(apps.management, self.sockets.management), handled(stopping, stop):
             server.run(self.sockets.main)
 
     def _started(self) -> None:

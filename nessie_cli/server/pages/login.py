@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hmac
-import threading
 from collections.abc import Iterable
 from functools import partial
 from typing import Any
@@ -12,8 +10,8 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.auth.gate import Admission
 from nessie_cli.server.auth.identity import Unauthenticated
+from nessie_cli.server.auth.local import OneTimeLink
 from nessie_cli.server.auth.sessions import NewSession, Sessions
-from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, Reply, header
 from nessie_cli.server.pages.call import LoginState, PageCall
 from nessie_cli.server.pages.html import SAFETY, redirect
@@ -32,25 +30,6 @@ class LoginRequired(Unauthenticated):
 
     def __init__(self) -> None:
         super().__init__("Log in to see this page")
-
-
-class OneTimeLink:
-    """The link with which `nessie ui` opens a browser: its secret, and the token of its user."""
-
-    def __init__(self, secret: str, token: str) -> None:
-        self._secret = secret.encode()
-        self._token = token
-        self._is_used = False
-        self._lock = threading.Lock()
-
-    def use(self, secret: str) -> str:
-        """Returns the token, once. Raises `HttpFault` for a wrong or used secret."""
-        with self._lock:
-            is_right = hmac.compare_digest(secret.encode(), self._secret)
-            if not is_right or self._is_used:
-                raise HttpFault(403, "This link was used before: run `nessie ui` again")
-            self._is_used = True
-        return self._token
 
 
 class LoginPages:

@@ -28,6 +28,7 @@ from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Admission, Catalog, Gate, Hosts
+from nessie_cli.server.auth.local import LocalLogin
 from nessie_cli.server.http.failures import AnswerDropped, ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import (
     JSON,
@@ -234,7 +235,8 @@ class Parts(NamedTuple):
     Limits; the access log; the gate (without one, everybody has access); the TLS context; the
     metrics, if other processes count as well; the names of the server; the warehouses of its
     Iceberg REST catalog; what is called once the server is ready; the limits of reading rows; and
-    the URL under which browsers reach the server through a proxy.
+    the URL under which browsers reach the server through a proxy. With `local`, only the pages
+    answer, to one user.
     """
 
     limits: Limits = Limits()
@@ -247,6 +249,7 @@ class Parts(NamedTuple):
     started: Callable[[], None] | None = None
     rows: RowLimits = RowLimits()
     public_url: str = ""
+    local: LocalLogin | None = None
 
 
 class Pipeline:
