@@ -103,6 +103,9 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
         headers.append((b"www-authenticate", shown.challenge))
     if ends_connection(shown):
         headers.append((b"connection", b"close"))
+    if exchange.method not in _SAFE:
+        # The browser stays at the page with the form, which it can load again.
+        headers.append((b"hx-push-url", b"false"))
     return reply._replace(headers=headers)
 
 
