@@ -61,7 +61,7 @@ def environment() -> Environment:
     templates.globals.update(url=page_url, asset=lambda name: assets()[name].path)
     templates.filters.update(
         short=short_hash, person=name_of, utc=_utc, iso=_iso, count=_count, lines=_lines,
-        path=encode_canonical, label=type_label,
+        path=encode_canonical, label=type_label, cut=_cut,
     )  # fmt: skip
     return templates
 
@@ -83,6 +83,13 @@ def _iso(time: datetime) -> str:
 
 def _count(number: int) -> str:
     return f"{number:,}"
+
+
+def _cut(text: str | None, most: int = 1_000) -> str | None:
+    left_out = len(text or "") - most
+    if text is None or left_out <= 0:
+        return text
+    return f"{text[:most]}… ({left_out:,} more characters)"
 
 
 def _lines(text: str) -> list[str]:
