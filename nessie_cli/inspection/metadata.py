@@ -57,7 +57,7 @@ def metadata_reader(files: Files) -> Read:
 class DataTotals(NamedTuple):
     """How much data some changes add and remove, by the snapshots in metadata files.
 
-    `tables` are those with counted numbers, and `unread` the other ones.
+    `tables` are those with numbers, and `unread` the other ones.
     """
 
     tables: int = 0
