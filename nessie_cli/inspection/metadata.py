@@ -57,7 +57,7 @@ def metadata_reader(files: Files) -> Read:
 class DataTotals(NamedTuple):
     """How much data some changes add and remove, by the snapshots in metadata files.
 
-    `tables` are those with known numbers, and `unread` the other ones.
+    `tables` are those with numbers, and `unread` the other ones.
     """
 
     tables: int = 0
@@ -67,7 +67,7 @@ class DataTotals(NamedTuple):
 
 def data_totals(changes: Iterable[ContentChange]) -> DataTotals:
     """Returns the totals of the Iceberg tables among changes with metadata."""
-    known: list[DataChange] = []
+    counted: list[DataChange] = []
     unread = 0
     for change in changes:
         if not any(isinstance(side, IcebergTable) for side in (change.before, change.after)):
@@ -75,11 +75,11 @@ def data_totals(changes: Iterable[ContentChange]) -> DataTotals:
         if change.metadata is None or change.metadata.data is None:
             unread += 1
         else:
-            known.append(change.metadata.data)
+            counted.append(change.metadata.data)
     total = DataChange(
-        sum(each.rows_added for each in known),
-        sum(each.rows_removed for each in known),
-        sum(each.files_added for each in known),
-        sum(each.files_removed for each in known),
+        sum(each.rows_added for each in counted),
+        sum(each.rows_removed for each in counted),
+        sum(each.files_added for each in counted),
+        sum(each.files_removed for each in counted),
     )
-    return DataTotals(len(known), unread, total)
+    return DataTotals(len(counted), unread, total)

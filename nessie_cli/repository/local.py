@@ -108,11 +108,8 @@ class LocalRepository(StoreRepository):
             )
         self.default_branch = settings[DEFAULT_BRANCH]
         self._group_commit = GroupCommit(store)
-        self._use(
-            StoreSnapshot(
-                store, Cache(), context, self.default_branch, store.put, remote=store.remote
-            )
-        )
+        branch, remote = self.default_branch, store.remote
+        self._use(StoreSnapshot(store, Cache(), context, branch, store.put, remote=remote))
 
     def _use(self, snapshot: StoreSnapshot) -> None:
         """Reads through a snapshot."""

@@ -315,7 +315,7 @@ def test_data_of_sides_that_diverged(made) -> None:
 
 def test_data_of_replaced_and_expired_snapshots(made) -> None:
     assert data(made((1, APPEND)), made((1, APPEND), (2, COMPACT))) == (0, 0, 1, 2)
-    # Without the common snapshot nobody knows what came between.
+    # Without the common snapshot, what came between is unknown.
     assert data(made((1, APPEND)), made((1, APPEND), (2, APPEND), expired=1)) is None
     assert data(made((1, {})), made((2, {}))) is None
     assert data(made(), made()) == (0, 0, 0, 0)

@@ -47,6 +47,14 @@ class Sides(NamedTuple):
         return _name(self.start, self.start_text), _name(self.end, self.end_text)
 
     @property
+    def are_branches(self) -> bool:
+        """Whether both are branches, of which one can be merged into the other."""
+        return self.start_text != self.end_text and all(
+            reference.type is ReferenceType.BRANCH and reference.name == text
+            for reference, text in ((self.start, self.start_text), (self.end, self.end_text))
+        )
+
+    @property
     def query(self) -> dict[str, str]:
         """The query fields of this comparison."""
         merge = {"base": _MERGE} if self.is_merge else {}
