@@ -111,6 +111,7 @@ class MergePages:
             is_merged=result.resultant_hash is not None and not rows and not conflicts,
             message=call.text("message") or sides.message,
             request=token_hex(16),
+            reads_rows=call.reads_rows,
         )
         return reply._replace(status=409) if moved_from else reply
 
