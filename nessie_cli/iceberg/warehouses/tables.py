@@ -95,7 +95,7 @@ def check_table_locations(
 
 
 class NewMetadata(NamedTuple):
-    """The metadata `document` that follows `base`, to be written to a file in the folder of `file`.
+    """The metadata `document` that follows `base`, for a file in the folder of `file`.
 
     `there` is the content that the branch records, whose metadata is `base`.
     """
