@@ -504,7 +504,7 @@ def test_edited_values_of_a_deleted_table_keep_its_id(nessie, catalog, tmp_path)
 
 @pytest.fixture
 def below_a_table(nessie, catalog):
-    """A table is staged below the key of another staged table, which is no namespace."""
+    """A table is staged below the key of another staged table, not of a namespace."""
     for name in ("n", "n.a"):
         words = ("--type", "iceberg-table", "--metadata-location", f"s3://{name}")
         assert nessie("content", "put", name, *words).code == 0

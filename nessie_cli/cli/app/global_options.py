@@ -90,7 +90,7 @@ def carried(options: GlobalOptions, names: Sequence[str] = _ALL) -> list[str]:
 
 
 def with_carried(text: str, options: GlobalOptions) -> str:
-    """Returns a text for people in which each `nessie COMMAND` uses the same store and reference.
+    """Returns a text in which each `nessie COMMAND` uses the same store and reference.
 
     A command line that begins with options has them already.
     """
