@@ -222,6 +222,7 @@ _CONCEPTS_OF: dict[str, tuple[str, ...]] = {
     "content": ("revisions", "filters"),
     "init": ("stores", "access"),
     "serve": ("stores",),
+    "ui": ("stores",),
     "store": ("stores",),
     "fsck": ("stores",),
     "doctor": ("stores", "access"),

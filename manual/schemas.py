@@ -205,7 +205,7 @@ def _page() -> str:
 
 With `--json`, a command prints exactly one document: its result, or `{{"error": ...}}`.
 A listing that fails midway has both: the records that were read, and `error`.
-`nessie serve` prints a document only if it fails.
+`nessie serve` and `nessie ui` print a document only if they fail.
 
 References, commits, contents and errors have the shapes of Nessie's REST API v2.
 Later versions may add attributes, so ignore unknown attributes.

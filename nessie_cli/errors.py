@@ -45,6 +45,8 @@ class WaysOut:
     """The name of theirs; a revert and a batch have none."""
     one_by_one = ""
     """The command that asks about one conflict after the other."""
+    combines = False
+    """Whether this command combines a table in conflict before it asks."""
 
     def of(self, conflict: Any) -> Sequence[Resolution]:
         """Returns the command lines that resolve one `model.Conflict`."""
@@ -264,7 +266,11 @@ class NotAllowed(NessieError):
     status = 403
 
 
-class HookRefused(NotAllowed):
+class WriteRefused(NotAllowed):
+    """A write was refused before anything was written."""
+
+
+class HookRefused(WriteRefused):
     """A hook of the workspace forbids this, or cannot run."""
 
 

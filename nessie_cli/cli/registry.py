@@ -290,6 +290,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "Serve the store over Nessie's REST API and, with --warehouse, Iceberg REST.",
         ADMINISTRATION,
     ),
+    "ui": CommandEntry(
+        "serve.ui",
+        "Open the pages of the store in a browser, for you alone.",
+        ADMINISTRATION,
+    ),
     "token": CommandEntry(
         "",
         "Create, list and revoke access tokens for `nessie serve`.",

@@ -20,6 +20,8 @@ from typing import Any, NamedTuple
 import fastavro
 
 Schema = Any
+Projection = Callable[[Schema], Schema]
+"""Returns the schema to read by from that of the file."""
 _MAGIC = b"Obj\x01"
 _SYNC = 16
 _LONGEST_NUMBER = 10
@@ -48,12 +50,12 @@ class AvroFile(NamedTuple):
 def read_avro(
     data: bytes,
     limits: AvroLimits = USUAL,
-    projected: Callable[[Schema], Schema] | None = None,
+    projected: Projection | None = None,
 ) -> AvroFile:
     """Returns the rows of an Avro file.
 
-    `projected` returns the schema to read by from that of the file. Raises `ValueError` for a file
-    that exceeds a limit, and any error of the decoder for a damaged one.
+    Raises `ValueError` for a file that exceeds a limit, and any error of the decoder for a damaged
+    one.
     """
     header = _read_header(data)
     schema = json.loads(header["avro.schema"])

@@ -36,11 +36,27 @@ class MetadataDifference(Struct, frozen=True):
     after: str | None
 
 
+class DataChange(Struct, frozen=True):
+    """The rows and data files that snapshots added and removed, by their summaries.
+
+    A row that was replaced counts as added and as removed.
+    """
+
+    rows_added: int = 0
+    rows_removed: int = 0
+    files_added: int = 0
+    files_removed: int = 0
+
+
 class Comparison(Struct, frozen=True):
-    """All differences, or the problems of files that could not be read."""
+    """All differences, or the problems of files that could not be read.
+
+    `data` is None if the snapshots do not tell it.
+    """
 
     facts: tuple[MetadataDifference, ...] = ()
     problems: tuple[str, ...] = ()
+    data: DataChange | None = None
 
 
 class _Side(Struct, frozen=True):
@@ -62,7 +78,7 @@ def compare(
     if problems or not any(sides):
         return Comparison(problems=tuple(dict.fromkeys(problems)))
     try:
-        return Comparison(tuple(_facts(*sides)))
+        return Comparison(tuple(_facts(*sides)), data=_data_change(*sides))
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):
         where = " or ".join(
             dict.fromkeys(shown(side.content.metadata_location) for side in sides if side)
@@ -368,3 +384,74 @@ def _operations(before: _Side | None, after: _Side | None) -> list[str]:
         where = snapshot.get("parent-snapshot-id", -1)
     descends = where == start or (start < 0 and where not in snapshots)
     return operations[::-1] if descends else operations[:1]
+
+
+# -- data ------------------------------------------------------------------------------------------
+
+
+def _data_change(before: _Side | None, after: _Side | None) -> DataChange | None:
+    """Returns what the snapshots between two sides added and removed.
+
+    If neither descends from the other, that is what undoes those of `before` since their common
+    ancestor, and what those of `after` did since then. None if they have none that is listed.
+    """
+    old, new = _line(before), _line(after)
+    if not old or not new:
+        rows, files = _whole(after) if new else _whole(before)
+        added = DataChange(rows_added=rows, files_added=files)
+        return added if new else _undone(added)
+    common = next((id_ for id_ in new if id_ in old), None)
+    if common is None:
+        return None
+    undone, done = _undone(_sum_since(old, common)), _sum_since(new, common)
+    return DataChange(
+        done.rows_added + undone.rows_added,
+        done.rows_removed + undone.rows_removed,
+        done.files_added + undone.files_added,
+        done.files_removed + undone.files_removed,
+    )
+
+
+def _undone(change: DataChange) -> DataChange:
+    return DataChange(
+        change.rows_removed, change.rows_added, change.files_removed, change.files_added
+    )
+
+
+def _whole(side: _Side | None) -> tuple[int, int]:
+    summary = _summary(side)
+    return _count(summary, "total-records"), _count(summary, "total-data-files")
+
+
+def _line(side: _Side | None) -> Mapping[Any, Document]:
+    """Returns the summaries of the current snapshot and its listed ancestors, newest first."""
+    line: dict[Any, Document] = {}
+    if side is None or not isinstance(side.content, IcebergTable):
+        return line
+    snapshots = _snapshot_of(side)
+    where: Any = side.content.snapshot_id
+    while where in snapshots and where not in line and len(line) < MOST_SNAPSHOTS:
+        line[where] = snapshots[where].get("summary") or {}
+        where = snapshots[where].get("parent-snapshot-id")
+    return line
+
+
+def _sum_since(line: Mapping[Any, Document], end: Any) -> DataChange:
+    total = DataChange()
+    for id_, summary in line.items():
+        if id_ == end:
+            break
+        # A replacement of files has the same rows.
+        rows = 0 if summary.get("operation") == "replace" else 1
+        deleted = _count(summary, "deleted-records") + _count(summary, "added-position-deletes")
+        total = DataChange(
+            total.rows_added + rows * _count(summary, "added-records"),
+            total.rows_removed + rows * deleted,
+            total.files_added + _count(summary, "added-data-files"),
+            total.files_removed + _count(summary, "deleted-data-files"),
+        )
+    return total
+
+
+def _count(summary: Document, attribute: str) -> int:
+    return int(summary.get(attribute, 0))

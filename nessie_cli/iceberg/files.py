@@ -46,6 +46,10 @@ class Files:
         self._answered: set[str] = set()
         self._silent: Counter[str] = Counter()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out connections. Other processes make their own."""
+        return {**vars(self), "_remote": {}}
+
     def has_answered(self, uri: str) -> bool:
         """Whether the file system of a file has answered any request of this object."""
         return authority_of(uri) in self._answered

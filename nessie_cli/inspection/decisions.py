@@ -41,6 +41,12 @@ def options_of(conflict: Conflict) -> Sequence[MergeOption]:
     return conflict.options
 
 
+def needed_namespace(conflict: Conflict) -> ContentKey | None:
+    """Returns the namespace with contents that theirs would remove, if theirs is not possible."""
+    is_needed = conflict.type is ConflictType.NAMESPACE_NOT_EMPTY
+    return conflict.key if is_needed else conflict.blocking_namespace
+
+
 def effects_of(option: MergeOption, conflict: Conflict) -> list[DecisionEffect]:
     """Returns what a decision renames, deletes and leaves out besides the contents in conflict."""
     taken = {new for _, new in option.renames}

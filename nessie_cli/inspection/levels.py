@@ -2,7 +2,6 @@
 
 # No postponed annotations: those of a NamedTuple's fields would be compiled at each start.
 from collections.abc import Iterator
-from itertools import islice
 from typing import NamedTuple
 
 from nessie_cli.model import ContentKey, Entry, KeyRange, Namespace
@@ -13,7 +12,8 @@ from nessie_cli.revisions import Revision
 class Child(NamedTuple):
     """A key directly below another one.
 
-    `entry` is its content; None for a namespace that the caller may not read. `is_parent` is whether there are keys below.
+    `entry` is its content; None for a namespace that the caller may not read. `is_parent` is
+    whether there are keys below.
     """
 
     key: ContentKey
@@ -83,10 +83,9 @@ def count_contents(
 ) -> ContentCount:
     """Counts the contents at and below a key, except namespaces, among its first `most` keys."""
     keys = KeyRange(prefix=prefix) if prefix.elements else KeyRange()
-    number = read = 0
-    for entry in islice(repository.entries(Revision(None, at), keys), most + 1):
-        read += 1
-        if read > most:
+    number = 0
+    for read, entry in enumerate(repository.entries(Revision(None, at), keys)):
+        if read == most:
             return ContentCount(number, is_least=True)
         number += entry.type != Namespace.type
     return ContentCount(number)

@@ -8,7 +8,7 @@ from functools import lru_cache
 from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.iceberg.comparison import Comparison, compare
+from nessie_cli.iceberg.comparison import DataChange, compare
 from nessie_cli.iceberg.metadata import Document, parse_document
 from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.model import IcebergTable
@@ -21,8 +21,6 @@ FEW = 10_000
 """Up to this number of changes are counted before the first file is read, to show a total."""
 CACHED = 2
 """The number of cached metadata files. A log uses the state of a table twice."""
-
-_ROWS, _FILES = "rows", "data-files"
 
 Read = Callable[[str], Document]
 """A function that reads a metadata file."""
@@ -57,46 +55,31 @@ def metadata_reader(files: Files) -> Read:
 
 
 class DataTotals(NamedTuple):
-    """How much data some changes add and remove, by metadata: the differences of total numbers.
+    """How much data some changes add and remove, by the snapshots in metadata files.
 
-    `tables` are those whose metadata files were compared, and `unread` the other ones.
+    `tables` are those with numbers, and `unread` the other ones.
     """
 
     tables: int = 0
     unread: int = 0
-    rows_added: int = 0
-    rows_removed: int = 0
-    files_added: int = 0
-    files_removed: int = 0
+    data: DataChange = DataChange()
 
 
 def data_totals(changes: Iterable[ContentChange]) -> DataTotals:
     """Returns the totals of the Iceberg tables among changes with metadata."""
-    totals = DataTotals()
+    counted: list[DataChange] = []
+    unread = 0
     for change in changes:
         if not any(isinstance(side, IcebergTable) for side in (change.before, change.after)):
             continue
-        if change.metadata is None or change.metadata.problems:
-            totals = totals._replace(unread=totals.unread + 1)
-            continue
-        rows, files = (_growth(change.metadata, part) for part in (_ROWS, _FILES))
-        totals = DataTotals(
-            totals.tables + 1,
-            totals.unread,
-            totals.rows_added + max(rows, 0),
-            totals.rows_removed + max(-rows, 0),
-            totals.files_added + max(files, 0),
-            totals.files_removed + max(-files, 0),
-        )
-    return totals
-
-
-def _growth(metadata: Comparison, part: str) -> int:
-    for fact in metadata.facts:
-        if fact.what == part:
-            return _number(fact.after) - _number(fact.before)
-    return 0
-
-
-def _number(text: str | None) -> int:
-    return int(text) if text is not None and text.isascii() and text.isdigit() else 0
+        if change.metadata is None or change.metadata.data is None:
+            unread += 1
+        else:
+            counted.append(change.metadata.data)
+    total = DataChange(
+        sum(each.rows_added for each in counted),
+        sum(each.rows_removed for each in counted),
+        sum(each.files_added for each in counted),
+        sum(each.files_removed for each in counted),
+    )
+    return DataTotals(len(counted), unread, total)

@@ -60,6 +60,7 @@ class KeyConflict(Struct, frozen=True):
     commit: Id | None = None
     other_key: bytes | None = None
     same_file_key: bytes | None = None
+    blocking_namespace: bytes | None = None
     options: tuple[KeyOption, ...] = ()
     actual_at: Place | UnsetType | None = UNSET
     proposed_at: Place | UnsetType | None = UNSET
@@ -117,6 +118,9 @@ def describe(
                 commit=c.commit.hex() if c.commit else None,
                 other_key=decode_key(c.other_key) if c.other_key else None,
                 same_file_key=decode_key(c.same_file_key) if c.same_file_key else None,
+                blocking_namespace=(
+                    decode_key(c.blocking_namespace) if c.blocking_namespace else None
+                ),
                 options=tuple(map(_option, c.options)),
                 actual_at=place_of(c.actual_at or None),
                 proposed_at=place_of(c.proposed_at or None),

@@ -267,12 +267,13 @@ class ContentMerge:
             first = ContentStates(here, here, here)
         return list(dict.fromkeys([first, contested[0].states]))
 
-    def is_ambiguous(self, verdict: Verdict) -> bool:
+    def is_ambiguous(self, verdict: Verdict, key: bytes | None = None) -> bool:
         """Returns whether the key of a conflict does not name its content, or also another one.
 
-        Contents that are decided count too: a further decision is given together with theirs.
+        `key` is set if the conflict is not reported with that of the verdict. Contents that are
+        decided count too: a further decision is given together with theirs.
         """
-        named = self._undecided.named_by(verdict.conflict_key)
+        named = self._undecided.named_by(key or verdict.conflict_key)
         return any(states != verdict.states for states in named)
 
     def with_key(self, key: bytes) -> list[Verdict]:

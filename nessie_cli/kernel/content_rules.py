@@ -8,7 +8,7 @@ each other only if they share a key, so a decision is tried on these contents al
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 
 from msgspec import structs
 
@@ -27,7 +27,7 @@ from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
 from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, is_namespace
 from nessie_cli.kernel.key_merge import read_choice
 from nessie_cli.kernel.metadata_files import second_entries
-from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits
+from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits, has_others_below
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace
 
@@ -99,10 +99,16 @@ class ContentRules:
             if commit in (None, sides.source) and id(choice) not in unused
         )
         _check_resolved(objects, merge)
-        again = partial(merged, blocked=blocked)
+
+        def has_contents(namespace: bytes, is_deleted: Callable[[bytes], bool]) -> bool:
+            return validate_namespaces and has_others_below(
+                objects, sides.target, namespace, is_deleted
+            )
+
+        decisions = _Decisions(merge, partial(merged, blocked=blocked), has_contents)
         conflicts = [
-            *conflicts_of(merge, again),
-            *(_of_namespace(merge, conflict, again) for conflict in missing),
+            *decisions.conflicts(),
+            *(_of_namespace(decisions, conflict) for conflict in missing),
             *_of_doubles(edits, doubles, changes),
             *_of_second_entries(merge, second, changes),
         ]
@@ -166,7 +172,7 @@ def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, ContentC
     )
 
 
-def _of_namespace(merge: ContentMerge, conflict: KeyConflict, again: MergeAgain) -> KeyConflict:
+def _of_namespace(decisions: _Decisions, conflict: KeyConflict) -> KeyConflict:
     """Returns a conflict of a namespace with the content that it is about.
 
     A namespace that is still needed can be kept, if theirs deleted or renamed it, or if a content
@@ -174,20 +180,22 @@ def _of_namespace(merge: ContentMerge, conflict: KeyConflict, again: MergeAgain)
     """
     if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY:
         return conflict
+    merge = decisions.merge
     verdict = merge.on_ours(conflict.key)
     if verdict is not None and verdict.states not in merge.changed:
         verdict = merge.arriving(conflict.key)
     if verdict is None:
         return conflict
-    base, _, theirs = verdict.states
-    return structs.replace(
+    base, ours, theirs = verdict.states
+    conflict = structs.replace(
         conflict,
         content_id=verdict.states.content_id,
         base_key=base and base.key,
         theirs_key=theirs and theirs.key,
-        is_ambiguous=merge.is_ambiguous(verdict),
-        options=_options_of(merge, verdict.states, again, [MergeBehavior.DROP]),
+        value_key=ours.key if ours and ours.key != conflict.key else None,
+        is_ambiguous=merge.is_ambiguous(verdict, conflict.key),
     )
+    return decisions.about(conflict, verdict.states, [MergeBehavior.DROP])
 
 
 def _of_doubles(
@@ -352,41 +360,92 @@ def _kept_on_ours(states: ContentStates, changes: ContentChanges, sides: MergeSi
 
 MergeAgain = Callable[[Sequence[ContentStates], Sequence[ContentChoice]], ContentMerge]
 """Merges some of the contents with other decisions."""
+HasContents = Callable[[bytes, Callable[[bytes], bool]], bool]
+"""Returns whether ours has contents below a namespace, without the keys that are deleted."""
 
 
-def conflicts_of(merge: ContentMerge, again: MergeAgain) -> list[KeyConflict]:
+def conflicts_of(
+    merge: ContentMerge, again: MergeAgain, has_contents: HasContents
+) -> list[KeyConflict]:
     """Returns the conflicts of a merge with their options, in the order of the changes."""
-    return [
-        structs.replace(merge.conflict(verdict), options=_options_of(merge, verdict.states, again))
-        for verdict in merge.contested
-    ]
+    return _Decisions(merge, again, has_contents).conflicts()
 
 
-def _options_of(
-    merge: ContentMerge,
-    states: ContentStates,
-    again: MergeAgain,
-    behaviors: Sequence[MergeBehavior] = (MergeBehavior.FORCE, MergeBehavior.DROP),
-) -> tuple[KeyOption, ...]:
-    """Returns those decisions about a content that do not contradict the others of the merge.
+class _Decisions:
+    """The decisions that are possible about the conflicts of a merge."""
 
-    Costs one merge of the contents that share keys for each behavior.
-    """
-    if states not in merge.changed:
-        return ()
-    related = [each for each in merge.related([states]) if each in merge.changed]
-    others = [c for each in related if each != states and (c := merge.given(each))]
-    options = []
-    for behavior in behaviors:
-        try:
-            tried = again(
-                related, [*others, ContentChoice(states.key, behavior, states.content_id)]
-            )
-        except InvalidInput:
-            continue
-        if tried.verdict_of[states].is_settled:
-            options.append(_option(behavior, merge, tried))
-    return tuple(options)
+    def __init__(self, merge: ContentMerge, again: MergeAgain, has_contents: HasContents) -> None:
+        self.merge = merge
+        self._again = again
+        self._has_contents = has_contents
+
+    def conflicts(self) -> list[KeyConflict]:
+        """Returns the conflicts of contents, in the order of the changes."""
+        return [self.about(self.merge.conflict(v), v.states) for v in self.merge.contested]
+
+    def about(
+        self,
+        conflict: KeyConflict,
+        states: ContentStates,
+        behaviors: Sequence[MergeBehavior] = (MergeBehavior.FORCE, MergeBehavior.DROP),
+    ) -> KeyConflict:
+        """Returns a conflict with the decisions that do not contradict the others of the merge.
+
+        One that removes a namespace with contents is not possible. Costs one merge of the contents
+        that share keys for each behavior.
+        """
+        if states not in self.merge.changed:
+            return conflict
+        related = [each for each in self.merge.related([states]) if each in self.merge.changed]
+        others = [c for each in related if each != states and (c := self.merge.given(each))]
+        options, blocking = [], None
+        for behavior in behaviors:
+            choice = ContentChoice(states.key, behavior, states.content_id)
+            try:
+                tried = self._again(related, [*others, choice])
+            except InvalidInput:
+                continue
+            if not tried.verdict_of[states].is_settled:
+                continue
+            namespace = self._blocking_namespace(tried)
+            if namespace is None:
+                options.append(_option(behavior, self.merge, tried))
+            elif behavior is MergeBehavior.FORCE:
+                blocking = namespace
+        return structs.replace(conflict, options=tuple(options), blocking_namespace=blocking)
+
+    def _blocking_namespace(self, tried: ContentMerge) -> bytes | None:
+        """Returns a namespace with contents that a decision removes, but not this merge."""
+        edits = tried.edits()
+        stays = {
+            verdict.states.ours.key: edits.get(verdict.states.ours.key, b"") is not None
+            for verdict in tried.verdicts
+            if verdict.is_settled and verdict.states.ours is not None
+        }
+
+        def is_deleted(key: bytes) -> bool:
+            return not stays[key] if key in stays else key in self._possibly_deleted
+
+        for verdict in tried.verdicts:
+            ours = verdict.states.ours
+            if ours is None or not is_namespace(ours.record):
+                continue
+            key = ours.key
+            is_removed = key in edits and not is_namespace(edits[key])
+            if is_removed and key not in self._removed and self._has_contents(key, is_deleted):
+                return key
+        return None
+
+    @cached_property
+    def _removed(self) -> Collection[bytes]:
+        """The keys that do not have a namespace after the merge without further decisions."""
+        return {key for key, record in self.merge.edits().items() if not is_namespace(record)}
+
+    @cached_property
+    def _possibly_deleted(self) -> Collection[bytes]:
+        """The keys that the merge deletes, and those of contents in conflict."""
+        deleted = {key for key, record in self.merge.edits().items() if record is None}
+        return deleted | {v.states.ours.key for v in self.merge.contested if v.states.ours}
 
 
 def _option(behavior: MergeBehavior, merge: ContentMerge, tried: ContentMerge) -> KeyOption:

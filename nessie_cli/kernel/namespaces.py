@@ -5,7 +5,7 @@ They apply to HEAD together with the operations of the same commit, never to the
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.conflicts import KeyConflict
@@ -105,14 +105,20 @@ def _not_empty(
 ) -> list[KeyConflict]:
     conflicts = []
     for key in removed:
-        start, stop = below(key + _SEPARATOR)[0], below(key)[1]
-        for child, _ in tree.scan(objects, head, start, stop):
-            if child not in gone:
-                before = tree.get(objects, head, [key]).get(key)
-                conflicts.append(
-                    KeyConflict(
-                        ConflictType.NAMESPACE_NOT_EMPTY, key, expected=before, actual=before
-                    )
-                )
-                break
+        if has_others_below(objects, head, key, gone.__contains__):
+            before = tree.get(objects, head, [key]).get(key)
+            conflicts.append(
+                KeyConflict(ConflictType.NAMESPACE_NOT_EMPTY, key, expected=before, actual=before)
+            )
     return conflicts
+
+
+def has_others_below(
+    objects: Objects, head: Id, key: bytes, is_deleted: Callable[[bytes], bool]
+) -> bool:
+    """Returns whether a state has a key below another one that is not deleted.
+
+    Costs O(deleted keys below it).
+    """
+    start, stop = below(key + _SEPARATOR)[0], below(key)[1]
+    return any(not is_deleted(child) for child, _ in tree.scan(objects, head, start, stop))

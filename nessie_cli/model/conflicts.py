@@ -104,15 +104,16 @@ class Conflict(Struct, frozen=True):
     set if a side of a merge renamed the content.
 
     In a merge per content, `key` is its key on ours, else on theirs. `base_key` and `theirs_key`
-    are its keys there, None if it is absent. `value_key` is set if the content claims a key with
-    the value that it has on ours: its key there. `is_ambiguous` is whether the key names another
-    content in conflict as well, so that a decision must use `content_id`. `commit` is the
-    transplanted commit. `other_key` is set if the merge would give a content a second key: it is
-    the key that has the content already. `same_file_key` is set if the merge would bring a content
-    of theirs together with another one of ours that has the same metadata file: the key of that
-    one. `options` are the decisions that are possible together
-    with those given before. `collisions` are the reasons why the files of an Iceberg table do not
-    combine, if that was tried.
+    are its keys there, None if it is absent. `value_key` is the key on ours of a content that
+    claims `key` with the value it has on ours, or that takes `key` from a namespace with contents.
+    `is_ambiguous` is whether the key names another content in conflict as well, so that a decision
+    must use `content_id`. `commit` is the transplanted commit. `other_key` is set if the merge
+    would give a content a second key: it is the key that has the content already. `same_file_key`
+    is set if the merge would bring a content of theirs together with another one of ours that has
+    the same metadata file: the key of that one. `options` are the decisions that are possible
+    together with those given before. `blocking_namespace` is set if theirs cannot be taken, because
+    that would remove this namespace, which has contents below it. `collisions` are the reasons why
+    the files of an Iceberg table do not combine, if that was tried.
 
     In a merge per content, `actual_at` and `proposed_at` are places of the contents `actual` and
     `proposed`, None for a content that is absent or that the caller supplied. `changed_key` is the
@@ -138,6 +139,7 @@ class Conflict(Struct, frozen=True):
     commit: str | None = None
     other_key: ContentKey | None = None
     same_file_key: ContentKey | None = None
+    blocking_namespace: ContentKey | None = None
     options: tuple[MergeOption, ...] = ()
     collisions: tuple[Collision, ...] = ()
     actual_at: ContentPlace | None = None

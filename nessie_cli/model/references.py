@@ -46,6 +46,8 @@ class ReflogType(StrEnum):
 
 
 SETTING_PREFIX = "setting:"
+NAMESPACE_VALIDATION = "namespace-validation"
+"""The setting that allows keys without a namespace, if it is `false`."""
 """How the reflog names settings. No reference has a colon in its name."""
 
 

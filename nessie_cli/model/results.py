@@ -115,14 +115,16 @@ class CombinationRules(Struct, frozen=True):
 class TableCombination(Struct, frozen=True):
     """The changes that a combined table has beside ours, from theirs.
 
-    Rows are those of data files, and those that position deletes remove. `notes` are texts about
-    changes of theirs that were left out, and about possible problems.
+    Rows are those of data files, without the rows that position deletes of theirs remove or that
+    its removal of such deletes restores. A number of rows is None if equality deletes change it:
+    they do not say how many rows they delete. `notes` are texts about changes of theirs that were
+    left out, and about possible problems.
     """
 
     added_files: int
     removed_files: int
-    added_rows: int
-    removed_rows: int
+    added_rows: int | None
+    removed_rows: int | None
     notes: tuple[str, ...] = ()
 
 

@@ -98,9 +98,12 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
             yield _row("commit", Span(short_hash(conflict.commit), "hash"))
         yield from _by("changed by", conflict.changed_by, terminal)
         yield from _by("theirs by", conflict.theirs_changed_by, terminal)
-        alone = ways_out.one_by_one if conflict.key and not several else ""
+        if (namespace := conflict.blocking_namespace) is not None:
+            text = f"theirs, because namespace {visible(str(namespace))} is not empty"
+            yield _row("not possible", Span(text))
+        alone = _resolver_line(ways_out) if conflict.key and not several else ()
         yield from _resolve_lines(ways_out.of(conflict), alone)
-    if several and (lines := list(_resolve_lines(ways_out.together(), ways_out.one_by_one))):
+    if several and (lines := list(_resolve_lines(ways_out.together(), _resolver_line(ways_out)))):
         yield []
         yield [Span("all conflicts", "label")]
         yield from lines
@@ -282,14 +285,22 @@ def _spelled(difference: Difference) -> list[str]:
 # -- the way out -----------------------------------------------------------------------------------
 
 
-def _resolve_lines(resolutions: Sequence[Resolution], resolver: str) -> Iterator[Line]:
+def _resolver_line(ways_out: WaysOut) -> Sequence[Span]:
+    """Returns the command that asks about the conflicts, if there is one."""
+    if not ways_out.one_by_one:
+        return ()
+    what = "combine tables, if that is safe" if ways_out.combines else "one by one"
+    return Span(ways_out.one_by_one, "command"), Span(f"   # {what}", "label")
+
+
+def _resolve_lines(resolutions: Sequence[Resolution], resolver: Sequence[Span]) -> Iterator[Line]:
     """Returns the command lines, never shortened, because people paste them.
 
     Each is followed by its effect on other contents.
     """
     label = "resolve"
     if resolver:
-        yield _row(label, Span(resolver, "command"), Span("   # one by one", "label"))
+        yield _row(label, *resolver)
         label = "or"
     for command, effect in resolutions:
         yield _row(label, Span(command, "command"))

@@ -8,15 +8,18 @@ from nessie_cli.inspection.merges import displaced_contents, is_combined
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     Content,
+    ContentKey,
     IcebergTable,
     IcebergView,
     MergeBehavior,
     MergeDetail,
     MergeResult,
+    TableCombination,
     type_label,
 )
 from nessie_cli.render.entries import summary
 from nessie_cli.render.spans import Column, Line, Span, Table
+from nessie_cli.render.text import counted
 
 _AFTER, _FILES, _ROWS, _CONFLICT = "AFTER", "FILES", "ROWS", "CONFLICT"
 _COLUMNS = (
@@ -54,6 +57,31 @@ def merge_table(result: MergeResult) -> Table:
     indexes = [i for i, column in enumerate(_COLUMNS) if shown[column.heading]]
     rows = ([row[i] for i in indexes] for row in map(_row, details))
     return Table([_COLUMNS[i] for i in indexes], rows)
+
+
+def combination_lines(key: ContentKey, combination: TableCombination) -> Iterator[str]:
+    """Yields what a revert does to a table that has changed since, and its notes."""
+    parts = (
+        " and ".join(filter(None, [_files(files), _rows(rows)])) + f" {verb}"
+        for files, rows, verb in (
+            (combination.removed_files, combination.removed_rows, "removed"),
+            (combination.added_files, combination.added_rows, "added"),
+        )
+        if files or rows != 0
+    )
+    changes = ", ".join(parts) or "only definitions change"
+    yield f"{key}: combined with later changes: {changes}"
+    yield from (f"{key}: {note}" for note in combination.notes)
+
+
+def _files(files: int) -> str:
+    return counted(files, "file") if files else ""
+
+
+def _rows(rows: int | None) -> str:
+    if rows is None:
+        return "an unknown number of rows"
+    return counted(rows, "row") if rows else ""
 
 
 def notes_of_combinations(result: MergeResult) -> Iterator[str]:
@@ -140,9 +168,13 @@ def _row(detail: MergeDetail) -> Sequence[str]:
     )
 
 
-def _change(added: int, removed: int) -> str:
-    """Returns numbers such as `+3 -1`."""
-    texts = (f"{sign}{number:,}" for sign, number in (("+", added), ("-", removed)) if number)
+def _change(added: int | None, removed: int | None) -> str:
+    """Returns numbers such as `+3 -1`, with `?` for one that is not known."""
+    texts = (
+        f"{sign}?" if number is None else f"{sign}{number:,}"
+        for sign, number in (("+", added), ("-", removed))
+        if number != 0
+    )
     return " ".join(texts) or "0"
 
 

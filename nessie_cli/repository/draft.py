@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from msgspec import Struct
 
-from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, ReferenceConflict
+from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict, WriteRefused
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import is_deletion, operations_of
 from nessie_cli.kernel.forms import (
@@ -429,7 +429,7 @@ def refuse_protected(
             ):
                 continue
             return partial(
-                NotAllowed,
+                WriteRefused,
                 f"{reference.type.lower()} '{reference.name}' is protected"
                 f" ({setting} = {settings.values[setting]}): {reason}",
                 hint=hint,

@@ -8,7 +8,8 @@ renamed, deleted or created again since.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from msgspec import Struct, structs
@@ -18,12 +19,13 @@ from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.content_changes import ContentChanges, ContentStates
 from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, merge_contents
-from nessie_cli.kernel.content_rules import choice_of, conflicts_of
+from nessie_cli.kernel.content_rules import HasContents, choice_of, conflicts_of
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
+    NAMESPACE_VALIDATION,
     CommitMeta,
     Conflict,
     ConflictType,
@@ -31,6 +33,7 @@ from nessie_cli.model import (
     ContentKey,
     DiffEntry,
     KeyBehavior,
+    KeyRange,
     MergeBehavior,
     RestoredFrom,
 )
@@ -90,7 +93,9 @@ def invert(
     names two contents.
     """
     states = _read(repository, commits, head)
-    merge, conflicts, resolved, judged, ids = _merged(states, behaviors)
+    merge, conflicts, resolved, judged, ids = _merged(
+        states, behaviors, partial(_has_contents, repository, head)
+    )
     edits, if_theirs = states.contents(merge.edits()), states.contents(merge.edits_if_theirs_win())
     edits |= resolved
     conflicts = [_with_occupant(conflict, states) for conflict in conflicts]
@@ -211,7 +216,7 @@ def _with_present_ids(
 
 
 def _merged(
-    states: _States, behaviors: Sequence[KeyBehavior]
+    states: _States, behaviors: Sequence[KeyBehavior], has_contents: HasContents
 ) -> tuple[ContentMerge, list[KeyConflict], State, set[ContentKey], set[str]]:
     """Returns the merge, its conflicts, contents for keys of other contents, and judged keys.
 
@@ -242,9 +247,23 @@ def _merged(
             choice = ContentChoice(choice.key, MergeBehavior.DROP, choice.content_id)
         choices.append(choice)
     merge = merged(changes.states, choices)
-    conflicts = conflicts_of(merge, merged)
+    conflicts = conflicts_of(merge, merged, has_contents)
     judged |= {conflict.key for conflict in conflicts}
     return merge, conflicts, resolved, set(map(decode_key, judged)), ids
+
+
+def _has_contents(
+    repository: ReadableRepository,
+    head: str,
+    namespace: bytes,
+    is_deleted: Callable[[bytes], bool],
+) -> bool:
+    """Returns whether a namespace on HEAD cannot be removed: a key below it is not deleted."""
+    if repository.config().settings.get(NAMESPACE_VALIDATION) == "false":
+        return False
+    below = repository.entries(Revision(None, head), KeyRange(prefix=decode_key(namespace)))
+    keys = (encode_key(entry.key) for entry in below)
+    return any(key != namespace and not is_deleted(key) for key in keys)
 
 
 def _name(behavior: KeyBehavior) -> str:

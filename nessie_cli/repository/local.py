@@ -108,11 +108,8 @@ class LocalRepository(StoreRepository):
             )
         self.default_branch = settings[DEFAULT_BRANCH]
         self._group_commit = GroupCommit(store)
-        self._use(
-            StoreSnapshot(
-                store, Cache(), context, self.default_branch, store.put, remote=store.remote
-            )
-        )
+        branch, remote = self.default_branch, store.remote
+        self._use(StoreSnapshot(store, Cache(), context, branch, store.put, remote=remote))
 
     def _use(self, snapshot: StoreSnapshot) -> None:
         """Reads through a snapshot."""
@@ -271,12 +268,11 @@ class LocalRepository(StoreRepository):
     def _times(self, ids: Collection[Id]) -> dict[Id, int]:
         return {id_: time for id_, (time, _) in self._facts.tips(ids).items()}
 
-    def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """Returns a commit with its operations. Raises `CommitNotFound`."""
+    def commit_at(self, revision: AnyRevision, *, operations: bool = True) -> LogEntry:
+        """Returns a commit. Raises `CommitNotFound`."""
         id_ = self._commit_id(revision)
-        return reading.log_entry(
-            self._objects, id_, reading.existing_commit(self._objects, id_), operations=True
-        )
+        commit = reading.existing_commit(self._objects, id_)
+        return reading.log_entry(self._objects, id_, commit, operations=operations)
 
     def entries(
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
@@ -293,6 +289,10 @@ class LocalRepository(StoreRepository):
                 reading.entries(self._objects, id_, keys, content=content), self._at.progress, count
             )
         )
+
+    def key_finder(self, text: str) -> Callable[[AnyRevision], Iterator[Entry]]:
+        """Returns a function that yields the entries at a commit whose key contains a text."""
+        return reading.key_finder(self._objects, text, self._commit_id)
 
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None

@@ -7,7 +7,7 @@ Revisions are text (`main`, `main@2e1c~1`; `-` is the default branch, `HEAD` is 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from datetime import timedelta
 from heapq import merge
 from itertools import takewhile
@@ -134,8 +134,8 @@ class ReadableRepository(ABC):
         """
 
     @abstractmethod
-    def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """Returns a commit with its operations. Raises `CommitNotFound` for the empty history."""
+    def commit_at(self, revision: AnyRevision, *, operations: bool = True) -> LogEntry:
+        """Returns a commit. Raises `CommitNotFound` for the empty history."""
 
     @abstractmethod
     def entries(
@@ -272,6 +272,15 @@ class ReadableRepository(ABC):
         """Returns the full hashes that are descendants of `ancestor`."""
         commit = Revision(None, ancestor)
         return {hash_ for hash_ in hashes if self.is_ancestor(commit, Revision(None, hash_))}
+
+    def key_finder(self, text: str) -> Callable[[AnyRevision], Iterator[Entry]]:
+        """Returns a function that yields the entries at a commit whose key contains a text.
+
+        The text is a part of the elements, joined by dots, in any case of letters. The function
+        remembers what it has read: a store searches parts that states have in common only once.
+        """
+        lower = text.lower()
+        return lambda at: (entry for entry in self.entries(at) if lower in entry.key.plain.lower())
 
     def divisions(
         self,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from typing import TypeVar
 
@@ -30,6 +30,7 @@ from nessie_cli.kernel.forms import (
     value_id_of,
 )
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.searching import KeySearch
 from nessie_cli.model import (
     NO_ANCESTOR,
     AheadBehind,
@@ -47,6 +48,7 @@ from nessie_cli.model import (
     ReflogEntry,
     ReflogType,
 )
+from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.requests import values_of
 from nessie_cli.store.base import View
 from nessie_cli.store.records import ReflogRow
@@ -99,10 +101,25 @@ def _operations(objects: Objects, commit: StoredCommit) -> tuple[Operation, ...]
 def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> Iterator[Entry]:
     """Yields the keys of a commit's state."""
     check_range(keys)
+    items = _items(objects, root_of(objects, commit), keys)
+    yield from _entries(objects, items, content=content)
+
+
+def key_finder(
+    objects: Objects, text: str, commit_at: Callable[[AnyRevision], Id]
+) -> Callable[[AnyRevision], Iterator[Entry]]:
+    """Returns a function that yields the entries at a commit whose key contains a text."""
+    search = KeySearch(objects, text)
+    return lambda at: _entries(
+        objects, search.items(root_of(objects, commit_at(at))), content=False
+    )
+
+
+def _entries(
+    objects: Objects, items: Iterable[tuple[bytes, bytes]], *, content: bool
+) -> Iterator[Entry]:
     # Keys alone are read in small batches first, contents in large ones.
-    for batch in batched(
-        _items(objects, root_of(objects, commit), keys), first=None if content else _FIRST
-    ):
+    for batch in batched(items, first=None if content else _FIRST):
         values: Iterable[Content | None] = (
             objects.each_content([record for _, record in batch])
             if content

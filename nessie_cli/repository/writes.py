@@ -16,7 +16,13 @@ from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import root_of
 from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, decode_key
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import SETTING_PREFIX, Reference, ReferenceType, ReflogType
+from nessie_cli.model import (
+    NAMESPACE_VALIDATION,
+    SETTING_PREFIX,
+    Reference,
+    ReferenceType,
+    ReflogType,
+)
 from nessie_cli.repository.changes import Change
 from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect, ReferenceChange
 from nessie_cli.repository.expected import changed_since
@@ -96,8 +102,6 @@ class WriteMaker:
         return RequestRecord(self._id, self._who, digest(), encode_result(done), self._time)
 
 
-NAMESPACE_VALIDATION = "namespace-validation"
-"""The setting that allows keys without a namespace, if it is `false`."""
 UNVALIDATED = StoredSettings({NAMESPACE_VALIDATION: "false"})
 """Settings for drafting a recorded change again, which was validated when it was committed."""
 

@@ -1,11 +1,12 @@
 """The REST server: HTTP -> wire -> Repository -> wire, without rules of its own.
 
-`serve` runs it until it is stopped.
+`serve` runs it until it is stopped, `serve_locally` the pages alone for one user.
 """
 
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.issuer import JwtSettings
 from nessie_cli.server.auth.tokens import TokenEntry, add_token, list_tokens, remove_tokens
+from nessie_cli.server.local import LocalPages, serve_locally
 from nessie_cli.server.running import Listeners, ServerSettings, serve
 from nessie_cli.server.runtime.tls import Tls
 from nessie_cli.server.warehouse_file import read_warehouses
@@ -13,6 +14,7 @@ from nessie_cli.server.warehouse_file import read_warehouses
 __all__ = [
     "JwtSettings",
     "Listeners",
+    "LocalPages",
     "Security",
     "ServerSettings",
     "Tls",
@@ -22,4 +24,5 @@ __all__ = [
     "read_warehouses",
     "remove_tokens",
     "serve",
+    "serve_locally",
 ]

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ipaddress
 import os
 import shutil
+import signal
 import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 import uvicorn
 from msgspec import Struct
@@ -19,6 +21,8 @@ from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavai
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Catalog, Hosts, Security, open_gate
+from nessie_cli.server.auth.sessions import Sessions
+from nessie_cli.server.http.cookies import Cookie
 from nessie_cli.server.http.messages import Limits
 from nessie_cli.server.http.streams import LogEntryCache
 from nessie_cli.server.iceberg.errors import NoWarehouse
@@ -28,12 +32,13 @@ from nessie_cli.server.nessie.extensions import EXTENSIONS
 from nessie_cli.server.nessie.routes import ROUTES
 from nessie_cli.server.nessie.rows import row_reads
 from nessie_cli.server.pages.dialect import pages_dialect
-from nessie_cli.server.pages.endpoints import Health, checks, pages
+from nessie_cli.server.pages.endpoints import HOME_PAGE, Health, checks, pages
+from nessie_cli.server.pages.login import LoginPages
 from nessie_cli.server.pages.site import site
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts, Pipeline
-from nessie_cli.server.pipeline.table import Match, RouteTable
+from nessie_cli.server.pipeline.table import Endpoint, Match, RouteTable
 from nessie_cli.server.runtime.memory import collect_rarely
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.threads import Threads
@@ -54,7 +59,8 @@ class ServerSettings(NamedTuple):
     """The settings of a server.
 
     Its address, limits, number of processes, authentication, TLS, names, the warehouses of its
-    Iceberg REST catalog, and the port that answers only health checks and metrics, if any.
+    Iceberg REST catalog, the port that answers only health checks and metrics, if any, and the URL
+    under which browsers reach it, if a proxy has another one.
     """
 
     host: str = "127.0.0.1"
@@ -67,19 +73,21 @@ class ServerSettings(NamedTuple):
     allowed_hosts: tuple[str, ...] = ()
     warehouses: Warehouses | None = None
     management_port: int | None = None
+    public_url: str = ""
 
     @property
     def hosts(self) -> Hosts:
         """The names under which the server answers."""
+        public = (urlsplit(self.public_url).hostname or "",) if self.public_url else ()
         if is_loopback(self.host):
-            return Hosts((*self.allowed_hosts, self.host))
+            return Hosts((*self.allowed_hosts, *public, self.host))
         # With required tokens, a page cannot act for a user, under whatever name.
         every = (
             self.security.authenticates and not self.security.anonymous and not self.allowed_hosts
         )
         wildcard = self.host in ("", "0", "0.0.0.0", "::")  # noqa: S104 - compared, not listened on
         return Hosts(
-            self.allowed_hosts if wildcard else (*self.allowed_hosts, self.host),
+            (*self.allowed_hosts, *public, *(() if wildcard else (self.host,))),
             addresses=not self.allowed_hosts,
             every=every,
         )
@@ -157,14 +165,36 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
         catalog = catalog._replace(locations=RecordedLocations(parts.warehouses.all))
         iceberg = iceberg_dialect(parts.warehouses, parts.gate, threads, limits.reads)
     access = TableAccess(parts.warehouses, threads, rows)
-    web = pages_dialect(site(access, combinations), limits.reads)
+    all_pages = site(access, combinations)
+    logins = _login_pages(repository, parts, all_pages)
+    web = pages_dialect(all_pages, limits.reads, logins)
+    dialects = {"": nessie, "iceberg": iceberg}
+    if parts.local is not None:
+        # Other users of this machine can reach the port, so it has no APIs.
+        only_home = RouteTable((HOME_PAGE,)).match
+        dialects = {name: api._replace(match=only_home) for name, api in dialects.items()}
     health = nessie._replace(match=RouteTable(probes).match)
     # Its requests are not counted: it has another thread.
     management = parts._replace(log=None, hosts=Hosts(every=True), metrics=Metrics())
     return Applications(
-        Pipeline(catalog, {"": nessie, "iceberg": iceberg, "ui": web}, threads, parts),
+        Pipeline(catalog, {**dialects, "ui": web}, threads, parts),
         Pipeline(catalog, {"": health}, threads, management),
     )
+
+
+def _login_pages(
+    repository: StoreRepository, parts: Parts, all_pages: Iterable[Endpoint]
+) -> LoginPages | None:
+    """Returns the pages of logins; None if everybody has access."""
+    if parts.gate is None:
+        return None
+    if parts.local is not None:
+        cookie = Cookie(parts.local.cookie, is_secure=False)
+        sessions = Sessions(parts.local.sessions, parts.gate, cookie)
+        return LoginPages(sessions, all_pages, parts.local.link)
+    is_secure = parts.tls is not None or parts.public_url.startswith("https:")
+    cookie = Cookie("nessie" if is_secure else "nessie-session", is_secure)
+    return LoginPages(Sessions(repository.sessions, parts.gate, cookie), all_pages)
 
 
 def _no_warehouse(*_: str) -> Match:
@@ -187,6 +217,19 @@ def check_address(settings: ServerSettings) -> None:
             " --insecure"
         ),
     )
+
+
+def check_public_url(url: str) -> None:
+    """Raises `InvalidInput` unless a URL names a scheme and a host, and optionally a port."""
+    try:
+        parts = urlsplit(url)
+        is_valid = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        is_valid = False
+    if not is_valid or url.rstrip("/") != f"{parts.scheme}://{parts.netloc}" or "@" in url:
+        raise InvalidInput(
+            f"--public-url {url!r} must be a scheme and a host, such as https://catalog.example.com"
+        )
 
 
 def cannot_listen(settings: ServerSettings) -> StoreUnavailable:
@@ -213,6 +256,8 @@ def serve(
     `InvalidInput` for several processes over a store in memory.
     """
     check_address(settings)
+    if settings.public_url:
+        check_public_url(settings.public_url)
     if settings.security.authenticates and settings.tls is None and not is_loopback(settings.host):
         report_on_stderr(
             f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that"
@@ -221,9 +266,9 @@ def serve(
     if settings.workers > 1:
         _serve_together(opened, settings, listeners)
         return
-    with opened() as repository, _sockets(settings) as sockets:
+    with opened() as repository, listening_sockets(settings) as sockets:
         work = ServerWorker(opened, settings, listeners, sockets)
-        work.run(repository, _parts(settings, listeners))
+        work.run(repository, parts_of(settings, listeners))
 
 
 class Sockets(NamedTuple):
@@ -234,7 +279,7 @@ class Sockets(NamedTuple):
 
 
 @contextmanager
-def _sockets(settings: ServerSettings) -> Iterator[Sockets]:
+def listening_sockets(settings: ServerSettings) -> Iterator[Sockets]:
     """Yields listening sockets. Raises `StoreUnavailable`."""
     with ExitStack() as closing:
 
@@ -251,13 +296,19 @@ def _sockets(settings: ServerSettings) -> Iterator[Sockets]:
         yield Sockets(listening(settings.port), [] if management is None else listening(management))
 
 
-def _parts(settings: ServerSettings, listeners: Listeners) -> Parts:
+def parts_of(settings: ServerSettings, listeners: Listeners) -> Parts:
     """Returns the parts of a server in this process."""
     gate = open_gate(settings.security)
     tls = RenewedContext(settings.tls) if settings.tls else None
     log = AccessLog(listeners.log, faults=listeners.faults) if listeners.log else None
     return Parts(
-        settings.limits, log, gate, tls=tls, hosts=settings.hosts, warehouses=settings.warehouses
+        settings.limits,
+        log,
+        gate,
+        tls=tls,
+        hosts=settings.hosts,
+        warehouses=settings.warehouses,
+        public_url=settings.public_url.rstrip("/"),
     )
 
 
@@ -271,11 +322,11 @@ def _serve_together(
                 "a store in memory exists in one process only", hint="use one worker"
             )
         # Unusable files are reported here, once, and not by each worker.
-        _parts(settings, listeners._replace(log=None))
+        parts_of(settings, listeners._replace(log=None))
     # Each worker gets its share of the connections and of the waiting writes.
     each = settings._replace(limits=settings.limits.shared_by(settings.workers))
     with (
-        _sockets(settings) as sockets,
+        listening_sockets(settings) as sockets,
         tempfile.TemporaryDirectory(prefix="nessie-serve-", ignore_cleanup_errors=True) as name,
     ):
         folder = Path(name)
@@ -308,7 +359,7 @@ class ServerWorker(Struct, frozen=True):
         parent = os.getppid()
         try:
             with self.opened() as repository:
-                parts = _parts(self.settings, self.listeners)
+                parts = parts_of(self.settings, self.listeners)
                 self.run(repository, parts._replace(metrics=Metrics(self.folder)))
         except NessieError as error:
             # An invalid file, or a store that is away: the supervisor tries again.
@@ -317,8 +368,13 @@ class ServerWorker(Struct, frozen=True):
         if os.getppid() != parent:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def run(self, repository: StoreRepository, parts: Parts) -> None:
-        """Answers requests until a signal."""
+    def run(
+        self,
+        repository: StoreRepository,
+        parts: Parts,
+        stopping: Sequence[signal.Signals] = STOPPING,
+    ) -> None:
+        """Answers requests until one of the signals."""
         raise_file_limit()
         apps = applications(repository, parts._replace(started=self._started))
         collect_rarely()
@@ -327,7 +383,7 @@ class ServerWorker(Struct, frozen=True):
         def stop(*_: object) -> None:
             server.should_exit = True
 
-        with managed(apps.management, self.sockets.management), handled(STOPPING, stop):
+        with managed(apps.management, self.sockets.management), handled(stopping, stop):
             server.run(self.sockets.main)
 
     def _started(self) -> None:

@@ -23,6 +23,7 @@ _HOME = {
     "sizes_of": "nessie_cli.spark.stats",
     "gc_mark": "nessie_cli.spark.mark",
     "gc_plan": "nessie_cli.spark.plan",
+    "SparkEngine": "nessie_cli.spark.combination",
 }
 
 

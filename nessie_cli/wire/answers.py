@@ -226,6 +226,7 @@ def _conflict_of(conflict: _AnyConflict, path: str) -> Conflict:
         is_ambiguous=conflict.key_is_ambiguous is True,
         commit=conflict.commit,
         same_file_key=_optional_key(conflict.same_file_key, path),
+        blocking_namespace=_optional_key(conflict.blocking_namespace, path),
         options=tuple(_option(option, join(path, "options")) for option in conflict.options),
         collisions=tuple(map(_collision, conflict.collisions)),
         actual_at=_place(conflict.actual_at, path),

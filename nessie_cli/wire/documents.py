@@ -39,8 +39,9 @@ class Conflict(BareConflict, kw_only=True):
     `base`, `ours` and `theirs`. The key is that on ours, else on theirs. `keyIsAmbiguous` is
     whether it is also a key of another content in conflict, so that a decision must name
     `contentId`. `commit` is the transplanted commit. `sameFileKey` is the key of another content of
-    ours with the same metadata file. `collisions` say why the files of a table do not combine,
-    and `theirsChangedBy` is then the last commit of the source of a merge that changed it.
+    ours with the same metadata file. `blockingNamespace` is a namespace with contents that theirs
+    would remove, so theirs cannot be taken. `collisions` say why the files of a table do not
+    combine, and `theirsChangedBy` is then the last commit of the source of a merge that changed it.
     """
 
     expected: AnyContent | None
@@ -60,6 +61,7 @@ class Conflict(BareConflict, kw_only=True):
     key_is_ambiguous: bool | UnsetType = UNSET
     commit: Hash | UnsetType = UNSET
     same_file_key: Key | UnsetType = UNSET
+    blocking_namespace: Key | UnsetType = UNSET
     collisions: list[Collision] | UnsetType = UNSET
     theirs_changed_by: CommitMeta | UnsetType = UNSET
 

@@ -41,6 +41,9 @@ MAX_LENGTH = 10_000
 _REMEMBERED = 128
 _OF_CONTENT, _ELEMENT_BYTES = 2, 4
 """The attributes of an operation's content, and the least bytes of an element in a message."""
+_OPERATIONS = "operations"
+_STEPS_PER_OPERATION, _STEPS_PER_ELEMENT, _CHARACTERS_PER_STEP = 100, 10, 3
+"""The steps in which the engine converts an operation and its key. They are measured."""
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 
@@ -54,6 +57,8 @@ def compile_filter(kind: FilterKind, text: str) -> Callable[[Any], bool]:
         raise InvalidInput(f"filter has {len(text)} characters, {MAX_LENGTH} are allowed")
     compiled(kind, CHECKED, text)
     bind = _BINDINGS[kind]
+    if kind is FilterKind.LOG and _OPERATIONS not in text:
+        bind = _bind_commit
 
     def test(value: Any) -> bool:
         package = BARE if isinstance(value, Reference) and value.metadata is None else EVALUATED
@@ -74,7 +79,7 @@ def compile_filter(kind: FilterKind, text: str) -> Callable[[Any], bool]:
 def _check_steps(kind: FilterKind, text: str, values: Mapping[str, Any]) -> None:
     """Refuses an evaluation that could take long, before it begins."""
     sizes = {name: _size(value) for name, value in values.items()}
-    operations = values.get("operations", ())
+    operations = values.get(_OPERATIONS, ())
     sizes[OPERATION] = Size(
         max((len(operation.keyElements.values) for operation in operations), default=0)
         + _OF_CONTENT,
@@ -186,11 +191,31 @@ def _commit(meta: CommitMeta, package: str = EVALUATED) -> Any:
     )
 
 
+def _bind_commit(entry: LogEntry) -> dict[str, Any]:
+    return {"commit": _commit(entry.meta)}
+
+
 def _bind_log(entry: LogEntry) -> dict[str, Any]:
-    return {
-        "commit": _commit(entry.meta),
-        "operations": [_operation(operation) for operation in entry.operations or ()],
-    }
+    operations = entry.operations or ()
+    # The engine converts all operations at once, whatever the filter reads of them.
+    if sum(map(_conversion_steps, operations)) > MOST_STEPS:
+        raise InvalidInput(
+            f"filter: could take too long for the {len(operations):,} operations of a commit",
+            hint="use `commit` alone, or a range without this commit",
+        )
+    return {**_bind_commit(entry), _OPERATIONS: list(map(_operation, operations))}
+
+
+def _conversion_steps(operation: Any) -> int:
+    elements = operation.key.elements
+    characters = sum(map(len, elements))
+    if isinstance(operation, Put):
+        characters += len(operation.content.id or "")
+    return (
+        _STEPS_PER_OPERATION
+        + _STEPS_PER_ELEMENT * len(elements)
+        + characters // _CHARACTERS_PER_STEP
+    )
 
 
 def _operation(operation: Any) -> Any:

@@ -78,12 +78,15 @@ class Collision(Struct):
 
 
 class TableCombination(Struct, rename="camel"):
-    """The changes of theirs that a combined table has beside ours."""
+    """The changes of theirs that a combined table has beside ours.
+
+    A number of rows is null if it is not known, because equality deletes change it.
+    """
 
     added_files: int
     removed_files: int
-    added_rows: int
-    removed_rows: int
+    added_rows: int | None
+    removed_rows: int | None
     notes: list[str]
 
     @classmethod
@@ -123,6 +126,8 @@ def content_in_conflict(conflict: model.Conflict) -> dict[str, Any]:
     }
     if conflict.same_file_key is not None:
         attributes["same_file_key"] = optional_key(conflict.same_file_key)
+    if conflict.blocking_namespace is not None:
+        attributes["blocking_namespace"] = optional_key(conflict.blocking_namespace)
     if conflict.content_id is None:
         return attributes
     attributes |= {
@@ -161,6 +166,7 @@ class ConflictOfOurs(BareConflict, omit_defaults=True, kw_only=True):
     key_is_ambiguous: bool | UnsetType = UNSET
     commit: Hash | None = None
     same_file_key: Key | None = None
+    blocking_namespace: Key | None = None
     options: list[MergeOption] = []
     collisions: list[Collision] = []
     actual_at: ContentPlace | None = None

@@ -355,7 +355,36 @@ def test_a_revert_says_what_it_takes_out(nessie: InProcess, lake: Lake) -> None:
     for options in (["--dry-run"], []):
         ran = nessie("revert", "main~1", *options)
         assert ran.code == 0
-        assert "combined with later changes: 1 file with 2 rows removed\n" in ran.err
+        assert ran.err.endswith("db.t: combined with later changes: 1 file and 2 rows removed\n")
+    # The revert can be reverted, too.
+    lake.append("main", 11)
+    for more in (["--dry-run"], ["--no-commit"]):
+        (operation,) = nessie("revert", "main~1", *more, "--json").json["operations"]
+        assert operation["combination"] == {
+            "addedFiles": 1,
+            "removedFiles": 0,
+            "addedRows": 2,
+            "removedRows": 0,
+            "notes": [],
+        }
+
+
+def test_a_revert_of_an_unchanged_table_is_not_called_combined(
+    nessie: InProcess, lake: Lake
+) -> None:
+    lake.append("main", 10)
+    ran = nessie("revert", "main")
+    assert (ran.code, "combined" in ran.err) == (0, False)
+
+
+def test_a_revert_says_what_it_gives_back(nessie: InProcess, lake: Lake) -> None:
+    lake.delete("main", 2)
+    lake.append("main", 10)
+    ran = nessie("revert", "main~1", "-m", "revert")
+    changes = "1 file and 2 rows removed, 1 file and 3 rows added"
+    notes = f"db.t: combined with later changes: {changes}\n"
+    assert ran.err == notes
+    assert lake.ids("main") == [1, 2, 3, 10]
 
 
 def test_changed_rows_beside_added_rows_are_noted(nessie: InProcess, lake: Lake) -> None:

@@ -55,7 +55,7 @@ def test_a_load_is_taken_out(remote: InProcess, served: Lake) -> None:
     assert served.files() == files
     ran = remote("revert", load)
     assert ran.code == 0
-    assert "combined with later changes: 1 file with 1 row removed" in ran.err
+    assert "db.t: combined with later changes: 1 file and 1 row removed" in ran.err
     assert ids(served.url, "main") == [1, 2, 3, 30]
 
 

@@ -140,6 +140,52 @@ def test_a_content_that_takes_the_key_of_a_namespace_with_contents_can_give_way(
     assert catalog.snapshot("main", "b") == 1
 
 
+@pytest.mark.parametrize("words", [["--theirs", "a"], ["--theirs", "*"], ["--behavior", "force"]])
+def test_a_table_that_takes_the_key_of_a_namespace_gives_way_by_its_id(
+    nessie, catalog, words
+) -> None:
+    catalog.create("main", "m")
+    catalog.branch("x")
+    catalog.update("x", "m", 2)
+    catalog.rename("main", "m", "a")
+    catalog.update("main", "a", 3)
+    catalog.commit("main", "m", Put(key("m"), Namespace(elements=("m",))))
+    catalog.create("main", "m.b")
+    refused = nessie("merge", "x", *words, "--json")
+    (line,) = advice(refused)
+    assert nessie(*shlex.split(line)[1:]).code == 0, line
+    assert catalog.snapshot("main", "a") == 3
+    assert catalog.snapshot("main", "m.b") == 1
+
+
+@pytest.mark.parametrize("is_revert", [True, False])
+def test_theirs_is_not_printed_if_a_namespace_would_not_be_empty(
+    nessie, catalog, is_revert
+) -> None:
+    catalog.branch("x")
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    words = ("merge", "x")
+    if is_revert:
+        words = ("revert", catalog.repository.resolve("main").hash)
+        present = catalog.repository.content("main", key("n"))
+        assert isinstance(present, Namespace)
+        changed = Namespace(id=present.id, elements=("n",), properties={"p": "1"})
+        catalog.commit("main", "p", Put(key("n"), changed))
+    else:
+        catalog.create("x", "n")
+    catalog.create("main", "n.a")
+    refused = nessie(*words, "--json")
+    (conflict,) = refused.error["errorDetails"]["conflicts"]
+    (line,) = conflict["resolutions"]
+    assert "--ours n" in line
+    assert conflict["blockingNamespace"]["elements"] == ["n"]
+    report = nessie(*words).err
+    assert "not possible" in report
+    assert "theirs, because namespace n is not empty" in report
+    assert nessie(*shlex.split(line)[1:]).code == 0, line
+    assert catalog.snapshot("main", "n.a") == 1
+
+
 def test_a_namespace_that_is_needed_is_kept_instead_of_the_earlier_decision(
     nessie, catalog
 ) -> None:

@@ -500,3 +500,54 @@ def test_edited_values_of_a_deleted_table_keep_its_id(nessie, catalog, tmp_path)
     nessie("resolve", "--resolve", "db.orders=mine.json", "-m", "edited").expect(0)
     after = content(catalog, "db.orders")
     assert (after.id, after.snapshot_id) == (before.id, 77)
+
+
+@pytest.fixture
+def below_a_table(nessie, catalog):
+    """A table is staged below the key of another staged table, not of a namespace."""
+    for name in ("n", "n.a"):
+        words = ("--type", "iceberg-table", "--metadata-location", f"s3://{name}")
+        assert nessie("content", "put", name, *words).code == 0
+    return catalog
+
+
+def test_a_table_that_is_staged_where_a_namespace_is_missing_can_be_moved(
+    nessie, below_a_table
+) -> None:
+    nessie("content", "rename", "db.items", "n_1")
+    for line in ("nessie content rename n n_2", "nessie content put n --type namespace"):
+        refused = nessie("commit", "-m", "m", "--json")
+        (conflict,) = refused.error["errorDetails"]["conflicts"]
+        assert conflict["conflictType"] == "NAMESPACE_ABSENT"
+        assert conflict["resolutions"][0] == line
+        assert nessie(*shlex.split(line)[1:]).code == 0
+    assert nessie("commit", "-m", "m").code == 0
+    names = values(below_a_table).keys()
+    assert names == {"db.orders", "n_1", "n_2", "n.a"}
+
+
+def test_a_namespace_is_not_created_over_a_staged_table(answering, nessie, below_a_table) -> None:
+    before = staged(nessie)
+    code, seen = answering("p\ns\n", "resolve", "-m", "both")
+    assert code == 3, seen
+    assert "[p]roposed not possible: n is staged as iceberg-table" in seen
+    assert staged(nessie) == before
+
+
+@pytest.mark.parametrize("is_renamed", [True, False])
+def test_the_current_state_is_kept_only_as_it_was_seen(nessie, catalog, is_renamed) -> None:
+    put(nessie, "db.orders", 9)
+    put(nessie, "db.items", 9)
+    seen = catalog.update("main", "db.orders", 5)
+    if is_renamed:
+        catalog.rename("main", "db.orders", "db.moved")
+    else:
+        catalog.update("main", "db.orders", 6)
+    before = staged(nessie)
+    ran = nessie("resolve", "--current", "db.orders", "--expected-hash", seen)
+    assert ran.code == 5, ran.err
+    assert "db.orders" in ran.err
+    assert staged(nessie) == before
+    head = catalog.head("main")
+    assert nessie("resolve", "--current", "db.orders", "--expected-hash", head).code == 0
+    assert len(staged(nessie)) == 1

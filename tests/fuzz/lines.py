@@ -15,6 +15,7 @@ from nessie_cli.cli.app.group import root
 _LOCAL = ["--engine", "local"]
 NEVER_TO_BE_RUN = {
     ("serve",): ["--port", "none"],
+    ("ui",): ["--port", "none"],
     ("audit",): _LOCAL,
     ("stats",): _LOCAL,
     ("gc", "mark"): _LOCAL,

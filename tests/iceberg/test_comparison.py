@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from msgspec import structs
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import LongType
 
@@ -238,3 +241,81 @@ def test_invalid_structures_are_a_problem_not_a_failure(tmp_path, odd) -> None:
     bad = written(tmp_path / "bad.json", document(**odd), snapshot_id=4)
     (problem,) = compare(good, bad).problems
     assert "not valid Iceberg metadata" in problem
+
+
+def data(before: Content | None, after: Content | None) -> tuple[int, ...] | None:
+    """Returns the rows added and removed, and the files added and removed."""
+    compared = compare(before, after)
+    assert compared.problems == ()
+    change = compared.data
+    return None if change is None else structs.astuple(change)
+
+
+def test_rows_and_files_added_and_removed(table) -> None:
+    empty = now(table)
+    loaded = table.load_table(("db", "t"))
+    rows = pa.table({"id": [1, 2, 3], "name": ["a", "b", "c"]}, schema=loaded.schema().as_arrow())
+    loaded.append(rows)
+    one = now(table)
+    table.load_table(("db", "t")).append(rows)
+    two = now(table)
+    table.load_table(("db", "t")).delete("id == 1")
+    less = now(table)
+    assert data(empty, one) == (3, 0, 1, 0)
+    assert data(None, two) == (6, 0, 2, 0)
+    assert data(two, None) == (0, 6, 0, 2)
+    assert data(one, two) == (3, 0, 1, 0)
+    assert data(two, one) == (0, 3, 0, 1)
+    # Each file is written again without one of its three rows.
+    assert data(two, less) == (4, 6, 2, 2)
+    assert data(None, empty) == (0, 0, 0, 0)
+    assert data(None, None) is None
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Callable[..., IcebergTable]:
+    """Writes a metadata file with a line of snapshots, given as (id, summary), oldest first."""
+    numbers = count()
+
+    def make(*snapshots: tuple[int, dict[str, str]], expired: int = 0) -> IcebergTable:
+        listed: list[dict[str, Any]] = []
+        parent = None
+        for id_, summary in snapshots:
+            listed.append({"snapshot-id": id_, "timestamp-ms": 1, "summary": summary})
+            if parent is not None:
+                listed[-1]["parent-snapshot-id"] = parent
+            parent = id_
+        made = document(**{"current-snapshot-id": parent, "snapshots": listed[expired:]})
+        path = tmp_path / f"{next(numbers)}.metadata.json"
+        return written(path, made, snapshot_id=parent or -1)
+
+    return make
+
+
+APPEND = {"operation": "append", "added-records": "3", "added-data-files": "1"}
+DELETE = {"operation": "delete", "deleted-records": "2", "deleted-data-files": "1"}
+MARKED = {"operation": "overwrite", "added-position-deletes": "1"}
+COMPACT = {
+    "operation": "replace",
+    "added-records": "6",
+    "deleted-records": "6",
+    "added-data-files": "1",
+    "deleted-data-files": "2",
+}
+
+
+def test_data_of_sides_that_diverged(made) -> None:
+    base = (1, APPEND)
+    ours, theirs = made(base, (2, APPEND), (3, DELETE)), made(base, (4, DELETE), (5, MARKED))
+    assert data(made(base), ours) == (3, 2, 1, 1)
+    assert data(made(base), theirs) == (0, 3, 0, 1)
+    assert data(ours, theirs) == (2, 6, 1, 2)
+    assert data(theirs, ours) == (6, 2, 2, 1)
+
+
+def test_data_of_replaced_and_expired_snapshots(made) -> None:
+    assert data(made((1, APPEND)), made((1, APPEND), (2, COMPACT))) == (0, 0, 1, 2)
+    # Without the common snapshot, what came between is unknown.
+    assert data(made((1, APPEND)), made((1, APPEND), (2, APPEND), expired=1)) is None
+    assert data(made((1, {})), made((2, {}))) is None
+    assert data(made(), made()) == (0, 0, 0, 0)

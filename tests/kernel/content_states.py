@@ -110,6 +110,7 @@ def conflicts_with_options(
     return content_rules.conflicts_of(
         merge(*sides, choices=choices),
         lambda states, again: merge_contents(states, others, again),
+        lambda *_: False,
     )
 
 

@@ -16,6 +16,7 @@ from nessie_cli.kernel.decisions import MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import build, edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, record_of
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.searching import KeySearch
 from nessie_cli.model import CommitMeta, IcebergTable, MergeBehavior
 from tests.kernel.heap import Heap, record
 
@@ -337,3 +338,20 @@ def test_the_merge_base_costs_the_commits_since_it(chain: Chain) -> None:
 
 def test_a_new_commit_reads_two_objects(chain: Chain) -> None:
     assert chain.reads(lambda objects: Chain._commit(objects, [chain.line[-1]], 0)) <= 2
+
+
+def test_a_search_reads_leaves_of_several_states_once(grown: Tree) -> None:
+    number = len(grown.keys) // 2
+    other = grown.changed({grown.keys[number]: record(7 * LARGE)})
+    text = f"table-{number:06}"
+
+    def search(*roots: Id) -> Callable[[Objects], object]:
+        def work(objects: Objects) -> None:
+            finder = KeySearch(objects, text.upper())
+            for root in roots:
+                assert [key for key, _ in finder.items(root)] == [grown.keys[number]]
+
+        return work
+
+    reads, _ = grown.cost(search(grown.root))
+    assert grown.cost(search(grown.root, other))[0] <= reads + grown.levels

@@ -197,7 +197,9 @@ def on_this_machine(nessie, word: str) -> str:
     return str(nessie.folder / "00002.json") if word == "s3://lake/db/orders/00002.json" else word
 
 
-EXAMPLES = [example for example in examples() if not example.startswith("nessie serve")]
+SERVERS = ("nessie serve", "nessie ui")
+"""The commands that run until they are stopped."""
+EXAMPLES = [example for example in examples() if not example.startswith(SERVERS)]
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
@@ -215,7 +217,7 @@ def test_requirements_belong_to_existing_examples():
 
 
 @pytest.mark.parametrize(
-    "example", [example for example in examples() if example.startswith("nessie serve")]
+    "example", [example for example in examples() if example.startswith(SERVERS)]
 )
 def test_a_server_of_an_example_starts_and_ends(example, place):
     run(place, "nessie init --store sqlite:////srv/catalog.sqlite made-for-the-server")
@@ -225,7 +227,8 @@ def test_a_server_of_an_example_starts_and_ends(example, place):
     )
     words = [on_this_machine(place, word) for word in shlex.split(example)[1:]]
     # Port 0 is any free one; the last occurrence of an option counts.
-    command = [sys.executable, "-m", "nessie_cli", *words, "--port", "0"]
+    quiet = ["--no-browser"] if words[0] == "ui" else []
+    command = [sys.executable, "-m", "nessie_cli", *words, *quiet, "--port", "0"]
     with subprocess.Popen(
         command,
         cwd=place.folder,
@@ -238,7 +241,8 @@ def test_a_server_of_an_example_starts_and_ends(example, place):
         first = process.stdout.readline()
         process.terminate()
         rest = process.stdout.read()
-    assert re.search(r"http://(127\.0\.0\.1|0\.0\.0\.0):\d+/api/v2", first), (first, rest)
+    end = "; Ctrl-C" if words[0] == "ui" else "/api/v2"
+    assert re.search(rf"http://(127\.0\.0\.1|0\.0\.0\.0):\d+{end}", first), (first, rest)
     assert process.returncode == 0, (first, rest)
 
 

@@ -635,6 +635,79 @@ class Contents:
             assert types_and_keys(refused.value.result.conflicts) == [("NAMESPACE_NOT_EMPTY", "n")]
             assert merge(behaviors=[behave("n", "DROP")], dry_run=True).successful
 
+    @pytest.mark.parametrize("is_deleted", [True, False])
+    def test_theirs_is_no_option_if_it_removes_a_namespace_with_contents(
+        self, catalog: Catalog, is_deleted: bool
+    ) -> None:
+        """Theirs deleted the namespace, or has a table at its key."""
+        catalog.write("main", {"other": 1})
+        if is_deleted:
+            catalog.write("main", {"n": NS})
+        catalog.branch("dev")
+        changed = catalog.write("dev", {"n": None if is_deleted else 3})
+        if is_deleted:
+            content_id = catalog.id("main", "n")
+            catalog.commit("main", put("n", namespace("n", content_id, p="1")))
+        else:
+            catalog.write("main", {"n": NS})
+        catalog.write("main", {"n.a": 1})
+        for merge in (
+            lambda **options: catalog.merge_contents("dev", **options),
+            lambda **options: catalog.transplant_contents([changed], **options),
+        ):
+            with pytest.raises(MergeConflict) as refused:
+                merge()
+            conflict = only_conflict(refused)
+            assert [option.behavior for option in conflict.options] == ["DROP"]
+            assert conflict.blocking_namespace == key("n")
+            assert merge(behaviors=[behave("n", "DROP")], dry_run=True).successful
+
+    @pytest.mark.parametrize("is_in_conflict", [True, False])
+    def test_theirs_is_an_option_if_the_contents_of_a_namespace_go_with_it(
+        self, catalog: Catalog, is_in_conflict: bool
+    ) -> None:
+        catalog.write("main", {"n": NS, "n.a": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"n": None, "n.a": None})
+        content_id = catalog.id("main", "n")
+        catalog.commit("main", put("n", namespace("n", content_id, p="1")))
+        if is_in_conflict:
+            catalog.write("main", {"n.a": 2})
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents("dev")
+        conflicts = refused.value.result.conflicts
+        for conflict in conflicts:
+            assert [option.behavior for option in conflict.options] == ["FORCE", "DROP"]
+            assert conflict.blocking_namespace is None
+        behaviors = [behave(str(conflict.key), "FORCE") for conflict in conflicts]
+        catalog.merge_contents("dev", behaviors=behaviors)
+        assert catalog.repository.contents("main", [key("n"), key("n.a")]) == {}
+
+    def test_the_content_that_takes_the_key_of_a_namespace_is_named_by_its_id(
+        self, catalog: Catalog
+    ) -> None:
+        """The table has this key at the base and on theirs, and another one on ours."""
+        catalog.write("main", {"m": 1})
+        catalog.branch("dev")
+        catalog.write("dev", {"m": 2})
+        catalog.rename("main", "m", "a")
+        catalog.write("main", {"a": 3})
+        content_id = catalog.id("main", "a")
+        catalog.write("main", {"m": NS, "m.b": 1})
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents("dev")
+        conflict = only_conflict(refused)
+        assert [option.behavior for option in conflict.options] == ["DROP"]
+        assert conflict.blocking_namespace == key("m")
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents("dev", behaviors=[behave("a", "FORCE")])
+        conflict = only_conflict(refused)
+        assert (conflict.type, conflict.key) == (ConflictType.NAMESPACE_NOT_EMPTY, key("m"))
+        assert (conflict.content_id, conflict.value_key) == (content_id, key("a"))
+        assert conflict.is_ambiguous
+        by_id = structs.replace(behave("m", "DROP"), content_id=content_id)
+        assert catalog.merge_contents("dev", behaviors=[by_id], dry_run=True).successful
+
     def test_a_replaced_and_a_renamed_content_with_one_metadata_file_conflict(
         self, catalog: Catalog
     ) -> None:

@@ -102,3 +102,19 @@ class Inverses:
         catalog.write("main", {"a": 5})
         revert(catalog, hash_, KeyBehavior(key("a"), MergeBehavior.FORCE))
         assert catalog.repository.contents("main", [key("a"), key("b")]) == {key("a"): moved}
+
+    def test_the_state_before_is_no_option_if_it_removes_a_namespace_with_contents(
+        self, catalog: Catalog
+    ) -> None:
+        hash_ = catalog.write("main", {"n": NS})
+        content_id = catalog.id("main", "n")
+        catalog.commit("main", Put(key("n"), namespace("n", content_id, p="1")))
+        (conflict,) = inverse_of(catalog, hash_).conflicts
+        assert [option.behavior for option in conflict.options] == ["FORCE", "DROP"]
+        catalog.write("main", {"n.a": 1, "nn": 1})
+        (conflict,) = inverse_of(catalog, hash_).conflicts
+        assert [option.behavior for option in conflict.options] == ["DROP"]
+        assert conflict.blocking_namespace == key("n")
+        catalog.write("main", {"n.a": None})
+        (conflict,) = inverse_of(catalog, hash_).conflicts
+        assert [option.behavior for option in conflict.options] == ["FORCE", "DROP"]

@@ -18,6 +18,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import CreateReference, Merge
 from nessie_cli.repository.remote.opening import open_remote
 from tests.repository.contract_division import Divides
+from tests.repository.contract_searching import Searches
 from tests.repository.servers import Servers
 from tests.repository.test_remote import Served
 from tests.repository.vocabulary import NS, Catalog, behave, key, touched
@@ -302,7 +303,7 @@ class Plain(Served):
         assert catalog.numbers() == {"a": 3}
 
 
-class TestPlain(Plain, Divides):
+class TestPlain(Plain, Divides, Searches):
     """Our own server without its extensions."""
 
     @pytest.fixture

@@ -12,9 +12,10 @@ from nessie_cli.repository.opening import create
 from tests.repository.contract import RepositoryContract
 from tests.repository.contract_commit_all import Groups
 from tests.repository.contract_division import Divides
+from tests.repository.contract_searching import Searches
 
 
-class TestLocalSqlite(RepositoryContract, Groups, Divides):
+class TestLocalSqlite(RepositoryContract, Groups, Divides, Searches):
     @pytest.fixture
     def repository(self, tmp_path: Path) -> Iterator[Repository]:
         with create(f"sqlite:///{tmp_path}/store.sqlite") as repository:

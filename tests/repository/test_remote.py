@@ -14,6 +14,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect, create
 from tests.repository.contract import RepositoryContract
 from tests.repository.contract_division import Divides
+from tests.repository.contract_searching import Searches
 from tests.repository.servers import Servers
 from tests.repository.vocabulary import Catalog, number_of
 
@@ -41,7 +42,7 @@ class Served(RepositoryContract):
             assert list(local.check()) == []
 
 
-class TestRemote(Served, Divides):
+class TestRemote(Served, Divides, Searches):
     """Our own client and our own server."""
 
     @pytest.fixture

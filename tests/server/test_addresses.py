@@ -9,16 +9,49 @@ from pathlib import Path
 import pytest
 
 from nessie_cli import create
-from nessie_cli.errors import NotAllowed
+from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.auth.issuer import JwtSettings
-from nessie_cli.server.running import ServerSettings, check_address, is_loopback
+from nessie_cli.server.running import (
+    ServerSettings,
+    check_address,
+    check_public_url,
+    is_loopback,
+)
 from tests.command.preloaded import EVERYTHING
 from tests.command.process import Forker
 from tests.server.client import Client
 from tests.server.processes import PATIENCE, started
 
 FILE = Path("a file")
+
+
+@pytest.mark.parametrize("url", ["https://catalog.example.com", "http://[::1]:19120/"])
+def test_the_host_of_a_public_url_is_a_name_of_the_server(url):
+    check_public_url(url)
+    for host in ("127.0.0.1", "0.0.0.0"):
+        hosts = ServerSettings(host, public_url=url).hosts
+        assert hosts.allows("catalog.example.com" if "catalog" in url else "::1")
+        assert not hosts.allows("evil.example")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "catalog.example.com",
+        "https://",
+        "https://a/b",
+        "https://a?b",
+        "https://a#b",
+        "https://u:p@a",
+        "ftp://a",
+        "https://a:x",
+        "https://[a",
+    ],
+)
+def test_another_public_url_is_refused(url):
+    with pytest.raises(InvalidInput, match="must be a scheme and a host"):
+        check_public_url(url)
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost", "127.1"])

@@ -122,4 +122,4 @@ def test_the_page_loads_no_external_resources(client):
 
 def test_the_root_redirects_to_the_page(client):
     answer = client.get("/", accept="text/html")
-    assert (answer.status, answer.headers["location"]) == (307, "/api/docs")
+    assert (answer.status, answer.headers["location"]) == (307, "/ui/branches")

@@ -117,6 +117,40 @@ def test_a_filter_with_one_pass_over_a_large_commit_is_evaluated(text):
 @pytest.mark.parametrize(
     "text",
     [
+        "operations.exists(a, false)",
+        "size(operations) == 1",
+        "operations[0].name == 't0'",
+        "commit.author == 'a' || operations == operations",
+    ],
+)
+def test_the_operations_of_a_very_large_commit_are_not_converted(text):
+    """The engine converts all of them in one call, also for a filter that reads one."""
+    test, large = compile_filter(FilterKind.LOG, text), commit(50_000)
+    begun = time.process_time()
+    with pytest.raises(InvalidInput, match="for the 50,000 operations of a commit"):
+        test(large)
+    assert time.process_time() - begun < SOON
+
+
+def test_long_keys_count_for_the_operations_of_a_commit():
+    test = compile_filter(FilterKind.LOG, "size(operations) == 5000")
+    keys = (ContentKey(("namespace" * 2,) * 19 + (f"t{n}",)) for n in range(5000))
+    assert test(commit(5000))
+    with pytest.raises(InvalidInput, match="could take too long"):
+        test(LogEntry(CommitMeta("load"), 1, tuple(map(Delete, keys))))
+
+
+def test_a_filter_on_commits_does_not_depend_on_their_operations():
+    test = compile_filter(FilterKind.LOG, "commit.message == 'load'")
+    large = commit(50_000)
+    begun = time.process_time()
+    assert test(large)
+    assert time.process_time() - begun < SOON / 10
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
         f"{ones(90)}.all(a, {ones(90)}.all(b, a + b >= 0))",
         f"{ones(300)}.map(a, a + 1).size() == 300",
         f"{ones(4000)}.exists_one(a, a == 2) == false",

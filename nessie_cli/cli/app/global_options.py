@@ -1,7 +1,9 @@
 """The global options, which are accepted before and after the subcommand."""
 
 import os
-from collections.abc import Sequence
+import re
+import shlex
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from nessie_cli.errors import InvalidInput
@@ -49,6 +51,17 @@ def enter(directory: str) -> None:
         raise InvalidInput(f"-C {directory}: {error.strerror}") from None
 
 
+_ALL = ("store", "profile", "ref")
+_OF_STORES = ("store", "profile")
+_CARRIED: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(("branch", "tag", "undo", "reflog", "fsck", "gc", "store"), _OF_STORES),
+    **dict.fromkeys(("config", "stash", "switch"), ()),
+}
+"""The options, besides `-C`, that a hint repeats for a command. Default: all of them."""
+_ELSEWHERE = ("help", "init", "login", "serve", "token")
+"""Commands that do not read the store and the workspace of the command before."""
+_HINT = re.compile(r"`nessie (?P<command>[a-z]+)\b(?P<rest>[^`]*)`")
+
 VALUED = frozenset({"--store", "--profile", "--ref", "--color", "-C"})
 """The global options that take a value."""
 
@@ -64,9 +77,7 @@ def command_position(argv: Sequence[str]) -> int | None:
     return position if position < len(argv) and argv[position] != "--" else None
 
 
-def carried(
-    options: GlobalOptions, names: Sequence[str] = ("store", "profile", "ref")
-) -> list[str]:
+def carried(options: GlobalOptions, names: Sequence[str] = _ALL) -> list[str]:
     """Returns the options that make another command line use the same store and reference.
 
     `names` are those that it uses besides `-C`.
@@ -76,3 +87,19 @@ def carried(
         value = getattr(options, name)
         arguments += [f"--{name}", value] if value else []
     return arguments
+
+
+def with_carried(text: str, options: GlobalOptions) -> str:
+    """Returns a text in which each `nessie COMMAND` uses the same store and reference.
+
+    A command line that begins with options has them already.
+    """
+
+    def carrying(match: re.Match[str]) -> str:
+        command, rest = match["command"], match["rest"]
+        if command in _ELSEWHERE or "--store" in rest:
+            return match[0]
+        arguments = carried(options, _CARRIED.get(command, _ALL))
+        return f"`nessie {shlex.join([*arguments, command])}{rest}`"
+
+    return _HINT.sub(carrying, text)

@@ -193,6 +193,11 @@ class Invocation:
         value = self.workspace.setting(*parts) if self.workspace else None
         return value or user_settings().text(*parts)
 
+    @property
+    def combines_tables(self) -> bool:
+        """Whether commands combine tables that both sides changed: the setting `merge.tables`."""
+        return self.setting("merge.tables") != "conflict"
+
     def who(self) -> str:
         """The name recorded in the reflog: the author of commits, or the user of the system."""
         from nessie_cli.workspace import environment as env

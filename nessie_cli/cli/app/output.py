@@ -10,6 +10,8 @@ import sys
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TextIO
 
+from nessie_cli.cli.app.global_options import with_carried
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from datetime import datetime
@@ -70,19 +72,24 @@ class Output:
     def say(self, *spans: Span | str) -> None:
         """Prints a sentence about what the command did, unless `--quiet` is set.
 
-        A command that reads prints its result by `out`.
+        A command that reads prints its result by `out`. Hints repeat the global options.
         """
         if not self.options.quiet:
-            self.out.print_text(*spans)
+            carried = (
+                with_carried(span, self.options) if isinstance(span, str) else span
+                for span in spans
+            )
+            self.out.print_text(*carried)
 
     def note(self, line: str) -> None:
         """Prints a remark on stderr, unless `--quiet` is set.
 
-        What is on stdout comes first, also if both streams go to one pipe.
+        What is on stdout comes first, also if both streams go to one pipe. Hints repeat the global
+        options.
         """
         if not self.options.quiet:
             sys.stdout.flush()
-            self.err.print_text(line)
+            self.err.print_text(with_carried(line, self.options))
 
     def print_document(self, document: Any) -> None:
         """Prints the one JSON document of the command."""

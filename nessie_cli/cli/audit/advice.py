@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Mapping
 
 from nessie_cli.audit.findings import AuditFinding, FindingKind
+from nessie_cli.cli.app.global_options import GlobalOptions, with_carried
 
 _FROM_FILE = "`nessie content put {key} --from-metadata {where}` reads all ids from the file"
 _BACK = (
@@ -37,7 +38,7 @@ ADVICE: Mapping[FindingKind, str] = {
 """The advice for each kind; `{key}` and `{where}` stand for those of the finding."""
 
 
-def advice(finding: AuditFinding) -> str:
+def advice(finding: AuditFinding, options: GlobalOptions) -> str:
     """Returns how to repair a finding, with command lines that can be run."""
     key, where = shlex.quote(str(finding.key)), shlex.quote(finding.where)
-    return ADVICE[finding.kind].format(key=key, where=where)
+    return with_carried(ADVICE[finding.kind].format(key=key, where=where), options)

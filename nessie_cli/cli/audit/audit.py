@@ -12,6 +12,7 @@ from nessie_cli.audit import findings
 from nessie_cli.audit.findings import AuditCounts, FindingKind
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_session
+from nessie_cli.cli.app.global_options import GlobalOptions
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing, Records, Result
@@ -75,9 +76,9 @@ class Finding(Struct, rename="camel"):
     advice: str
 
     @classmethod
-    def of(cls, finding: findings.AuditFinding) -> "Finding":
+    def of(cls, finding: findings.AuditFinding, options: GlobalOptions) -> "Finding":
         """Returns a finding with its advice."""
-        where = (finding.where, finding.message, advice(finding))
+        where = (finding.where, finding.message, advice(finding, options))
         return cls(finding.kind, Key.of(finding.key), finding.content_id, *where)
 
 
@@ -130,7 +131,7 @@ def run(options: Options, app: Invocation) -> AuditedResult:
         contents=counts.contents,
         with_files=counts.with_files,
         files=counts.files,
-        findings=map(Finding.of, every),
+        findings=(Finding.of(finding, app.options) for finding in every),
     )
     return AuditedResult(document, every, counts)
 
@@ -141,7 +142,7 @@ def show(result: AuditedResult, output: Output) -> None:
 
     def rows() -> Iterator[tuple[str, str, str, str]]:
         for finding in result.findings:
-            ways.setdefault(finding.kind.value, advice(finding))
+            ways.setdefault(finding.kind.value, advice(finding, output.options))
             yield finding.kind.value, str(finding.key), finding.where, finding.message
 
     if result.document.clean:

@@ -12,6 +12,7 @@ import typer
 from typer.exceptions import TyperException
 
 from nessie_cli import errors
+from nessie_cli.cli.app.global_options import with_carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.faults import fault_of, is_interrupt
@@ -69,18 +70,23 @@ def _report_interrupt(app: Invocation) -> int:
 
 
 def _write(error: errors.NessieError, app: Invocation, hint: str = "") -> None:
-    """Flushes stdout first, so that earlier output appears above the error on a terminal."""
+    """Flushes stdout first, so that earlier output appears above the error on a terminal.
+
+    Hints repeat the global options of the command.
+    """
     from nessie_cli.cli.errors.hints import hints_for
     from nessie_cli.wire.documents import ErrorAnswer
 
     output = app.output
+    error.message = with_carried(error.message, app.options)
+    error.hint = with_carried(error.hint, app.options)
     if output.is_json_for_errors and not output.has_document:
         output.print_document(ErrorAnswer.of(error))
     sys.stdout.flush()
     blocks = _has_blocks(error) and not output.is_json_for_errors
     output.err.print_text(f"nessie: {message_for_people(error, with_blocks=blocks)}")
     for line in [hint] if hint else hints_for(error, app):
-        output.err.print_text(line)
+        output.err.print_text(with_carried(line, app.options))
     if blocks and isinstance(error, errors.ReferenceConflict):
         _write_conflicts(error, app.output)
 

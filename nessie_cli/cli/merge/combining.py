@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.engines import Engine, chosen, spark_session
+from nessie_cli.cli.merge.reverted import RevertResult
 from nessie_cli.cli.merge.server_combiner import ServerCombiner
+from nessie_cli.cli.staging.batch import BatchResult
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.iceberg.combination.merging import Combiner, TableMerger
 from nessie_cli.model import (
@@ -18,10 +22,7 @@ from nessie_cli.model import (
     Conflict,
     ContentKey,
     IcebergTable,
-    MergeResult,
-    TableCombination,
 )
-from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
 
 if TYPE_CHECKING:
@@ -29,10 +30,8 @@ if TYPE_CHECKING:
     from nessie_cli.cli.merge.inverse import Reverted
     from nessie_cli.cli.merge.options import SideOptions
     from nessie_cli.iceberg.files import Files
-    from nessie_cli.repository.base import CombiningServer
 
 T = TypeVar("T")
-TABLES = "merge.tables"
 ISOLATION = "merge.isolation"
 IDENTIFIERS = "merge.identifiers"
 
@@ -54,16 +53,14 @@ def combining(
     transplanted commits, and the tables at the keys `decided` are left to the caller. `files` reads
     and writes the files of tables; by default, a dry run writes none. Without `files`, a server
     with warehouses combines the tables in them itself. `reverts` are the commits of a revert.
+    Spark starts only for a table with many manifests to read.
     """
-    if options.no_combine or app.setting(TABLES) == "conflict":
+    if options.no_combine or not app.combines_tables:
         return do
-    rules = _rules(app, decided)
+    rules = rules_of(app, decided)
     server = app.repository().combining_server if files is None else None
-
     if server is not None and reverts is None:
         do = _asking(do, rules)
-
-    noted: set[str] = set()
 
     def combined(merging: MergeOptions) -> T:
         try:
@@ -71,21 +68,31 @@ def combining(
         except ReferenceConflict as error:
             if not any(map(_may_combine, error.conflicts)):
                 raise
+            conflict = error
+        with ExitStack() as stack:
             # Iceberg's libraries are loaded only if a table conflicts.
-            by_server = _by_server(app, server, reverts, merging, description)
-            by_files = partial(_by_files, files, rules, description, merging)
+            by_server = None
+            if server is not None and reverts is not None:
+                by_server = ServerCombiner(
+                    server,
+                    app.reference_name(),
+                    reverts.commits,
+                    rules,
+                    description,
+                    dry_run=merging.dry_run,
+                )
+            by_files = partial(
+                _by_files, files, rules, description, merging, _spark(app, options, stack)
+            )
             try:
                 combiners = _combiners(by_server, by_files)
             except ImportError:
-                error.conflicts = tuple(map(_without_package, error.conflicts))
-                raise error from None
-        merger = TableMerger(combiners, excluded=decided, commits=commits)
-        result = merger.merge(do, merging)
-        if not isinstance(result, MergeResult):
-            # A revert is performed several times if globs decide.
-            for text in set(map(_described, merger.combinations.values())) - noted:
-                app.output.note(text)
-                noted.add(text)
+                conflict.conflicts = tuple(map(without_package, conflict.conflicts))
+                raise conflict from None
+            merger = TableMerger(combiners, excluded=decided, commits=commits)
+            result = merger.merge(do, merging)
+        if isinstance(result, BatchResult | RevertResult):
+            return replace(result, combinations=merger.combinations)
         return result
 
     return combined
@@ -119,30 +126,34 @@ def _combiners(by_server: Combiner | None, by_files: Callable[[], Combiner]) -> 
     return [by_server]
 
 
-def _by_server(
-    app: Invocation,
-    server: CombiningServer | None,
-    reverts: Reverted | None,
-    merging: MergeOptions,
-    description: str,
-) -> Combiner | None:
-    """Returns the server, if it combines single tables of a revert."""
-    if server is None or reverts is None:
-        return None
-    rules, branch = _rules(app), app.reference_name()
-    dry_run = merging.dry_run
-    return ServerCombiner(server, branch, reverts.commits, rules, description, dry_run=dry_run)
-
-
 def _by_files(
-    files: Files | None, rules: CombinationRules, description: str, merging: MergeOptions
+    files: Files | None,
+    rules: CombinationRules,
+    description: str,
+    merging: MergeOptions,
+    spark: Callable[[], Any] | None,
 ) -> Combiner:
     from nessie_cli.iceberg.combination.file_combiner import FileCombiner
 
-    return FileCombiner(files or table_files(dry_run=merging.dry_run), description, rules)
+    files = files or table_files(dry_run=merging.dry_run)
+    engine = None
+    if spark is not None:
+        from nessie_cli.spark import SparkEngine
+
+        engine = SparkEngine(files, spark)
+    return FileCombiner(files, description, rules, engine=engine)
 
 
-def _rules(app: Invocation, decided: Collection[ContentKey] = ()) -> CombinationRules:
+def _spark(app: Invocation, options: SideOptions, stack: ExitStack) -> Callable[[], Any] | None:
+    """Returns a function that starts Spark until the stack ends, or None for another engine."""
+    if chosen(options.engine) is not Engine.SPARK:
+        return None
+    import_module("pyspark")
+    return lambda: stack.enter_context(spark_session(app, brief=True))
+
+
+def rules_of(app: Invocation, decided: Collection[ContentKey] = ()) -> CombinationRules:
+    """Returns the rules of the settings. Tables at the keys `decided` are not combined."""
     return CombinationRules(
         app.setting(ISOLATION) == "serializable",
         app.setting(IDENTIFIERS) == "conflict",
@@ -155,7 +166,8 @@ def _may_combine(conflict: Conflict) -> bool:
     return isinstance(conflict.actual, IcebergTable) and not conflict.collisions
 
 
-def _without_package(conflict: Conflict) -> Conflict:
+def without_package(conflict: Conflict) -> Conflict:
+    """Returns a conflict that says why it is not combined: a package is missing."""
     if not _may_combine(conflict):
         return conflict
     missing = "a package is missing that reads its files: pip install 'nessie-cli[iceberg]'"
@@ -170,17 +182,3 @@ def table_files(*, dry_run: bool) -> Files:
 
     files = Files(of_s3())
     return UnwrittenFiles(files) if dry_run else files
-
-
-def _described(combination: TableCombination) -> str:
-    """Returns what a revert removes from a table that has changed since, and adds again."""
-    parts = (
-        f"{counted(files, 'file')} with {counted(rows, 'row')} {verb}"
-        for files, rows, verb in (
-            (combination.removed_files, combination.removed_rows, "removed"),
-            (combination.added_files, combination.added_rows, "added again"),
-        )
-        if files
-    )
-    changes = ", ".join(parts) or "only definitions change"
-    return f"combined with later changes: {changes}"

@@ -52,9 +52,10 @@ class ContentName(NamedTuple):
     def decides(self, conflict: Conflict) -> bool:
         """Returns whether a decision with this name is about a conflict."""
         if self.content_id is None:
-            # Theirs deleted or renamed the namespace, and a decision can name it by these keys.
+            # The content that deletes or displaces the namespace can have other keys.
             is_needed = conflict.type is ConflictType.NAMESPACE_NOT_EMPTY
-            others = (conflict.base_key, conflict.theirs_key) if is_needed else ()
+            keys = (conflict.base_key, conflict.theirs_key, conflict.value_key)
+            others = keys if is_needed else ()
             return self.key in (conflict.key, *others)
         is_there = self.commit is None or (conflict.commit or "").startswith(self.commit)
         return self.content_id == conflict.content_id and is_there

@@ -7,6 +7,8 @@ from typing import Annotated, ClassVar
 import typer
 from msgspec import Struct
 
+from nessie_cli.cli.app.engines import EngineOption
+
 
 class Behavior(StrEnum):
     """The values of `--behavior`."""
@@ -36,6 +38,7 @@ class SideOptions(Struct, frozen=True, kw_only=True):
             help="Do not combine the files of a table that both sides changed. Report a conflict.",
         ),
     ] = False
+    engine: EngineOption = None
 
 
 WORDS_OF_MERGES: Mapping[str, str] = {

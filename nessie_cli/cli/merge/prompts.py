@@ -66,9 +66,15 @@ def ask_all(
         return []
     if not sys.stdin.isatty():
         keys = ", ".join(str(conflict.key) for conflict in undecided)
+        reasons = (
+            f"{conflict.key} is not combined: {collision.reason}"
+            for conflict in undecided
+            for collision in conflict.collisions
+        )
         raise InvalidInput(
             f"stdin is not a terminal, and these conflicts are not decided: {keys}; decide by"
-            f" {sides.options(undecided)}"
+            f" {sides.options(undecided)}",
+            hint="; ".join(reasons),
         )
     resolver = _Resolver(app, conflict_report(error), sides, error.reference or "HEAD")
     decisions = [

@@ -14,6 +14,7 @@ from nessie_cli.cli.merge.patterns import MOST_ROUNDS, ConflictId, SidePattern, 
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
 from nessie_cli.cli.merge.sides import OF_MERGE, Sides
 from nessie_cli.cli.merge.staged import BatchResolution
+from nessie_cli.cli.merge.staged_tables import StagedTables
 from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import InvalidInput, ReferenceConflict
@@ -149,16 +150,19 @@ def resolve_batch(
     branch: str,
     check: Callable[[StagedBatch], object],
     decisions: Decisions,
+    *,
+    tables: StagedTables | None,
 ) -> tuple[StagedList, ReferenceConflict | None]:
     """Returns the staged operations with all conflicts resolved, except those that were skipped.
 
     The error contains the conflicts that were skipped, if there are any. `check` raises
-    `ReferenceConflict` with the conflicts of operations. Raises the same error if no decision
-    resolves them, and `InvalidInput` if a staged change cannot be kept.
+    `ReferenceConflict` with the conflicts of operations, and `tables` combines those tables that no
+    option decides about. Raises the same error if no decision resolves them, and `InvalidInput` if
+    a staged change cannot be kept.
     """
     repository, staged = app.repository(), batch.staged
     done: set[ContentKey] = set()
-    for _ in range(MOST_ROUNDS):
+    for number in range(MOST_ROUNDS):
         head = head_of_branch(repository, branch)
         try:
             if staged:
@@ -166,30 +170,39 @@ def resolve_batch(
         except ReferenceConflict as error:
             if {conflict.key for conflict in error.conflicts} <= done:
                 raise
-            if not done:
+            if number == 0:
                 decisions.refuse_other_keys(error.conflicts)
             _refuse_deletions(error, decisions)
+            # A table that the branch changes meanwhile is combined again.
+            combined = tables.combine(error, decisions) if tables is not None else set()
             conflicts = _decided_first(error.conflicts)
             is_complete = decide_all(app, error, conflicts, decisions)
-            decided = {
-                key: (conflict, decisions.of[key])
-                for conflict in conflicts
-                if (key := conflict.key) is not None and key in decisions.of
-            }
+            decided = _decided(conflicts, decisions)
             resolution = BatchResolution(
                 repository, branch, head, batch.begun_at, carried(app.options)
             )
             staged, dropped = resolution.resolved(staged, decided, error)
             for edit in dropped:
                 app.output.note(_dropped(edit))
-            done |= decided.keys()
+            done |= decided.keys() - combined
             if not is_complete:
                 return staged, error
         else:
-            if not done:
+            if number == 0:
                 decisions.refuse_other_keys(())
             break
     return staged, None
+
+
+def _decided(
+    conflicts: Sequence[Conflict], decisions: Decisions
+) -> dict[ContentKey, tuple[Conflict, Decision]]:
+    """Returns the conflicts that are decided, by key, with their decisions."""
+    return {
+        key: (conflict, decisions.of[key])
+        for conflict in conflicts
+        if (key := conflict.key) is not None and key in decisions.of
+    }
 
 
 def _decided_first(conflicts: Sequence[Conflict]) -> Sequence[Conflict]:

@@ -1,6 +1,6 @@
 """`nessie resolve`."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Annotated, ClassVar
 
 import typer
@@ -29,7 +29,7 @@ from nessie_cli.cli.merge.commits import (
     pinned_source,
     pinned_word,
 )
-from nessie_cli.cli.merge.decisions import Choice, Decisions
+from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
@@ -38,7 +38,14 @@ from nessie_cli.cli.merge.patterns import patterns_of
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.reverted import RevertResult, print_revert
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT
-from nessie_cli.cli.staging.batch import BatchResult, changes_of, note_deletions, print_changes
+from nessie_cli.cli.merge.staged_tables import StagedTables
+from nessie_cli.cli.staging.batch import (
+    BatchResult,
+    changes_of,
+    note_deletions,
+    notes_of,
+    print_changes,
+)
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.committed import CommittedResult, print_committed
 from nessie_cli.cli.staging.submission import (
@@ -51,7 +58,7 @@ from nessie_cli.cli.staging.submission import (
     submit_file,
 )
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, MergeResult
+from nessie_cli.model import CommitMeta, ContentKey, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.staging import StagedList, proposed
@@ -71,12 +78,12 @@ _COMMIT_REPORTS = "`nessie commit` reports the conflicts with the present state"
 class Options(DecisionOptions, frozen=True, kw_only=True):
     """Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.
 
-    On a terminal, the command shows each conflict that no option decides, and asks. Without a
-    terminal, an undecided conflict is an error. The command does not ask about a namespace that
-    blocks a merge or transplant: it fails, and prints the commands that help. --ours and --theirs
-    decide about a merge, transplant or revert, --current and --proposed about the batch. An option
-    for a key without a conflict is an error, except --ours and --theirs for a key that the
-    operation changes.
+    A table that both sides changed is combined, if that is safe. On a terminal, the command shows
+    each other conflict that no option decides, and asks. Without a terminal, an undecided conflict
+    is an error. The command does not ask about a namespace that blocks a merge or transplant: it
+    fails, and prints the commands that help. --ours and --theirs decide about a merge, transplant
+    or revert, --current and --proposed about the batch. An option for a key without a conflict is
+    an error, except --ours and --theirs for a key that the operation changes.
 
     Then the command writes the merge, transplant or revert. It commits the batch only with -m. If
     you skip a conflict, no commit is written, but decisions about the batch are kept, and the exit
@@ -158,8 +165,8 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult | Me
             f"--current and --proposed belong to the batch; for a {verb} they are --ours and"
             " --theirs"
         )
-    if not verb and options.no_combine:
-        raise InvalidInput("--no-combine belongs to a merge, transplant or revert")
+    if not verb and options.engine:
+        raise InvalidInput("--engine belongs to a merge, transplant or revert")
     if not verb and (options.ours or options.theirs):
         raise InvalidInput(
             "--ours and --theirs belong to a merge, transplant or revert; for the batch they are"
@@ -277,32 +284,60 @@ def _resolve_batch(options: Options, app: Invocation) -> BatchResult | Committed
         if batch is None:
             raise nothing_staged()
         refuse_elsewhere(app, batch, branch)
-        staged, skipped = resolve_batch(
-            app, batch, branch, lambda part: submit(app, part, trial), decisions
-        )
-        if expected:
-            keys, ids = {item.key for item in staged}, _content_ids(batch.staged, staged, decisions)
-            repository = app.repository()
-            now = repository.reference(branch)
-            refuse_changed(repository, now, expected, keys, ids=ids, hint=_COMMIT_REPORTS)
+        tables = StagedTables(app, branch)
+        try:
+            staged, skipped = resolve_batch(
+                app,
+                batch,
+                branch,
+                lambda part: submit(app, part, trial),
+                decisions,
+                tables=tables if app.combines_tables and not options.no_combine else None,
+            )
+            if expected:
+                _refuse_changed(app, branch, expected, decisions, before=batch.staged, after=staged)
+        except BaseException:
+            tables.discard()
+            raise
         left = replace(batch, staged=staged, request_id=None) if staged else None
         file.write(left)
-        if skipped:
+        if message is None or skipped or not staged:
+            result = replace(BatchResult.of(left, branch), combinations=tables.combinations)
+            if not skipped:
+                return result
+            for note in result.notes:
+                app.output.note(note)
             raise skipped
-        if message is None or not staged:
-            return BatchResult.of(left, branch)
         done = submit_file(app, file, Submission(branch, meta_of(app, message)))
+    for note in notes_of(staged, tables.combinations):
+        app.output.note(note)
     note_deletions(app.output, staged)
     return CommittedResult.of(done)
 
 
-def _content_ids(before: StagedList, after: StagedList, decisions: Decisions) -> set[str]:
-    """Returns the ids of the contents that a batch changes, and of those whose change it keeps.
+def _refuse_changed(
+    app: Invocation,
+    branch: str,
+    expected: str,
+    decisions: Decisions,
+    *,
+    before: StagedList,
+    after: StagedList,
+) -> None:
+    """Raises `ReferenceMoved` if a branch has changed the staged contents since a commit."""
+    keys = {item.key for item in after} | decisions.of.keys()
+    ids = _content_ids(before, after, keys)
+    repository = app.repository()
+    now = repository.reference(branch)
+    refuse_changed(repository, now, expected, keys, ids=ids, hint=_COMMIT_REPORTS)
+
+
+def _content_ids(before: StagedList, after: StagedList, keys: Collection[ContentKey]) -> set[str]:
+    """Returns the ids of the contents that a batch changes, and of those at decided keys.
 
     A content that the branch renamed and deleted is restored under another key, or without its id.
     """
-    proposals = {key for key, each in decisions.of.items() if each.choice is not Choice.OURS}
-    items = [*after, *(item for item in before if item.key in proposals)]
+    items = [*after, *(item for item in before if item.key in keys)]
     contents = (content for item in items for content in (item.seen, proposed(item)))
     return {content.id for content in contents if content is not None and content.id}
 

@@ -1,7 +1,18 @@
 """The result of a revert."""
 
+from collections.abc import Sequence
+
+from msgspec import field
+
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.staging.batch import StagedOperation, changes_of, json_of, print_changes
+from nessie_cli.cli.staging.batch import (
+    Combinations,
+    StagedOperation,
+    changes_of,
+    json_of,
+    notes_of,
+    print_changes,
+)
 from nessie_cli.cli.staging.committed import Committed, CommittedResult, print_committed
 from nessie_cli.model import CommitResult
 from nessie_cli.render.spans import Span
@@ -15,9 +26,10 @@ class Revert(Committed, kw_only=True):
 
 
 class RevertResult(CommittedResult, frozen=True):
-    """A revert, and its operations."""
+    """A revert, its operations, and the tables that it combined."""
 
     staged: StagedList
+    combinations: Combinations = field(default_factory=dict)
 
     @classmethod
     def of_operations(cls, result: CommitResult, staged: StagedList) -> "RevertResult":
@@ -28,8 +40,15 @@ class RevertResult(CommittedResult, frozen=True):
     def document(self) -> Revert:
         """The JSON document."""
         return Revert.of_result(
-            self.result, self.was_repeated, operations=list(map(json_of, self.staged))
+            self.result,
+            self.was_repeated,
+            operations=[json_of(item, self.combinations) for item in self.staged],
         )
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was combined."""
+        return notes_of(self.staged, self.combinations)
 
 
 def print_revert(revert: RevertResult, output: Output) -> None:

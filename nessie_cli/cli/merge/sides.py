@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from nessie_cli.cli.merge.effects import effect_of
 from nessie_cli.errors import WaysOut
-from nessie_cli.inspection.decisions import options_of
+from nessie_cli.inspection.decisions import needed_namespace, options_of
 from nessie_cli.inspection.text import visible
-from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior
+from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, type_label
 
 
 class Sides(NamedTuple):
@@ -84,9 +84,13 @@ class Sides(NamedTuple):
         if conflict.same_file_key is not None:
             why = f"{conflict.same_file_key} has the same metadata file"
             return self._replace(meaning_of_theirs=f"not possible: {why}", is_theirs_possible=False)
+        is_taken = conflict.type is ConflictType.NAMESPACE_ABSENT and conflict.proposed is not None
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
                 keep, drop = f"create namespace {key} and keep {below}", f"drop {below}"
+                if conflict.proposed is not None:
+                    type_ = type_label(conflict.proposed.type_name)
+                    keep = f"not possible: {key} is staged as {type_}"
             case ConflictType.NOT_A_NAMESPACE:
                 keep, drop = f"replace {key} by a namespace and keep {below}", f"drop {below}"
             case ConflictType.NAMESPACE_NOT_EMPTY:
@@ -96,7 +100,12 @@ class Sides(NamedTuple):
                 if not effect:
                     return self
                 return self._replace(meaning_of_theirs=f"keep the staged change; {effect}")
-        return self._replace(meaning_of_ours=drop, meaning_of_theirs=keep)
+        return self._replace(
+            meaning_of_ours=drop,
+            meaning_of_theirs=keep,
+            is_theirs_possible=not is_taken,
+            is_edit_possible=not is_taken and self.is_edit_possible,
+        )
 
     def _with_deletions(self, conflict: Conflict) -> Sides:
         """Returns these sides with the contents that the deletion of a namespace deletes too."""
@@ -115,7 +124,8 @@ class Sides(NamedTuple):
     def _with_effects(self, conflict: Conflict, branch: str) -> Sides:
         """Returns these sides with what the answers do to other contents of a merge."""
         effects = {o.behavior: effect_of(o, conflict, branch) for o in options_of(conflict)}
-        if not any(effects.values()):
+        is_theirs_possible = MergeBehavior.FORCE in effects
+        if not any(effects.values()) and (is_theirs_possible or not effects):
             return self
 
         is_about_key = (
@@ -134,13 +144,15 @@ class Sides(NamedTuple):
                     why = f"gives {conflict.other_key} a second key"
                 if conflict.same_file_key is not None:
                     why = f"{conflict.same_file_key} has the same metadata file"
+                if (namespace := needed_namespace(conflict)) is not None:
+                    why = f"namespace {namespace} is not empty"
                 return f"not possible: {why}"
             return "; ".join(filter(None, [plain, effects[behavior]]))
 
         return self._replace(
             meaning_of_ours=meaning(self.meaning_of_ours, MergeBehavior.DROP),
             meaning_of_theirs=meaning(self.meaning_of_theirs, MergeBehavior.FORCE),
-            is_theirs_possible=MergeBehavior.FORCE in effects,
+            is_theirs_possible=is_theirs_possible,
         )
 
 

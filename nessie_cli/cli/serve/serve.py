@@ -9,12 +9,12 @@ import typer
 from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.serve.warehouses import AllowLocationOption, WarehousesOption, warehouses_of
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Secret
 from nessie_cli.workspace import environment as env
 
 if TYPE_CHECKING:
-    from nessie_cli.iceberg.warehouses.warehouse import Warehouses
     from nessie_cli.server import JwtSettings, Security, Tls
 
 ROLES_CLAIM, NAME_CLAIM = "roles", "sub"
@@ -82,6 +82,16 @@ class Options(Struct, frozen=True, kw_only=True):
             " always accepted. Default: NESSIE_ALLOWED_HOSTS. Without either, a server that other"
             " machines can reach answers under every IP address, and if all callers must"
             " authenticate, also under every name.",
+        ),
+    ] = None
+    public_url: Annotated[
+        str | None,
+        typer.Option(
+            "--public-url",
+            metavar="URL",
+            help="The URL under which browsers reach the server through a proxy, such as"
+            " https://catalog.example.com. Its host name is accepted, and with https, cookies are"
+            " for TLS only. Default: NESSIE_SERVE_PUBLIC_URL.",
         ),
     ] = None
     workers: Annotated[
@@ -191,23 +201,8 @@ class Options(Struct, frozen=True, kw_only=True):
             " The first warehouse is the default.",
         ),
     ] = None
-    allow_location: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--allow-location",
-            metavar="URI",
-            help="Allow tables at this location outside of the warehouses, too; repeatable.",
-        ),
-    ] = None
-    warehouses: Annotated[
-        Path | None,
-        typer.Option(
-            "--warehouses",
-            metavar="FILE",
-            help="A TOML file that defines warehouses: names, locations and storage settings."
-            " Cannot be combined with --warehouse or --allow-location.",
-        ),
-    ] = None
+    allow_location: AllowLocationOption = None
+    warehouses: WarehousesOption = None
     access_log: Annotated[
         bool, typer.Option("--access-log", help="Log requests to stdout, as lines of JSON.")
     ] = False
@@ -225,7 +220,7 @@ def run(options: Options, app: Invocation) -> None:
             f"{url} is already a server",
             hint="clients can use it directly. To serve its store, name the store",
         )
-    warehouses = _warehouses(options)
+    warehouses = warehouses_of(options.warehouse, options.allow_location, options.warehouses)
     stream = sys.stdout.buffer if options.access_log else sys.stderr.buffer
 
     def started(address: str) -> None:
@@ -254,6 +249,7 @@ def run(options: Options, app: Invocation) -> None:
         allowed_hosts=_host_names(options.allowed_host),
         warehouses=warehouses,
         management_port=options.management_port,
+        public_url=options.public_url or env.variable(env.SERVE_PUBLIC_URL) or "",
     )
     listeners = Listeners(started, write, faults=not options.access_log)
     serve(lambda: connect_store(url), settings, listeners)
@@ -261,25 +257,6 @@ def run(options: Options, app: Invocation) -> None:
 
 def show(result: None, output: object) -> None:
     """Prints nothing: the server has stopped."""
-
-
-def _warehouses(options: Options) -> "Warehouses | None":
-    """Returns the warehouses of the options, or None without them."""
-    if options.warehouses is not None:
-        if options.warehouse or options.allow_location:
-            raise InvalidInput(
-                "--warehouses FILE names all warehouses; omit --warehouse and --allow-location"
-            )
-        from nessie_cli.server import read_warehouses
-
-        return read_warehouses(options.warehouses)
-    if not options.warehouse:
-        if options.allow_location:
-            raise InvalidInput("--allow-location needs --warehouse")
-        return None
-    from nessie_cli.iceberg.warehouses.warehouse import from_options
-
-    return from_options(options.warehouse, options.allow_location or ())
 
 
 def _security(options: Options) -> "Security":

@@ -1,16 +1,26 @@
 """The staged batch as JSON, and as one line per change."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.inspection.text import visible
-from nessie_cli.model import Content, ContentKey, Delete, Put, Unchanged, type_label
+from nessie_cli.model import (
+    Content,
+    ContentKey,
+    Delete,
+    Put,
+    TableCombination,
+    Unchanged,
+    type_label,
+)
+from nessie_cli.render.merges import combination_lines
 from nessie_cli.render.spans import Span
 from nessie_cli.render.text import counted
+from nessie_cli.wire import merges as wire
 from nessie_cli.wire.contents import AnyContent, Key, RestoredFrom, content_struct
 from nessie_cli.wire.scalars import Hash
 from nessie_cli.workspace import batch as workspace
@@ -34,6 +44,8 @@ _LETTERS = {
     "unmodified": "=",
 }
 
+Combinations = Mapping[str | None, TableCombination]
+"""The tables that a command combined, by content id."""
 MOST_DELETIONS = 20
 """The number of deleted contents that are named after a commit; the others are counted."""
 
@@ -44,13 +56,15 @@ MOST_DELETIONS = 20
 class StagedPut(Struct, rename="camel", tag_field="type", tag="PUT"):
     """A staged Put; `expectedContent` is the content on which it was staged.
 
-    `restoredFrom` is where a deleted content was that comes back under its id.
+    `restoredFrom` is where a deleted content was that comes back under its id. `combination` is set
+    if a command has combined a table with later changes of the branch.
     """
 
     key: Key
     content: AnyContent
     expected_content: AnyContent | UnsetType = UNSET
     restored_from: RestoredFrom | UnsetType = UNSET
+    combination: wire.TableCombination | UnsetType = UNSET
 
 
 class StagedOther(Struct, rename="camel"):
@@ -84,7 +98,10 @@ class Batch(Document, frozen=True, kw_only=True):
 
 
 class BatchResult(Result, frozen=True):
-    """The operations staged for a reference, and the keys that the command changed."""
+    """The operations staged for a reference, and the keys that the command changed.
+
+    `combinations` are the tables that the command combined.
+    """
 
     reference: str
     begun_at: str | None = None
@@ -92,6 +109,7 @@ class BatchResult(Result, frozen=True):
     request_id: str | None = None
     staged: StagedList = ()
     touched: tuple[ContentKey, ...] = ()
+    combinations: Combinations = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -123,22 +141,44 @@ class BatchResult(Result, frozen=True):
             begun_at=self.begun_at,
             store=UNSET if self.store is None else self.store,
             request_id=UNSET if self.request_id is None else self.request_id,
-            operations=list(map(json_of, self.staged)),
+            operations=[json_of(item, self.combinations) for item in self.staged],
         )
 
+    @property
+    def notes(self) -> Sequence[str]:
+        """What was combined."""
+        return notes_of(self.staged, self.combinations)
 
-def json_of(staged: Staged) -> StagedPut | StagedOther:
+
+def notes_of(staged: StagedList, combinations: Combinations) -> list[str]:
+    """Returns remarks about the tables that a command combined with the branch."""
+    return [
+        line
+        for item in staged
+        if (combination := _combination_of(item, combinations)) is not None
+        for line in combination_lines(item.key, combination)
+    ]
+
+
+def _combination_of(item: Staged, combinations: Combinations) -> TableCombination | None:
+    put = item.operation
+    return combinations.get(put.content.id) if isinstance(put, Put) else None
+
+
+def json_of(staged: Staged, combinations: Combinations) -> StagedPut | StagedOther:
     """Returns a staged operation as JSON."""
     operation = staged.operation
     key, expected = Key.of(operation.key), staged.seen
     if isinstance(operation, Put):
         expected = expected or operation.expected_content
         origin = operation.restored_from
+        combination = _combination_of(staged, combinations)
         return StagedPut(
             key,
             content_struct(operation.content),
             _expected(expected),
             UNSET if origin is None else RestoredFrom.of(origin),
+            UNSET if combination is None else wire.TableCombination.of(combination),
         )
     return StagedOther(
         "DELETE" if isinstance(operation, Delete) else "UNCHANGED", key, _expected(expected)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import CurrentHash, command_line, key_option
 from nessie_cli.cli.staging.batch import changes_of
 from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution, WaysOut
+from nessie_cli.iceberg.combination.merging import states_of
 from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import (
     CONTENT_TYPES,
@@ -79,6 +80,8 @@ class BatchResolutions(WaysOut):
     def __init__(self, app: Invocation, staged: StagedList, error: ReferenceConflict) -> None:
         self._app, self._staged, self._error = app, staged, error
         self.one_by_one = command_line(*carried(app.options), "resolve") if app.workspace else ""
+        can_combine = any(states_of(conflict, error) for conflict in error.conflicts)
+        self.combines = can_combine and app.combines_tables
         self._edits = components(content_edits(staged))
         self._staged_keys = [item.key for item in staged]
         self._items: dict[ContentKey, list[Staged]] = {}
@@ -95,7 +98,7 @@ class BatchResolutions(WaysOut):
             return CurrentHash(self._app, self._error).of(conflict)
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
-                return [self._namespace("put", key), *self._reset(self._staged_below(key))]
+                return [self._absent(conflict, key), *self._reset(self._staged_below(key))]
             case ConflictType.NOT_A_NAMESPACE:
                 replace = self._namespace("replace", key, self._expected_hash())._replace(
                     effect=f"deletes the present {visible(str(key))}"
@@ -308,6 +311,20 @@ class BatchResolutions(WaysOut):
 
     def _namespace(self, verb: str, key: ContentKey, options: Sequence[str] = ()) -> Resolution:
         return self._staging([verb], [key], ("--type", "namespace", *options))
+
+    def _absent(self, conflict: Conflict, key: ContentKey) -> Resolution:
+        """Returns the command that creates a namespace, or moves the content staged at its key."""
+        if conflict.proposed is None:
+            return self._namespace("put", key)
+        names = (f"{key.elements[-1]}_{number}" for number in count(1))
+        keys = (ContentKey((*key.elements[:-1], name)) for name in names)
+        free = next(free for free in keys if self._is_free(free))
+        line = self._staging(["rename"], [key, free])
+        return line._replace(effect=f"makes room for namespace {visible(str(key))}")
+
+    def _is_free(self, key: ContentKey) -> bool:
+        is_staged = key in self._items
+        return not is_staged and not self._app.repository().contents(self._app.head, [key])
 
     def _empty(self, key: ContentKey) -> list[Resolution]:
         """Returns commands that keep a namespace, or move or delete its contents."""

@@ -222,8 +222,12 @@ def _with_contents(call: Invocation, batch: StagedBatch, conflict: Conflict) -> 
     """Names the contents of a namespace that is not empty in its conflict.
 
     The message names the first ones. The option to keep its deletion names all of them, and is
-    missing if there are too many.
+    missing if there are too many. A missing namespace can have another content staged at its key.
     """
+    if conflict.type is ConflictType.NAMESPACE_ABSENT:
+        puts = (i.operation for i in batch.staged if isinstance(i.operation, Put))
+        staged = (put.content for put in puts if put.key == conflict.key)
+        return replace(conflict, proposed=next(staged, None))
     if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY or conflict.key is None:
         return conflict
     names = first_below(call, call.head, conflict.key, batch.keys)

@@ -6,7 +6,7 @@ deletion vectors of data files in which both sides deleted rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from msgspec import Struct, structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.avro import USUAL, AvroLimits
 from nessie_cli.iceberg.builder.document import NO_SNAPSHOT, normalized
+from nessie_cli.iceberg.builder.schemas import identifiers
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.decision import FileConflict, FileMerge, merge_files
 from nessie_cli.iceberg.combination.definitions import (
@@ -22,15 +23,18 @@ from nessie_cli.iceberg.combination.definitions import (
     DefinitionMerge,
     merge_definitions,
 )
+from nessie_cli.iceberg.combination.engines import Engine, LocalEngine, Read
+from nessie_cli.iceberg.combination.equality import EqualityScope
 from nessie_cli.iceberg.combination.identifiers import files_with_same_keys
 from nessie_cli.iceberg.combination.manifests import (
-    Manifest,
+    Entry,
     ManifestList,
+    Reading,
     Status,
+    read_entries,
     read_list,
-    read_manifest,
 )
-from nessie_cli.iceberg.combination.required import required_conflict
+from nessie_cli.iceberg.combination.required import required_columns, required_conflict
 from nessie_cli.iceberg.combination.states import (
     COMBINED_BY,
     GONE,
@@ -50,23 +54,22 @@ _ISOLATION = (
     "write.merge.isolation-level",
 )
 _FIRST_ROW_ID = "first_row_id"
-Read = Callable[[str], bytes]
-"""Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
 
 
 class Combination(Struct, frozen=True):
     """How two sides of a table combine. With conflicts, the rest is not final.
 
-    `ours` is the normalized metadata of ours, `listed` its manifests, and `manifests` are all that
-    were read, by path. `replaces_only` is whether theirs only rewrote rows. `same_keys` are data
-    files of theirs whose rows may have the identifiers of rows that ours added. `vectors` are to be
-    written, too.
+    `ours` is the normalized metadata of ours, `listed` its manifests, `sources` are all that were
+    read, by path, and `engine` reads them again. `replaces_only` is whether theirs only rewrote
+    rows. `same_keys` are data files of theirs whose rows may have the identifiers of rows that ours
+    added. `vectors` are to be written, too.
     """
 
     ours: Document
     theirs: Document
     listed: ManifestList
-    manifests: Mapping[str, Manifest]
+    sources: Mapping[str, Reading]
+    engine: Engine
     files: FileMerge
     definitions: DefinitionMerge
     replaces_only: bool = False
@@ -101,20 +104,23 @@ def combine(
     is_serializable: bool = False,
     refuses_same_keys: bool = False,
     limits: AvroLimits = USUAL,
+    engine: Engine | None = None,
 ) -> Combination:
     """Combines three states of a table: metadata in the state that each content names.
 
     The base can be a state of any branch: that before a picked commit, for example. With
     `is_serializable`, a table that sets no isolation is serializable. With `refuses_same_keys`,
-    rows that both sides added with equal identifiers are a conflict. Raises `InvalidInput` or
+    rows that both sides added with equal identifiers are a conflict. The `engine` reads and encodes
+    manifests, by default in this process. Raises `InvalidInput` or
     `StoreUnavailable` if a file is missing, damaged or cannot be read, or if a file exceeds the
     `limits`, or all entries together.
     """
     documents = [normalized(document) for document in (base, ours, theirs)]
-    reader = _Reader(read, limits)
+    engine = engine or LocalEngine(read)
+    reader = _Reader(read, engine, _deciding_columns(documents), limits)
     lists = [reader.list_of(_snapshot(document)) for document in documents]
     shared = set.intersection(*(set(each.rows) for each in lists))
-    files = [_files(reader, listed, shared) for listed in lists]
+    files = _files(reader, lists, shared)
     origin = _Base(frozenset(_line(documents[0])), files[0])
     states = [
         _state(reader, document, live, origin)
@@ -129,6 +135,7 @@ def combine(
         states[2],
         fork,
         has_equality_deletes=_has_equality_deletes(states, lists, shared, fork),
+        scope=EqualityScope([schema for side in documents for schema in side["schemas"]]),
     )
     merged = _without_nulls(documents, states, merged)
     same_keys = _files_with_same_keys(documents[1], states, merged)
@@ -144,7 +151,8 @@ def combine(
         documents[1],
         documents[2],
         lists[1],
-        reader.manifests,
+        reader.sources,
+        engine,
         merged,
         definitions,
         bool(history) and all(changes.operation == "replace" for changes in history or ()),
@@ -186,15 +194,32 @@ def _files_with_same_keys(
     return files_with_same_keys(schema, *rows)
 
 
+def _deciding_columns(documents: Sequence[Document]) -> frozenset[int]:
+    """Returns the columns whose statistics the decision can depend on."""
+    base, ours, theirs = documents
+    schema = by_id(ours["schemas"], "schema-id")[ours["current-schema-id"]]
+    required = (required_columns(base, side) for side in (ours, theirs))
+    return frozenset(identifiers(schema)).union(*required)
+
+
 class _Reader:
     """Reads manifest lists and manifests, each once."""
 
-    def __init__(self, read: Read, limits: AvroLimits) -> None:
+    def __init__(
+        self, read: Read, engine: Engine, columns: frozenset[int], limits: AvroLimits
+    ) -> None:
         self._read = read
+        self._engine = engine
+        self._columns = columns
         self._limits = limits
-        self._entries = 0
+        self._count = 0
         self._lists: dict[int, ManifestList] = {}
-        self.manifests: dict[str, Manifest] = {}
+        self._entries: dict[str, list[Entry]] = {}
+        self.sources: dict[str, Reading] = {}
+
+    def need_columns(self, ids: Iterable[int]) -> None:
+        """Keeps the statistics of further columns in the manifests that are read from now on."""
+        self._columns = self._columns.union(ids)
 
     def list_of(self, snapshot: Document | None) -> ManifestList:
         """Returns the manifests of a snapshot."""
@@ -216,21 +241,27 @@ class _Reader:
         data = self._read(location)
         return read_list(data, location, added_by=id_, limits=self._limits).rows.values()
 
-    def manifest(self, listed: Row) -> Manifest:
-        """Returns a manifest of a manifest list."""
-        path = str(listed["manifest_path"])
-        manifest = self.manifests.get(path)
-        # The first commit after an upgrade gives ids to rows in earlier manifests.
-        if manifest is None or manifest.listed.get(_FIRST_ROW_ID) != listed.get(_FIRST_ROW_ID):
-            manifest = read_manifest(self._read(path), listed, self._limits)
-            self.manifests[path] = manifest
-            self._entries += len(manifest.entries)
-            if self._entries > self._limits.rows:
+    def entries(self, listed: Sequence[Row]) -> Iterator[Entry]:
+        """Yields the entries of some manifests of one manifest list."""
+        jobs = [
+            Reading(row, self._columns, self._limits) for row in listed if not self._is_read(row)
+        ]
+        for job, entries in zip(jobs, self._engine.map(read_entries, jobs), strict=True):
+            self.sources[job.path] = job
+            self._entries[job.path] = entries
+            self._count += len(entries)
+            if self._count > self._limits.rows:
                 raise InvalidInput(
                     f"the manifests that differ have more than {self._limits.rows:,} entries",
                     hint="rewrite the manifests, or merge with access to the files",
                 )
-        return manifest
+        for row in listed:
+            yield from self._entries[str(row["manifest_path"])]
+
+    def _is_read(self, listed: Row) -> bool:
+        # The first commit after an upgrade gives ids to rows in earlier manifests.
+        source = self.sources.get(str(listed["manifest_path"]))
+        return source is not None and source.listed.get(_FIRST_ROW_ID) == listed.get(_FIRST_ROW_ID)
 
 
 def _state(
@@ -251,15 +282,23 @@ def _state(
     )
 
 
-def _files(reader: _Reader, listed: ManifestList, shared: set[str]) -> dict[Identity, TableFile]:
-    """Returns the live files of a state, without those in shared manifests."""
-    return {
-        entry.file.identity: entry.file
-        for path, row in listed.rows.items()
-        if path not in shared
-        for entry in reader.manifest(row).entries
-        if entry.status is not Status.DELETED
-    }
+def _files(
+    reader: _Reader, lists: Sequence[ManifestList], shared: set[str]
+) -> list[dict[Identity, TableFile]]:
+    """Returns the live files of each state, without those in shared manifests."""
+    states = [[row for path, row in listed.rows.items() if path not in shared] for listed in lists]
+    # Deletes first: the columns that equality deletes name decide about data files.
+    for rows in states:
+        for entry in reader.entries([row for row in rows if row.get("content")]):
+            reader.need_columns(entry.file.row.get("equality_ids") or ())
+    return [
+        {
+            entry.file.identity: entry.file
+            for entry in reader.entries(rows)
+            if entry.status is not Status.DELETED
+        }
+        for rows in states
+    ]
 
 
 def _has_equality_deletes(
@@ -339,22 +378,21 @@ def _changes(reader: _Reader, snapshot: Document) -> SnapshotChanges:
     row_ids: dict[str, int | None] = {}
     removed_deletes: list[Identity] = []
     has_wide_deletes = False
-    for row in reader.added_by(snapshot):
-        for entry in reader.manifest(row).entries:
-            file = entry.file
-            if entry.status is Status.EXISTING or file.snapshot_id != id_:
-                continue
-            if file.is_data and entry.status is Status.ADDED:
-                added.append(file.path)
-            elif file.is_data:
-                removed.append(file.path)
-                row_ids[file.path] = file.first_row_id
-            elif entry.status is Status.DELETED:
-                removed_deletes.append(file.identity)
-            elif file.content is FileContent.POSITION_DELETES and file.referenced is not None:
-                deleted_in.append(file.referenced)
-            else:
-                has_wide_deletes = True
+    for entry in reader.entries(list(reader.added_by(snapshot))):
+        file = entry.file
+        if entry.status is Status.EXISTING or file.snapshot_id != id_:
+            continue
+        if file.is_data and entry.status is Status.ADDED:
+            added.append(file.path)
+        elif file.is_data:
+            removed.append(file.path)
+            row_ids[file.path] = file.first_row_id
+        elif entry.status is Status.DELETED:
+            removed_deletes.append(file.identity)
+        elif file.content is FileContent.POSITION_DELETES and file.referenced is not None:
+            deleted_in.append(file.referenced)
+        else:
+            has_wide_deletes = True
     summary = snapshot.get("summary") or {}
     return SnapshotChanges(
         summary.get("operation", "overwrite"),

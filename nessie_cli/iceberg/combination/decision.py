@@ -9,12 +9,14 @@ https://iceberg.apache.org/spec/#scan-planning
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
 from msgspec import Struct
 
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
+from nessie_cli.iceberg.combination.equality import EqualityScope
+from nessie_cli.iceberg.combination.identifiers import MOST_PAIRS
 from nessie_cli.iceberg.combination.side_changes import SideChanges
 from nessie_cli.iceberg.combination.states import (
     ANY_FILE,
@@ -74,14 +76,24 @@ def merge_files(
     fork_sequence: int,
     *,
     has_equality_deletes: bool = True,
+    scope: EqualityScope | None = None,
 ) -> FileMerge:
     """Merges the files of two sides.
 
     `fork_sequence` is the last sequence number that means the same on both sides. The base can be a
     later state of theirs: that before a picked commit. `has_equality_deletes` is whether there can
-    be some that are not older than the fork. Costs the number of given files.
+    be some that are not older than the fork. `scope` says which rows they can reach: by default,
+    all in their partitions. Costs the number of given files, and of pairs of files that are
+    compared for equality deletes.
     """
-    merge = _Merge(base, ours, theirs, fork_sequence, has_equality_deletes=has_equality_deletes)
+    merge = _Merge(
+        base,
+        ours,
+        theirs,
+        fork_sequence,
+        scope or EqualityScope([]),
+        has_equality_deletes=has_equality_deletes,
+    )
     return merge.result()
 
 
@@ -92,11 +104,13 @@ class _Merge:
         ours: TableState,
         theirs: TableState,
         fork_sequence: int,
+        scope: EqualityScope,
         *,
         has_equality_deletes: bool,
     ) -> None:
         self._base = base
         self._fork = fork_sequence
+        self._scope = scope
         self._has_equality_deletes = has_equality_deletes
         self._ours, self._theirs = SideChanges(base, ours), SideChanges(base, theirs)
         ahead = theirs.last_sequence - fork_sequence
@@ -254,15 +268,29 @@ class _Merge:
                 continue
             others = ours.deletes_by_file.get(path, [])
             new = [file for file in deletes if file.identity not in ours.state.files]
-            if new and others:
+            if new and others and not self._are_only_deletions(path):
                 yield FileConflict("both sides deleted rows of one file", [*new, *others])
         for side, other in ((ours, theirs), (theirs, ours)):
-            if side.wide_deletes and other.added_deletes:
+            if side.wide_deletes and other.added_deletes and not self._are_only_deletions():
                 yield FileConflict(
                     "both sides deleted rows, and the entries do not say of which files",
                     [*side.wide_deletes, *other.added_deletes],
                 )
                 return
+
+    def _are_only_deletions(self, path: str | None = None) -> bool:
+        """Returns whether no deleted row of a data file, or of any, can have a new version.
+
+        The files with positions of both sides are then valid together, even if some are equal.
+        Vectors are not: a data file has one.
+        """
+        ours, theirs = self._ours, self._theirs
+        return ours.state.version < ROW_LINEAGE and not any(
+            side.may_replace_rows(each)
+            for side in (ours, theirs)
+            # Wide deletes can be about any file.
+            for each in ([path] if path is not None else side.deletes_by_file or [""])
+        )
 
     def _undone_deletes(self) -> Iterator[FileConflict]:
         """Rows came back in a file, and the other side's files for it do not have them."""
@@ -287,11 +315,7 @@ class _Merge:
                     "one side removed equality deletes, and the other one changed files",
                     side.removed_equality_deletes,
                 )
-        if theirs.equality_deletes and (ours.added or ours.removed):
-            yield FileConflict(
-                "the equality deletes of theirs would reach rows that ours changed",
-                theirs.equality_deletes,
-            )
+        yield from self._deletes_of_theirs()
         reached = [
             file
             for file in theirs.state.files.values()
@@ -309,28 +333,64 @@ class _Merge:
                 "the equality deletes of theirs would reach rows that they do not reach there",
                 [*theirs.equality_deletes, *reached],
             )
-        if (
-            ours.equality_deletes
-            and theirs.added_deletes
-            and (ours.has_updates or theirs.has_updates)
-        ):
+        yield from self._double_changes()
+        yield from self._deletes_of_ours()
+
+    def _deletes_of_theirs(self) -> Iterator[FileConflict]:
+        """They get numbers above those of all files of ours, so they reach new files, too."""
+        ours, theirs = self._ours, self._theirs
+        moved = [file for path, file in ours.removed_data.items() if not ours.is_dropped(path)]
+        if reached := self._reached(theirs.equality_deletes, [*ours.added_data, *moved]):
             yield FileConflict(
-                "both sides changed rows, one by equality deletes",
-                [*ours.equality_deletes, *theirs.added_deletes],
+                "the equality deletes of theirs would reach rows that ours changed",
+                [*theirs.equality_deletes, *reached],
             )
-        if ours.equality_deletes:
-            rewritten = [
-                file
-                for file in theirs.added_data
-                if file.sequence <= self._fork
-                or theirs.is_restored(file)
-                or self._carries_old_rows(file)
-            ]
-            if rewritten or any(not theirs.is_dropped(p) for p in theirs.removed_data):
+
+    def _deletes_of_ours(self) -> Iterator[FileConflict]:
+        """They do not reach the files of theirs, which get larger numbers."""
+        ours, theirs = self._ours, self._theirs
+        moved = [file for path, file in theirs.removed_data.items() if not theirs.is_dropped(path)]
+        rewritten = [
+            file
+            for file in theirs.added_data
+            if file.sequence <= self._fork
+            or theirs.is_restored(file)
+            or self._carries_old_rows(file)
+        ]
+        if reached := self._reached(ours.equality_deletes, [*moved, *rewritten]):
+            yield FileConflict(
+                "the equality deletes of ours would miss rows of files that theirs rewrote",
+                [*ours.equality_deletes, *reached],
+            )
+
+    def _double_changes(self) -> Iterator[FileConflict]:
+        """A row that both sides delete can have a new version on each, or on one of them."""
+        sides = self._ours, self._theirs
+        if not any(side.added_data or side.has_updates for side in sides):
+            return
+        for side, other in (sides, sides[::-1]):
+            deletes = [*other.added_deletes, *other.equality_deletes]
+            if collided := _matches(side.equality_deletes, deletes, self._may_delete_one_row):
                 yield FileConflict(
-                    "the equality deletes of ours would miss rows of files that theirs rewrote",
-                    [*ours.equality_deletes, *rewritten],
+                    "both sides changed rows, one by equality deletes",
+                    [*side.equality_deletes, *collided],
                 )
+                return
+
+    def _may_delete_one_row(self, equality: TableFile, deletes: TableFile) -> bool:
+        if deletes.content is FileContent.EQUALITY_DELETES:
+            return self._scope.meets(equality, deletes)
+        states = self._base, self._ours.state, self._theirs.state
+        target = Identity(deletes.referenced or "")
+        files = [state.files[target] for state in states if target in state.files]
+        # It is unknown in a manifest that the three states share.
+        return not files or self._scope.reaches(equality, files[0])
+
+    def _reached(
+        self, deletes: Sequence[TableFile], files: Sequence[TableFile]
+    ) -> Sequence[TableFile]:
+        """Returns the data files with rows that equality deletes can name."""
+        return _matches(deletes, files, self._scope.reaches)
 
     def _carries_old_rows(self, file: TableFile) -> bool:
         history = self._theirs.state.history
@@ -353,21 +413,26 @@ class _Merge:
             yield FileConflict("theirs restored or rewrote rows that ours never had", older)
 
     def _row_ids(self) -> Iterator[FileConflict]:
-        """Format version 3: new versions of rows keep the ids that rows have in theirs."""
-        ours, theirs = self._ours, self._theirs
-        history = theirs.state.history
-        if theirs.state.version < ROW_LINEAGE or not theirs.added_data:
+        """Format version 3: new versions of rows keep the ids that rows have in theirs.
+
+        The ids are in the data files, so a merge cannot give these rows new ones.
+        """
+        theirs = self._theirs
+        if theirs.state.version < ROW_LINEAGE:
             return
-        if history is None:
-            if ours.added_data or ours.state.next_row_id > self._base.next_row_id:
-                yield FileConflict(
-                    "the snapshots of theirs do not lead back to the base, so the ids of its rows"
-                    " are not known",
-                    theirs.added_data,
-                )
-        elif any(
+        unknown = [
+            file
+            for file in theirs.added_data
+            if file.path not in theirs.ever_added and file.file_sequence > self._fork
+        ]
+        if unknown:
+            yield FileConflict(
+                "theirs restored files, whose rows can have ids that ours has given to other rows",
+                unknown,
+            )
+        elif theirs.added_data and any(
             changes.added and any(map(self._has_other_ids, (*changes.removed, *changes.deleted_in)))
-            for changes in history
+            for changes in theirs.state.history or ()
         ):
             yield FileConflict(
                 "theirs changed rows to which it had given ids: ours can have other rows with"
@@ -448,6 +513,17 @@ class _Merge:
         for file in ours.added_deletes:
             if file.is_vector and file.referenced in theirs.removed_data:
                 yield file
+
+
+def _matches(
+    deletes: Sequence[TableFile],
+    files: Sequence[TableFile],
+    is_match: Callable[[TableFile, TableFile], bool],
+) -> Sequence[TableFile]:
+    """Returns the files that match some of the deletes. With too many pairs, all of them count."""
+    if len(deletes) * len(files) > MOST_PAIRS:
+        return files
+    return [file for file in files if any(is_match(each, file) for each in deletes)]
 
 
 def _both(first: Collection[str], second: Collection[str]) -> set[str]:

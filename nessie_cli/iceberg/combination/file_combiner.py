@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -12,13 +13,17 @@ from msgspec.structs import replace
 
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.avro import USUAL, AvroLimits
+from nessie_cli.iceberg.builder.table import updated
+from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.combination import Combination, combine
 from nessie_cli.iceberg.combination.decision import FileConflict
 from nessie_cli.iceberg.combination.definitions import DefinitionConflict
+from nessie_cli.iceberg.combination.engines import Engine
 from nessie_cli.iceberg.combination.merging import Combiner, TableStates
 from nessie_cli.iceberg.combination.states import COMBINED_BY, FileContent, TableFile
 from nessie_cli.iceberg.combination.writing import write_table
 from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.metadata import content_of, in_state, parse_document
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import (
@@ -64,7 +69,9 @@ class FileCombiner(Combiner):
     """Combines tables with access to their files.
 
     `description` names the merge in the summaries of new snapshots. `permit` raises `NotAllowed` if
-    a table may not be combined. `limits` are those of each manifest and of all entries together.
+    a table may not be combined, and `check` if its metadata may not be replaced by other metadata.
+    `limits` are those of each manifest and of all entries together.
+    The `engine` reads and encodes manifests, by default in this process.
     """
 
     def __init__(
@@ -74,13 +81,17 @@ class FileCombiner(Combiner):
         rules: CombinationRules,
         *,
         permit: Callable[[TableStates], None] | None = None,
+        check: Callable[[Document, Document], None] | None = None,
         limits: AvroLimits = USUAL,
+        engine: Engine | None = None,
     ) -> None:
         self._files = files
         self._description = description
         self._rules = rules
         self._permit = permit
+        self._check = check
         self._limits = limits
+        self._engine = engine
         self._written: dict[str, list[str]] = {}
 
     def combine(self, states: TableStates) -> CombinedTable:
@@ -116,6 +127,7 @@ class FileCombiner(Combiner):
             is_serializable=self._rules.is_serializable,
             refuses_same_keys=self._rules.refuses_same_keys,
             limits=self._limits,
+            engine=self._engine,
         )
         if combination.conflicts:
             return CombinedTable(collisions=tuple(map(_collision, combination.conflicts)))
@@ -123,15 +135,25 @@ class FileCombiner(Combiner):
             # Not the side of ours: theirs may have renamed the table.
             return CombinedTable(states.ours, _counts(combination))
 
+        now = time.time_ns() // 1_000_000
+        if self._check is not None:
+            # Before the first file is written to a place that the metadata names.
+            ours = combination.ours
+            self._check(ours, updated(ours, combination.definitions.updates, now))
+
         def write(location: str, data: bytes) -> None:
             written.append(location)
-            self._files.write(location, data)
+            try:
+                self._files.write(location, data)
+            except LocationRefused:
+                written.remove(location)
+                raise
 
         table = write_table(
             combination,
             write,
             location=states.ours.metadata_location,
-            now=time.time_ns() // 1_000_000,
+            now=now,
             summary={
                 COMBINED_BY: self._description,
                 "nessie.combined-base": str(states.base.snapshot_id),
@@ -167,15 +189,29 @@ def _colliding(file: TableFile) -> CollidingFile:
 
 def _counts(combination: Combination) -> TableCombination:
     added = [each.file for each in combination.files.added]
-    removed = combination.files.removed
-    deleted = sum(f.records for f in added if f.content is FileContent.POSITION_DELETES) - sum(
-        f.records for f in removed if f.content is FileContent.POSITION_DELETES
+    removed, vectors = combination.files.removed, combination.vectors
+    new, gone = ({f.path: f.records for f in files if f.is_data} for files in (added, removed))
+    deleted = Counter[str | None]()
+    for files, sign in ((added, 1), (removed, -1)):
+        for file in files:
+            if file.content is FileContent.POSITION_DELETES:
+                deleted[file.referenced] += sign * file.records
+    for vector in vectors:
+        deleted[vector.theirs.referenced] += len(vector.positions)
+    added_rows, removed_rows = sum(new.values()), sum(gone.values())
+    for path, rows in deleted.items():
+        # A data file comes or goes without its deleted rows. In others, rows go or come back.
+        if path in gone or (path not in new and rows > 0):
+            removed_rows += rows
+        else:
+            added_rows -= rows
+    equality, undone = (
+        any(f.content is FileContent.EQUALITY_DELETES for f in files) for files in (added, removed)
     )
-    deleted += sum(len(vector.positions) for vector in combination.vectors)
     return TableCombination(
-        len(added) + len(combination.vectors),
+        len(added) + len(vectors),
         len(removed),
-        sum(file.records for file in added if file.is_data),
-        sum(file.records for file in removed if file.is_data) + max(deleted, 0),
+        None if undone or (equality and new) else added_rows,
+        None if equality or (undone and gone) else removed_rows,
         tuple(combination.notes),
     )

@@ -5,6 +5,7 @@ https://iceberg.apache.org/spec/#identifier-field-ids
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Sequence
 from itertools import product
 from typing import Any
@@ -36,7 +37,7 @@ def files_with_same_keys(
         return list(theirs)
     types = {id_: Schema.model_validate(schema).find_type(id_) for id_ in fields}
     ranges = {
-        file.identity: {id_: _range(file, id_, type_) for id_, type_ in types.items()}
+        file.identity: {id_: value_range(file, id_, type_) for id_, type_ in types.items()}
         for file in (*ours, *theirs)
     }
     overlapping = {
@@ -50,7 +51,7 @@ def files_with_same_keys(
     return list(overlapping.values())
 
 
-def _range(file: TableFile, id_: int, type_: Any) -> tuple[Any, Any] | None:
+def value_range(file: TableFile, id_: int, type_: Any) -> tuple[Any, Any] | None:
     """Returns the smallest and the largest value of a column, or None if they are unknown."""
     lower, upper = (bound(file.row.get(name), id_) for name in ("lower_bounds", "upper_bounds"))
     if lower is None or upper is None or not isinstance(type_, PrimitiveType):
@@ -58,7 +59,7 @@ def _range(file: TableFile, id_: int, type_: Any) -> tuple[Any, Any] | None:
     try:
         # Texts and bytes are cut off: the upper bound is then a larger value of the same length.
         return from_bytes(type_, lower), from_bytes(type_, upper)
-    except (ValueError, TypeError, ArithmeticError):
+    except (ValueError, TypeError, ArithmeticError, struct.error):
         return None
 
 

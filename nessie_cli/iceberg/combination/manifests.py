@@ -9,15 +9,16 @@ https://iceberg.apache.org/spec/#manifests
 from __future__ import annotations
 
 import io
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Annotated, Any, NamedTuple
 
 import fastavro
-from msgspec import Meta, Struct, ValidationError, convert
+from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.avro import USUAL, AvroFile, AvroLimits, read_avro
+from nessie_cli.iceberg.avro import USUAL, AvroFile, AvroLimits, Projection, read_avro
+from nessie_cli.iceberg.combination.engines import ManifestJob, Read
 from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
 from nessie_cli.iceberg.files import first_line
 from nessie_cli.iceberg.locations import shown
@@ -25,6 +26,12 @@ from nessie_cli.iceberg.locations import shown
 _PATH_FIELD = 2147483546
 """The field id of the column `file_path` of position deletes."""
 _ROW_LINEAGE = 3
+_DECIDING = ("null_value_counts", "lower_bounds", "upper_bounds")
+"""The statistics of columns that decisions can depend on."""
+_STATISTICS = frozenset(
+    {*_DECIDING, "column_sizes", "value_counts", "nan_value_counts", "distinct_counts"}
+)
+"""The members of a file with a value for each column: most of the memory of a manifest."""
 
 
 class Status(IntEnum):
@@ -77,6 +84,7 @@ class _ListedMembers(Struct):
 
     manifest_path: str
     added_snapshot_id: int
+    manifest_length: int | None = None
     sequence_number: int | None = None
     partition_spec_id: int | None = None
     content: int | None = None
@@ -144,9 +152,62 @@ def read_manifest(data: bytes, listed: Row, limits: AvroLimits = USUAL) -> Manif
         raise _damaged(location, "manifest", error) from None
 
 
-def _records(data: bytes, location: str, kind: str, limits: AvroLimits) -> AvroFile:
+class Reading(ManifestJob, frozen=True):
+    """Reading a manifest for a decision, which depends on the statistics of some columns."""
+
+    columns: Collection[int] = ()
+    limits: AvroLimits = USUAL
+
+
+def read_entries(read: Read, job: Reading) -> list[Entry]:
+    """Returns the entries of a manifest, without the statistics of most columns of data files.
+
+    With them, an entry has ten times the size. Raises `InvalidInput` if the manifest is damaged or
+    exceeds a limit, and the errors of `read`.
+    """
+    listed = job.listed
+    data = read(job.path)
+    if listed.get("content"):
+        return list(read_manifest(data, listed, job.limits).entries)
+    projection = None if job.columns else _without_statistics
+    rows, _, _ = _records(data, job.path, "manifest", job.limits, projection)
     try:
-        return read_avro(data, limits)
+        convert(rows, list[_EntryMembers])
+        if job.columns:
+            for row in rows:
+                row["data_file"] = _with_statistics(row["data_file"], job.columns)
+        return list(_entries(rows, listed))
+    except (KeyError, TypeError, ValueError) as error:
+        raise _damaged(job.path, "manifest", error) from None
+
+
+def _without_statistics(schema: Row) -> Row:
+    """Returns the schema of entries without the statistics of columns."""
+    fields = [dict(field) for field in schema["fields"]]
+    for field in fields:
+        if field["name"] == "data_file":
+            members = field["type"]["fields"]
+            members = [each for each in members if each["name"] not in _STATISTICS]
+            field["type"] = {**field["type"], "fields": members}
+    return {**schema, "fields": fields}
+
+
+def _with_statistics(file: Row, columns: Collection[int]) -> Row:
+    """Returns a file with the statistics of these columns only."""
+    return {name: value for name, value in file.items() if name not in _STATISTICS} | {
+        name: {column: bound(file.get(name), column) for column in columns} for name in _DECIDING
+    }
+
+
+def _records(
+    data: bytes,
+    location: str,
+    kind: str,
+    limits: AvroLimits,
+    projection: Projection | None = None,
+) -> AvroFile:
+    try:
+        return read_avro(data, limits, projection)
     except Exception as error:  # noqa: BLE001 - damaged bytes raise any error in the decoder
         raise _damaged(location, kind, error) from None
 
@@ -279,6 +340,49 @@ def write_manifest(
         "first_row_id": None,
     }
     return data, listed
+
+
+class Rewriting(ManifestJob, frozen=True):
+    """Writing a manifest like another one, with the rows of its files.
+
+    The new one is at `location`. It has the files of `added`, or the live files of the other one
+    without those of `removed`.
+    """
+
+    location: str
+    snapshot: NewSnapshot
+    added: Sequence[NewEntry] = ()
+    removed: Collection[Identity] = ()
+    limits: AvroLimits = USUAL
+
+
+def rewrite_manifest(read: Read, job: Rewriting) -> tuple[bytes, Row]:
+    """Returns the bytes of a new manifest, and its row for the manifest list.
+
+    Raises `InvalidInput` if the other one is damaged or exceeds a limit, and the errors of `read`.
+    """
+    source = read_manifest(read(job.path), job.listed, job.limits)
+    live = [entry.file for entry in source.entries if entry.status is not Status.DELETED]
+    rows = {file.identity: file.row for file in live}
+    entries = [
+        # A new deletion vector is not in the manifest of the one that it replaces.
+        structs.replace(e, file=structs.replace(e.file, row=rows.get(e.file.identity, e.file.row)))
+        for e in job.added
+    ] or list(_remaining(live, job))
+    return write_manifest(source, entries, job.location, job.snapshot)
+
+
+def _remaining(files: Iterable[TableFile], job: Rewriting) -> Iterator[NewEntry]:
+    for file in files:
+        is_removed = file.identity in job.removed
+        yield NewEntry(
+            Status.DELETED if is_removed else Status.EXISTING,
+            file,
+            job.snapshot.id if is_removed else file.snapshot_id,
+            file.sequence,
+            file.file_sequence,
+            file.first_row_id,
+        )
 
 
 def _row(entry: NewEntry, version: int) -> Row:

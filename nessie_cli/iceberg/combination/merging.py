@@ -21,6 +21,7 @@ from nessie_cli.errors import (
     NotAllowed,
     ReferenceConflict,
     StoreUnavailable,
+    WriteRefused,
 )
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.model import (
@@ -80,6 +81,18 @@ class Combiner(ABC):
         `NotAllowed`, `InvalidInput` or `StoreUnavailable` if they cannot be read or written.
         """
 
+    def attempt(self, states: TableStates) -> CombinedTable:
+        """Combines a table as `combine` does, with errors as collisions.
+
+        Raises `LocationRefused` if another combiner may have access to its files.
+        """
+        try:
+            return self.combine(states)
+        except LocationRefused:
+            raise
+        except (InvalidInput, NotAllowed, StoreUnavailable) as error:
+            return CombinedTable(collisions=(Collision(error.message),))
+
     @abstractmethod
     def discard(self, content: IcebergTable) -> None:
         """Removes the files of a combined table that no commit needs."""
@@ -114,7 +127,7 @@ class TableMerger:
         `do` must apply the same commits each time, even if their branch moves. Raises the errors of
         `do`. A conflict about a table that does not combine, or whose combination the store
         refuses, has the reasons as its collisions. Removes the files of an attempt that certainly
-        stored nothing: if `do` raises `ReferenceConflict` or `NotStored`, or a hook refuses.
+        stored nothing: if `do` raises `ReferenceConflict`, `NotStored` or `WriteRefused`.
         """
         used: dict[_Content, _Combined] = {}
         conflict: ReferenceConflict | None = None
@@ -136,12 +149,12 @@ class TableMerger:
                         raise
                     self._collisions |= dict.fromkeys(self._seen, (Collision(error.message),))
                     self._explain(conflict)
-                    # The refusal may be that of a proxy before the server.
-                    is_certain = False
+                    # The refusal may be that of a proxy, or of reading the result.
+                    is_certain = isinstance(error, WriteRefused)
                     raise conflict from None
                 else:
                     break
-        except (HookRefused, NotStored, ReferenceConflict):
+        except (NotStored, ReferenceConflict, WriteRefused):
             if is_certain:
                 self._discard([])
             raise
@@ -160,7 +173,7 @@ class TableMerger:
             of_conflict
             for each in error.conflicts
             if (of_conflict := (each.commit, each.content_id)) in used
-            and _states(each, error) is None
+            and states_of(each, error) is None
         }
         if in_use:
             # A decision about the key of a table takes the whole state of one side, so the report
@@ -186,7 +199,7 @@ class TableMerger:
 
     def _states(self, conflict: Conflict, error: ReferenceConflict) -> TableStates | None:
         """Returns the states of a table in conflict that may combine."""
-        states = _states(conflict, error)
+        states = states_of(conflict, error)
         if states is None or conflict.collisions or states.key in self._excluded:
             return None
         return states
@@ -201,12 +214,9 @@ class TableMerger:
             return None
         for combiner in self._combiners:
             try:
-                table = combiner.combine(states)
+                table = combiner.attempt(states)
             except LocationRefused:
                 continue
-            except (InvalidInput, NotAllowed, StoreUnavailable) as error:
-                self._collisions[states] = (Collision(error.message),)
-                return None
             if table.content is None or table.combination is None:
                 self._collisions[states] = table.collisions
                 return None
@@ -220,7 +230,7 @@ class TableMerger:
         """Adds the reasons why tables do not combine to the conflicts of an error."""
 
         def explained(conflict: Conflict) -> Conflict:
-            states = _states(conflict, error)
+            states = states_of(conflict, error)
             collisions = self._collisions.get(states) if states is not None else None
             return replace(conflict, collisions=collisions) if collisions else conflict
 
@@ -292,7 +302,7 @@ _Content = tuple[str | None, str | None]
 _KEY_CONFLICT = "its key is in conflict, too: rename the table on one branch, and its rows combine"
 
 
-def _states(conflict: Conflict, error: ReferenceConflict) -> TableStates | None:
+def states_of(conflict: Conflict, error: ReferenceConflict) -> TableStates | None:
     """Returns the states of a table whose values conflict, if it is in all three of them."""
     if conflict.type is not ConflictType.VALUE_DIFFERS or conflict.key is None:
         return None
@@ -326,7 +336,11 @@ def _sum(first: TableCombination | None, second: TableCombination) -> TableCombi
     return TableCombination(
         first.added_files + second.added_files,
         first.removed_files + second.removed_files,
-        first.added_rows + second.added_rows,
-        first.removed_rows + second.removed_rows,
+        _sum_of_rows(first.added_rows, second.added_rows),
+        _sum_of_rows(first.removed_rows, second.removed_rows),
         tuple(dict.fromkeys((*first.notes, *second.notes))),
     )
+
+
+def _sum_of_rows(first: int | None, second: int | None) -> int | None:
+    return None if first is None or second is None else first + second

@@ -21,18 +21,23 @@ def required_conflict(
 
     Compares the numbers of nulls in the entries of the files. Without them, there may be nulls.
     """
-    before, after = (dict(_fields(_current(state))) for state in (base, side))
-    new = {
-        id_: field
-        for id_, field in after.items()
-        if field["required"] and not _has_value(id_, field, before)
-    }
+    new = required_columns(base, side)
     files = [file for file in added if file.records and any(_may_lack(file, id_) for id_ in new)]
     if not files:
         return None
     names = ", ".join(str(field["name"]) for field in new.values())
     reason = f"one side made columns required ({names}), and rows of the other may be null there"
     return FileConflict(reason, files)
+
+
+def required_columns(base: Document, side: Document) -> dict[int, Document]:
+    """Returns the columns, by id, that a side made required and rows of the other may lack."""
+    before, after = (dict(_fields(_current(state))) for state in (base, side))
+    return {
+        id_: field
+        for id_, field in after.items()
+        if field["required"] and not _has_value(id_, field, before)
+    }
 
 
 def _has_value(id_: int, field: Document, before: Mapping[int, Document]) -> bool:

@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from pyroaring import BitMap64
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.combination.decision import AddedFile, FileConflict, FileMerge
+from nessie_cli.iceberg.combination.decision import FileConflict, FileMerge
 from nessie_cli.iceberg.combination.states import Identity, TableFile, VectorUnion
 from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.vectors import read_vector
@@ -62,10 +62,10 @@ def unite(
     """Returns a merge with its unions made, and the vectors to be written for it.
 
     The rows deleted afterwards are those of ours, and those that theirs has deleted since the base.
-    A vector of one side that already has all these rows stays.
+    A vector of ours that already has all these rows stays.
     """
     conflicts = []
-    added, removed = list(merge.added), list(merge.removed)
+    removed = list(merge.removed)
     vectors = []
     for union in merge.unions:
         before = BitMap64() if union.base is None else positions[union.base.identity]
@@ -82,11 +82,10 @@ def unite(
         elif theirs <= ours:
             continue
         else:
+            # Not the vector of theirs, even if it has all rows: a later merge would take ours and
+            # theirs for one change, but ours can have a new version of a row that theirs deleted.
             removed.append(union.ours)
-            if ours <= theirs:
-                added.append(AddedFile(union.theirs))
-            else:
-                vectors.append(UnitedVector(union.theirs, ours | theirs))
+            vectors.append(UnitedVector(union.theirs, ours | theirs))
     if conflicts:
         return FileMerge(merge.sequence, conflicts=conflicts), []
-    return structs.replace(merge, added=added, removed=removed, unions=()), vectors
+    return structs.replace(merge, removed=removed, unions=()), vectors

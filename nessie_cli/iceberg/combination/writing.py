@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 import uuid
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec import structs
@@ -22,12 +22,12 @@ from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.combination import Combination
 from nessie_cli.iceberg.combination.decision import AddedFile
 from nessie_cli.iceberg.combination.manifests import (
-    Manifest,
     NewEntry,
     NewSnapshot,
+    Rewriting,
     Status,
+    rewrite_manifest,
     write_list,
-    write_manifest,
 )
 from nessie_cli.iceberg.combination.states import (
     ANY_FILE,
@@ -186,48 +186,47 @@ class _Snapshot:
             by_manifest[added.file.manifest].append(
                 NewEntry(Status.ADDED, added.file, self._id, added.sequence)
             )
-        return [
-            self._written(self._combination.manifests[path], entries)
-            for path, entries in by_manifest.items()
-        ]
+        return self._written(
+            [
+                self._rewriting(path, self._combination.sources[path].listed, added=entries)
+                for path, entries in by_manifest.items()
+            ]
+        )
 
     def _manifests_of_ours(self) -> tuple[list[Row], list[Row]]:
         """Returns the manifests of ours that stay, and new ones for those that lose files."""
-        removed: defaultdict[str, set[object]] = defaultdict(set)
+        removed: defaultdict[str, set[Identity]] = defaultdict(set)
         for file in self._combination.files.removed:
             removed[file.manifest].add(file.identity)
-        unchanged, rewritten = [], []
+        unchanged, jobs = [], []
         for path, row in self._combination.listed.rows.items():
             if path in removed:
-                manifest = self._combination.manifests[path]
-                entries = list(self._rewritten(manifest, removed[path]))
-                rewritten.append(self._written(manifest, entries))
+                jobs.append(self._rewriting(path, row, removed=removed[path]))
             elif _has_files(row):
                 unchanged.append(dict(row))
-        return unchanged, rewritten
+        return unchanged, self._written(jobs)
 
-    def _rewritten(self, manifest: Manifest, removed: set[object]) -> Iterable[NewEntry]:
-        for entry in manifest.entries:
-            file = entry.file
-            if entry.status is Status.DELETED:
-                continue
-            is_removed = file.identity in removed
-            yield NewEntry(
-                Status.DELETED if is_removed else Status.EXISTING,
-                file,
-                self._id if is_removed else file.snapshot_id,
-                file.sequence,
-                file.file_sequence,
-                file.first_row_id,
-            )
-
-    def _written(self, source: Manifest, entries: Sequence[NewEntry]) -> Row:
+    def _rewriting(
+        self,
+        path: str,
+        listed: Row,
+        *,
+        added: Sequence[NewEntry] = (),
+        removed: Collection[Identity] = (),
+    ) -> Rewriting:
         location = f"{self._name}-m{self._created}.avro"
         self._created += 1
         snapshot = NewSnapshot(self._id, self._sequence, self._version)
-        data, row = write_manifest(source, entries, location, snapshot)
-        self._write(location, data)
-        return row
+        limits = self._combination.sources[path].limits
+        return Rewriting(listed, location, snapshot, added, removed, limits)
+
+    def _written(self, jobs: Sequence[Rewriting]) -> list[Row]:
+        """Writes new manifests. Returns their rows for the manifest list."""
+        rows = []
+        for data, row in self._combination.engine.map(rewrite_manifest, jobs):
+            self._write(row["manifest_path"], data)
+            rows.append(row)
+        return rows
 
     def _number_rows(self, rows: Iterable[Row], next_row_id: int) -> int:
         """Gives each data manifest without ids of rows the next ones. Returns the next id."""

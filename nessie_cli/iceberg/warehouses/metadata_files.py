@@ -158,6 +158,9 @@ class MetadataFiles:
             else:
                 self._recent.drop(location)
                 self._file_io(place.scheme, location).delete(location)
+        except FileNotFoundError:
+            # It was never written.
+            return
         except Exception:  # noqa: BLE001 - each file system has its own errors; none may hide the commit's
             logger.warning("the metadata file %s could not be removed", location)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from posixpath import dirname
-from typing import Any
+from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import non_empty_text
@@ -16,8 +16,8 @@ from nessie_cli.iceberg.warehouses.issuing import (
     refuse_issued,
 )
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
-from nessie_cli.iceberg.warehouses.warehouse import Warehouse
-from nessie_cli.model import ContentKey, Namespace
+from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouse
+from nessie_cli.model import ContentKey, IcebergTable, IcebergView, Namespace
 
 LOCATION = "location"
 METADATA_PATH = "write.metadata.path"
@@ -92,6 +92,52 @@ def check_table_locations(
         refuse_issued(path, uuids)
         if not may_choose and not Allowed((location,)).holds(path):
             raise LocationRefused(f"{name} {path} is outside of the table's location {location}")
+
+
+class NewMetadata(NamedTuple):
+    """The metadata `document` that follows `base`, for a file in the folder of `file`.
+
+    `there` is the content that the branch records, whose metadata is `base`.
+    """
+
+    there: IcebergTable | IcebergView
+    base: Mapping[str, Any]
+    document: Mapping[str, Any]
+    file: str
+
+
+def check_new_metadata(
+    files: MetadataFiles,
+    recorded: RecordedLocations | None,
+    new: NewMetadata,
+    *,
+    may_choose: bool,
+) -> None:
+    """Checks the locations in the next metadata of a table or view, and that of its file.
+
+    A client of Nessie's API writes metadata files itself, so the last metadata can name any folder.
+    For callers who may not choose locations, only the metadata file that the branch records decides
+    which folder is the table's. Raises `LocationRefused`, `InvalidInput`.
+    """
+    there, base, document, file = new
+    location = non_empty_text(base, LOCATION)
+    if not may_choose:
+        check_own_metadata(document[LOCATION], there.metadata_location)
+        folder = table_folder(there.metadata_location)
+        check_table_locations(files, document, folder, may_choose=False)
+        if recorded is not None:
+            recorded.check(there, file)
+        return
+    if _paths_of(document) != _paths_of(base):
+        check_table_locations(files, document, location, may_choose=True)
+    own = {issued_uuid(parse(text).normal) for text in (location, there.metadata_location)}
+    refuse_issued(file, own)
+
+
+def _paths_of(document: Mapping[str, Any]) -> list[Any]:
+    """Returns the locations in metadata that a client can choose."""
+    properties = document.get("properties") or {}
+    return [document.get(LOCATION), *map(properties.get, PATH_PROPERTIES)]
 
 
 def table_folder(metadata_location: str) -> str:

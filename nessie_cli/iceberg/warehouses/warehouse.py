@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from nessie_cli.errors import InvalidInput, NotFound
 from nessie_cli.iceberg.locations import (
@@ -208,6 +209,16 @@ class RecordedLocations:
         except LocationRefused:
             return False
         return is_own and location.endswith(_METADATA_ENDINGS)
+
+    def check(self, recorded: IcebergTable | IcebergView, location: str) -> None:
+        """Raises `LocationRefused` for a new metadata file outside of the recorded folder."""
+        if not self.accept(replace(recorded, metadata_location=location), recorded):
+            folder = dirname(recorded.metadata_location)
+            raise LocationRefused(
+                f"metadata file {location}: the last one is in {folder}, and the caller may not"
+                " choose locations",
+                hint=f"set write.metadata.path to {folder}",
+            )
 
     def guards(self, location: str) -> bool:
         """Returns whether a location lies in one of the warehouses."""

@@ -58,13 +58,13 @@ def log_down_to(
             return
 
 
-def commit_at(session: RestSession, hash_: str) -> LogEntry:
-    """Returns a commit with its operations. Raises `CommitNotFound` for the empty history."""
+def commit_at(session: RestSession, hash_: str, *, operations: bool = True) -> LogEntry:
+    """Returns a commit. Raises `CommitNotFound` for the empty history."""
     if hash_ == NO_ANCESTOR:
         raise CommitNotFound(
             "this is the beginning of the history: there is no commit", NO_ANCESTOR
         )
-    return log_page(session, hash_, 1, operations=True)[0]
+    return log_page(session, hash_, 1, operations=operations)[0]
 
 
 def entries_of(session: RestSession, hashes: Sequence[str]) -> list[LogEntry]:

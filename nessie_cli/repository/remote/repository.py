@@ -184,9 +184,9 @@ class RemoteRepository(Repository):
         """Yields commits along first parents with an operation on this key, newest first."""
         yield from self._server.log_of_key(self._hash(start), key, operations=operations)
 
-    def commit_at(self, revision: AnyRevision) -> LogEntry:
-        """Returns a commit with its operations. Raises `CommitNotFound`."""
-        return history.commit_at(self._session, self._hash(revision))
+    def commit_at(self, revision: AnyRevision, *, operations: bool = True) -> LogEntry:
+        """Returns a commit. Raises `CommitNotFound`."""
+        return history.commit_at(self._session, self._hash(revision), operations=operations)
 
     def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
         """Returns the newest first-parent commit with an operation on a key."""

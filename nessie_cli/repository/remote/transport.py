@@ -25,6 +25,7 @@ from nessie_cli.errors import (
     OutcomeUnknown,
     StoreNotFound,
     StoreUnavailable,
+    WriteRefused,
 )
 from nessie_cli.repository.access import (
     Access,
@@ -108,7 +109,7 @@ class Transport:
         """Returns the JSON of the answer to a write.
 
         Repeats it only if the server certainly did not begin it, or if repeating is `safe`. Raises
-        `Lost` if it was sent and its outcome is unknown.
+        `Lost` if it was sent and its outcome is unknown, and `WriteRefused` if the server refuses.
         """
         if safe:
             return self._retried(method, path, query, body)
@@ -117,6 +118,8 @@ class Transport:
                 return self._once(method, path, query, body, request_id)
             except (_Busy, _NoJson, OSError) as error:
                 fault = self._fault_before_write(error, request_id)
+            except _Forbidden as error:
+                raise WriteRefused(error.message, hint=error.hint) from None
             if number < ATTEMPTS - 1:
                 time.sleep(_pause(fault, number))
         raise fault
@@ -292,7 +295,8 @@ class Transport:
                 f"server {self.url}: what answers there points elsewhere"
                 f" ({status}){f': {where}' if where else ''}; use that address"
             )
-        return understood(lambda: decode_error(status, document, request), "error")
+        fault = understood(lambda: decode_error(status, document, request), "error")
+        return _Forbidden(fault.message) if isinstance(fault, NotAllowed) else fault
 
     def _unreachable(self, error: OSError) -> StoreUnavailable:
         return unreachable(self.url, error, timeout=self._timeout)
@@ -315,6 +319,10 @@ class _Busy(StoreUnavailable):
         super().__init__(message)
         self.retry_after = retry_after or ""
         self.sure = sure
+
+
+class _Forbidden(NotAllowed):
+    """A refusal by the server itself, not by a proxy."""
 
 
 class _NoJson(StoreNotFound):

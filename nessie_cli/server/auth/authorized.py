@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Self, TypeVar
 
@@ -286,10 +286,11 @@ class AuthorizedRepository(ReadableRepository):
             self._inner.log_of_key(Revision(None, hash_), key, operations=operations), through
         )
 
-    def commit_at(self, revision: AnyRevision) -> LogEntry:
+    def commit_at(self, revision: AnyRevision, *, operations: bool = True) -> LogEntry:
         """Returns a commit as `log` shows it. A viewable reference shows its HEAD commit."""
         hash_, through = self._at(revision)
-        return self._shown(self._inner.commit_at(Revision(None, hash_)), through)
+        entry = self._inner.commit_at(Revision(None, hash_), operations=operations)
+        return self._shown(entry, through)
 
     def _without_hidden(self, entries: Iterator[LogEntry], through: str) -> Iterator[LogEntry]:
         return (self._shown(entry, through) for entry in entries)
@@ -360,6 +361,20 @@ class AuthorizedRepository(ReadableRepository):
             return all(self.rights.may(op, through, entry.key, entry.type) for op in needed)
 
         return filter(may_see, self._inner.entries(Revision(None, hash_), keys, content=content))
+
+    def key_finder(self, text: str) -> Callable[[AnyRevision], Iterator[Entry]]:
+        """Returns a function that yields entries whose keys the caller may know."""
+        find_any = self._inner.key_finder(text)
+
+        def find(at: AnyRevision) -> Iterator[Entry]:
+            hash_, through = self._at(at)
+            self.rights.require(rules.READ_ENTRIES, through)
+            may = partial(self.rights.may, rules.READ_CONTENT_KEY, through)
+            return (
+                entry for entry in find_any(Revision(None, hash_)) if may(entry.key, entry.type)
+            )
+
+        return find
 
     def divisions(
         self, at: AnyRevision, most: int, *, prefix: ContentKey | None = None

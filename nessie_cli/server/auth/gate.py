@@ -31,7 +31,7 @@ from nessie_cli.server.auth.issuer import JwtSettings, TokenVerifier
 from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Rules, read_rules
-from nessie_cli.server.auth.tokens import FILE_KIND, is_ours, read_tokens
+from nessie_cli.server.auth.tokens import FILE_KIND, TokenEntry, is_ours, read_tokens
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, header
 from nessie_cli.server.http.streams import LogEntryCache
@@ -133,10 +133,14 @@ class Security(NamedTuple):
 
 
 class Admission(NamedTuple):
-    """An admitted request: its caller, and the rules for it (None: everything is allowed)."""
+    """An admitted request: its caller, and the rules for it (None: everything is allowed).
+
+    `session_ends` is the end of the session of a browser.
+    """
 
     caller: Caller
     rules: Rules | None
+    session_ends: datetime | None = None
 
     @property
     def scope(self) -> Hashable:
@@ -196,20 +200,33 @@ class Gate:
             caller = ANONYMOUS
         else:
             raise Unauthenticated(_WHO)
-        return Admission(caller, self._rules.value() if self._rules else None)
+        return self.admission(caller)
 
     @property
     def knows_tokens(self) -> bool:
         """Whether there is a file of tokens."""
         return self._tokens is not None
 
-    def expiry_of(self, given: Credentials) -> datetime | None:
-        """Returns when a token of the file expires; None for never. Raises `Unauthenticated`."""
-        now = datetime.now(UTC)
-        tokens = self._tokens.value() if self._tokens is not None else None
-        if tokens is None or tokens.caller(given, now) is None:
+    def token_entry(self, given: Credentials) -> TokenEntry:
+        """Returns the entry of a token of the file. Raises `Unauthenticated`."""
+        entry = self._tokens.value().entry(given, datetime.now(UTC)) if self._tokens else None
+        if entry is None:
             raise Unauthenticated(_WRONG, refused=True)
-        return tokens.expiry(given)
+        return entry
+
+    def caller_of_entry(self, id_: str, hash_: str) -> Caller | None:
+        """Returns the caller of an entry of the token file as it is now.
+
+        Returns None if the token was withdrawn or replaced, or has expired.
+        """
+        if self._tokens is None:
+            return None
+        entry = self._tokens.value().entry_of(id_, hash_, datetime.now(UTC))
+        return None if entry is None else entry.caller
+
+    def admission(self, caller: Caller) -> Admission:
+        """Returns the admission of a caller by the rules as they are now."""
+        return Admission(caller, self._rules.value() if self._rules else None)
 
     async def _caller(self, given: Credentials) -> Caller:
         caller = None

@@ -158,6 +158,9 @@ class ShownKeys:
             value_key=conflict.value_key if ours(conflict.value_key) else None,
             other_key=conflict.other_key if ours(conflict.other_key) else None,
             same_file_key=conflict.same_file_key if ours(conflict.same_file_key) else None,
+            blocking_namespace=(
+                conflict.blocking_namespace if ours(conflict.blocking_namespace) else None
+            ),
             source_rename=rename(conflict.source_rename, self._source, theirs),
             target_rename=rename(conflict.target_rename, self._branch, ours),
             options=tuple(map(option, conflict.options)),

@@ -61,6 +61,15 @@ class TokenEntry(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=
         if self.expires is not None and self.expires.tzinfo is None:
             raise InvalidInput("expires must have a time zone, such as 2027-01-31T00:00:00Z")
 
+    @property
+    def caller(self) -> Caller:
+        """The caller whom the token stands for."""
+        return Caller(self.name, self.roles)
+
+    def has_expired(self, now: datetime) -> bool:
+        """Returns whether the token has expired."""
+        return self.expires is not None and self.expires <= now
+
 
 _decode = json.Decoder(TokenEntry).decode
 _encode = json.Encoder().encode
@@ -74,7 +83,12 @@ class TokenTable:
         self._by_id: Mapping[str, TokenEntry] = {entry.id: entry for entry in entries}
 
     def caller(self, given: Credentials, now: datetime) -> Caller | None:
-        """Returns the caller of a token, or None if it is not valid.
+        """Returns the caller of a token, or None if it is not valid."""
+        entry = self.entry(given, now)
+        return None if entry is None else entry.caller
+
+    def entry(self, given: Credentials, now: datetime) -> TokenEntry | None:
+        """Returns the entry of a token, or None if the token is not valid.
 
         It may be unknown, wrong, expired, or another user's. Takes the same time for wrong secrets.
         """
@@ -83,15 +97,16 @@ class TokenTable:
             return None
         entry = self._by_id.get(match[1])
         right = hmac.compare_digest(_hash(match[2]), entry.hash if entry else _NO_HASH)
-        if entry is None or not right or (entry.expires is not None and entry.expires <= now):
+        if entry is None or not right or entry.has_expired(now):
             return None
-        return Caller(entry.name, entry.roles) if given.name in (None, "", entry.name) else None
+        return entry if given.name in (None, "", entry.name) else None
 
-    def expiry(self, given: Credentials) -> datetime | None:
-        """Returns when a valid token expires; None for never."""
-        match = _TOKEN.fullmatch(given.token)
-        entry = self._by_id.get(match[1]) if match else None
-        return entry.expires if entry else None
+    def entry_of(self, id_: str, hash_: str, now: datetime) -> TokenEntry | None:
+        """Returns the entry with an id if it has this hash and has not expired, or None."""
+        entry = self._by_id.get(id_)
+        if entry is None or entry.hash != hash_ or entry.has_expired(now):
+            return None
+        return entry
 
 
 def is_ours(token: str) -> bool:

@@ -10,11 +10,8 @@ import hashlib
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from posixpath import dirname
 from typing import Any, NamedTuple
 from urllib.parse import quote
-
-from msgspec import structs
 
 from nessie_cli.errors import (
     InvalidInput,
@@ -35,7 +32,11 @@ from nessie_cli.iceberg.warehouses.metadata_files import (
     head_of,
     parsed,
 )
-from nessie_cli.iceberg.warehouses.tables import check_own_metadata
+from nessie_cli.iceberg.warehouses.tables import (
+    NewMetadata,
+    check_new_metadata,
+    check_own_metadata,
+)
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (
     CommitMeta,
@@ -43,7 +44,6 @@ from nessie_cli.model import (
     Content,
     ContentKey,
     IcebergTable,
-    IcebergView,
     Operation,
     Put,
     Reference,
@@ -405,17 +405,10 @@ class IcebergCall(Call):
         policy = self._open().policy
         return policy is not None and policy.may_choose_location(self._branch, key, type_)
 
-    def check_recorded(self, there: IcebergTable | IcebergView, location: str) -> None:
-        """Raises `LocationRefused` for a new metadata file outside of the recorded folder."""
-        locations = self._catalog.locations
-        content = structs.replace(there, metadata_location=location)
-        if locations and not locations.accept(content, there):
-            folder = dirname(there.metadata_location)
-            raise LocationRefused(
-                f"metadata file {location}: the last one is in {folder}, and the caller may not"
-                " choose locations",
-                hint=f"set write.metadata.path to {folder}",
-            )
+    def check_new_metadata(self, key: ContentKey, new: NewMetadata) -> None:
+        """Raises an error if the next metadata of a table or view names a location it may not."""
+        may_choose = self.may_choose_location(key, new.there.type)
+        check_new_metadata(self.files, self._catalog.locations, new, may_choose=may_choose)
 
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""

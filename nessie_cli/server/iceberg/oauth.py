@@ -70,7 +70,7 @@ def _granted(gate: Gate | None, headers: Headers, form: Mapping[str, str]) -> Re
             "grant_type must be client_credentials, or token-exchange for a token of this server",
         )
     try:
-        expires = gate.expiry_of(Credentials(candidate))
+        expires = gate.token_entry(Credentials(candidate)).expires
     except Unauthenticated:
         return _error("invalid_client", "the credentials are unknown, expired or withdrawn", 401)
     return _issued(candidate, expires)

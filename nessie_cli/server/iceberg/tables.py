@@ -20,18 +20,14 @@ from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.builder.document import RequirementFailed, check_requirements, creates_table
 from nessie_cli.iceberg.builder.table import builder_for
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.locations import parse
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, content_of, in_state
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.warehouses.issuing import issued_uuid, refuse_issued
 from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import (
     LOCATION,
-    PATH_PROPERTIES,
-    check_own_metadata,
+    NewMetadata,
     check_table_locations,
     new_location,
-    table_folder,
 )
 from nessie_cli.iceberg.warehouses.warehouse import VENDED_CREDENTIALS
 from nessie_cli.model import (
@@ -481,31 +477,11 @@ def changed_file(
 ) -> str:
     """Returns the name of the next metadata file of a table or view.
 
-    Raises an error if it, or a location in the new metadata, is not allowed. A client of Nessie's
-    API writes metadata files itself, so `base` can name any folder. For callers who may not choose
-    locations, only the metadata file that the branch records decides which folder is the table's.
+    Raises an error if it, or a location in the new metadata, is not allowed.
     """
-    location = values.non_empty_text(base, LOCATION)
-    may_choose = call.may_choose_location(key, there.type)
-    if not may_choose:
-        check_own_metadata(document[LOCATION], there.metadata_location)
-        folder = table_folder(there.metadata_location)
-        check_table_locations(call.files, document, folder, may_choose=False)
-    elif _paths_of(document) != _paths_of(base):
-        check_table_locations(call.files, document, location, may_choose=True)
     file = next_metadata_file(document[LOCATION], document["properties"], there.metadata_location)
-    if may_choose:
-        own = {issued_uuid(parse(text).normal) for text in (location, there.metadata_location)}
-        refuse_issued(file, own)
-    else:
-        call.check_recorded(there, file)
+    call.check_new_metadata(key, NewMetadata(there, base, document, file))
     return file
-
-
-def _paths_of(document: Mapping[str, Any]) -> list[Any]:
-    """Returns the locations in metadata that a client can choose."""
-    properties = document.get("properties") or {}
-    return [document.get(LOCATION), *map(properties.get, PATH_PROPERTIES)]
 
 
 def now() -> int:

@@ -15,13 +15,15 @@ from typing import Any
 
 from msgspec import structs, to_builtins
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.iceberg.avro import AvroLimits
+from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.file_combiner import FileCombiner, UnwrittenFiles
 from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, TableStates
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import LocationRefused
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
+from nessie_cli.iceberg.warehouses.tables import LOCATION, NewMetadata, check_new_metadata
 from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, is_in
 from nessie_cli.model import (
     CombinationRules,
@@ -207,6 +209,7 @@ class TableCombinations:
             description,
             CombinationRules(),
             permit=permit,
+            check=files.check,
             limits=LIMITS,
         )
         try:
@@ -255,15 +258,16 @@ class WarehouseFiles(Files):
         self._large_files = large_files
         self._bytes = 0
         self._has_turn = False
+        self._is_trusted = False
         self._folders: set[str] | None = None
-        self._present = ""
+        self._ours: IcebergTable | None = None
 
     def restrict(self, table: TableStates, *, is_trusted: bool) -> None:
         """Sets the table that is read next.
 
         Unless its caller is trusted with locations, its files must be beside its metadata files.
         """
-        self._present = table.ours.metadata_location
+        self._ours, self._is_trusted = table.ours, is_trusted
         sides = table.base, table.ours, table.theirs
         self._folders = None if is_trusted else {dirname(s.metadata_location) for s in sides}
 
@@ -293,14 +297,30 @@ class WarehouseFiles(Files):
                 f"the files that the request needs have more than {MOST_BYTES // 2**20} MiB"
             )
 
+    def check(self, ours: Document, combined: Document) -> None:
+        """Checks the locations in the metadata of the table, like a commit to it does.
+
+        Nobody else may combine a table that is refused here, so this raises a plain `NotAllowed`.
+        """
+        assert self._ours is not None
+        warehouse = self._warehouse_of(self._ours.metadata_location)
+        file = next_metadata_file(combined[LOCATION], combined["properties"], None)
+        new = NewMetadata(self._ours, ours, combined, file)
+        may_choose = warehouse.warehouse.choose_locations or self._is_trusted
+        try:
+            check_new_metadata(warehouse, self._locations, new, may_choose=may_choose)
+        except LocationRefused as error:
+            raise NotAllowed(error.message, hint=error.hint) from None
+
     def write(self, uri: str, data: bytes) -> None:
         """Writes a new file, in the warehouse of the present metadata file of ours.
 
         Where callers need a right to choose locations, it is beside that file: the location in the
         metadata is theirs. Raises `LocationRefused` or `StoreUnavailable`.
         """
-        warehouse = self._warehouse_of(self._present)
-        folder = dirname(self._present)
+        assert self._ours is not None
+        present = self._ours.metadata_location
+        warehouse, folder = self._warehouse_of(present), dirname(present)
         if self._warehouse_of(uri) is not warehouse or (
             self._folders is not None and self._locations.guards(uri) and not is_in(folder, uri)
         ):
@@ -345,6 +365,7 @@ def _combiner(
         description,
         rules,
         permit=permit,
+        check=files.check,
         limits=LIMITS,
     )
 

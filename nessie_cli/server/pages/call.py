@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from functools import cached_property
 from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, Reference, ReferenceType
 from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.server.http.failures import HttpFault
-from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.http.messages import Headers, Reply
 from nessie_cli.server.pages.html import html_reply
 from nessie_cli.server.pages.urls import ROOT, page_url
 from nessie_cli.server.pipeline.call import Call
@@ -23,11 +24,25 @@ _REQUEST_ID = re.compile("[0-9a-f]{32}")
 _FORM = "application/x-www-form-urlencoded"
 
 
+class LoginState(NamedTuple):
+    """The login of a caller: when the session ends, if there is one, and whether one can begin."""
+
+    ends: datetime | None
+    is_possible: bool
+
+
 class PageCall(Call):
     """A request for a page."""
 
     path = ""
     """The path of the page."""
+    login: LoginState | None = None
+    """The login of the caller. None if the server has no authentication."""
+
+    @property
+    def all_headers(self) -> Headers:
+        """All headers of the request."""
+        return list(self._headers)
 
     # -- what it asks for --------------------------------------------------------------------------
     @cached_property
@@ -118,6 +133,7 @@ class PageCall(Call):
             "revision": self._revision(at) if at is not None else "",
             "default_branch": self.default_branch,
             "caller": self.caller,
+            "login": self.login,
             "query": {name: self.text(name) or "" for name in self.parameters if name != "page"},
             "fixed_url": self._fixed_url(at),
         }

@@ -12,11 +12,12 @@ from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 
-ROWS = 50
-"""The rows of one page."""
-COUNTED, COUNTED_IN_ROWS, COUNTED_AT_LEAST = 2_000, 4_000, 20
-"""The most keys that a page reads to count the contents of its level, of all its rows, and those
-that it may read in any case for each row.
+ROWS, ROWS_WITH_CHANGES = 50, 20
+"""The rows of one page, and of one with the last changes, which need a look-up each."""
+COUNTED, COUNTED_IN_ROWS, COUNTED_AT_LEAST = 1_000, 2_000, 20
+"""The most keys that are read to count contents: of the level, and of all rows.
+
+In any case, the third number is read for each row.
 """
 _ROOT = ContentKey(())
 
@@ -25,7 +26,7 @@ class CatalogRow(NamedTuple):
     """A child with the number of contents below it, and its last change if it was requested."""
 
     child: Child
-    count: ContentCount | None
+    contents: ContentCount | None
     last: CommitMeta | None
 
 
@@ -34,8 +35,9 @@ def catalog(call: PageCall) -> Reply:
     at = call.reference_named()
     parent, after = call.key("key") or _ROOT, call.key("after")
     shows_changes = bool(call.text("changes"))
-    page = list(islice(children(call.repository, at.hash, parent, after), ROWS + 1))
-    listed = page[:ROWS]
+    size = ROWS_WITH_CHANGES if shows_changes else ROWS
+    page = list(islice(children(call.repository, at.hash, parent, after), size + 1))
+    listed = page[:size]
     return call.page(
         "catalog.html",
         str(parent) if parent.elements else f"Catalog of {at.name or at.hash[:12]}",
@@ -44,9 +46,9 @@ def catalog(call: PageCall) -> Reply:
         above=[ContentKey(parent.elements[:n]) for n in range(1, len(parent.elements))],
         count=count_contents(call.repository, at.hash, parent, COUNTED),
         rows=list(_rows(call, at, listed, shows_changes=shows_changes)),
-        shows_changes=shows_changes,
+        shows_changes=1 if shows_changes else None,
         is_first=after is None,
-        after=listed[-1].key if len(page) > ROWS else None,
+        after=listed[-1].key if len(page) > size else None,
     )
 
 

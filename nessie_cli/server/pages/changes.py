@@ -16,15 +16,14 @@ CHANGES = 20
 """The changes of one page."""
 MOST_CHANGES = 1_000
 """The most differences between two commits that a page counts and lists."""
-MOST_FACTS, MOST_FACTS_OF_ONE = 15, 300
-"""The most metadata differences of a change in a list, and of the only one of a page."""
+MOST_FIELDS, MOST_FIELDS_OF_ONE = 15, 300
+"""The most fields, and metadata differences, of a change in a list, and of a single one."""
 
 
 class ChangeRow(NamedTuple):
     """A changed content with the fields that differ, and the differences of its metadata.
 
-    `left_out` is the number of metadata differences that are not shown. `is_table` is whether it
-    has rows.
+    `left_out` is the number of those that are not shown. `is_table` is whether it has rows.
     """
 
     change: ContentChange
@@ -50,17 +49,17 @@ def shown_changes(
     if access.has_warehouses:
         with access.metadata(call.repository) as metadata:
             listed = [metadata.compared(change, before, after) for change in listed]
-    most = MOST_FACTS if len(listed) > 1 else MOST_FACTS_OF_ONE
+    most = MOST_FIELDS if len(listed) > 1 else MOST_FIELDS_OF_ONE
     return ShownChanges([_row(change, most) for change in listed], data_totals(listed))
 
 
 def _row(change: ContentChange, most: int) -> ChangeRow:
-    facts = metadata_fields(change)
+    fields, facts = changed_fields(change), metadata_fields(change)
     return ChangeRow(
         change,
-        changed_fields(change),
+        fields[:most],
         facts[:most],
-        len(facts) - len(facts[:most]),
+        max(len(fields) - most, 0) + max(len(facts) - most, 0),
         change.metadata.problems if change.metadata else (),
         any(isinstance(side, IcebergTable) for side in (change.before, change.after)),
     )

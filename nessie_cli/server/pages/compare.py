@@ -47,6 +47,14 @@ class Sides(NamedTuple):
         return _name(self.start, self.start_text), _name(self.end, self.end_text)
 
     @property
+    def are_branches(self) -> bool:
+        """Whether both are branches, of which one can be merged into the other."""
+        return self.start_text != self.end_text and all(
+            reference.type is ReferenceType.BRANCH and reference.name == text
+            for reference, text in ((self.start, self.start_text), (self.end, self.end_text))
+        )
+
+    @property
     def query(self) -> dict[str, str]:
         """The query fields of this comparison."""
         merge = {"base": _MERGE} if self.is_merge else {}
@@ -77,8 +85,9 @@ def _name(reference: Reference, text: str) -> str:
 
 
 async def compare(access: TableAccess, call: PageCall) -> Reply:
-    """`GET /ui/compare`: what is different from `from` to `to`, or with `base=merge` since their
-    merge base. `rows` is the key of a table whose changed rows are shown.
+    """`GET /ui/compare`: what differs from `from` to `to`, or from their merge base to `to`.
+
+    `rows` is the key of a table whose changed rows are shown.
     """
     reply: Reply
     if not call.text("rows"):

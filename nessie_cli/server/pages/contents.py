@@ -38,8 +38,8 @@ BRANCHES = 100
 """The most branches that are compared."""
 SNAPSHOTS = 50
 """The most snapshots of the plot and the table."""
-MOST_COLUMNS, MOST_PROPERTIES = 300, 100
-"""The most columns and properties that are shown."""
+MOST_FIELDS, MOST_COLUMNS, MOST_PROPERTIES = 100, 300, 100
+"""The most fields, columns and properties that are shown."""
 
 
 class Metadata(NamedTuple):
@@ -68,9 +68,9 @@ class History(NamedTuple):
 
 
 class Branches(NamedTuple):
-    """The branches on which the content differs, of `compared` ones; `total` is the number of all.
+    """The branches on which the content differs, and the number of equal ones.
 
-    `equal` is the number of those with the same state.
+    Of all `total` branches, `compared` were read.
     """
 
     differing: Sequence[KeyState]
@@ -95,7 +95,8 @@ def _content(access: TableAccess, call: PageCall) -> Reply:
         key=key,
         above=[ContentKey(key.elements[:n]) for n in range(1, len(key.elements))],
         entry=entry,
-        fields=fields(value).items(),
+        fields=list(fields(value).items()),
+        most_fields=MOST_FIELDS,
         is_namespace=isinstance(value, Namespace),
         sql=getattr(value, "sql_text", None),
         metadata=_metadata(access, call, at, key, value),

@@ -8,12 +8,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nessie_cli.errors import NessieError
-from nessie_cli.server.auth.gate import Catalog
+from nessie_cli.server.auth.gate import Admission, Catalog, Gate
+from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.http.failures import RETRY_AFTER, HttpFault, ends_connection
 from nessie_cli.server.http.messages import Headers, Reply, header
 from nessie_cli.server.nessie.dialect import READERS
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.html import html_reply
+from nessie_cli.server.pages.login import LoginPages, LoginRequired
 from nessie_cli.server.pipeline.exchange import Exchange
 from nessie_cli.server.pipeline.failures import shown_error
 from nessie_cli.server.pipeline.pipeline import Dialect
@@ -23,11 +25,32 @@ from nessie_cli.server.runtime.thread_pool import ThreadPool
 _SAFE = frozenset({"GET", "HEAD"})
 
 
-def pages_dialect(endpoints: Iterable[Endpoint], most_waiting: int) -> Dialect:
-    """Returns the dialect with these endpoints. At most `most_waiting` reads wait."""
-    table = RouteTable(endpoints)
+def pages_dialect(
+    endpoints: Iterable[Endpoint], most_waiting: int, login: LoginPages | None = None
+) -> Dialect:
+    """Returns the dialect with these endpoints. At most `most_waiting` reads wait.
+
+    `login` admits callers, if the server has authentication.
+    """
     readers = ThreadPool(READERS, most_waiting=most_waiting)
-    return Dialect(table.match, call, failure, readers, lambda _: None)
+    if login is None:
+        return Dialect(RouteTable(endpoints).match, call, failure, readers, lambda _: None)
+
+    async def admit(_: Gate, headers: Headers) -> Admission:
+        return await login.admit(readers, headers)
+
+    def call_of(exchange: Exchange, match: Match, catalog: Catalog, body: bytes) -> PageCall:
+        request = call(exchange, match, catalog, body)
+        request.login = login.state(exchange)
+        return request
+
+    def failure_of(error: Exception, exchange: Exchange) -> Reply:
+        if isinstance(error, LoginRequired):
+            return login.refusal(exchange)
+        return failure(error, exchange)
+
+    table = RouteTable((*endpoints, *login.endpoints))
+    return Dialect(table.match, call_of, failure_of, readers, lambda _: None, admit)
 
 
 def call(exchange: Exchange, match: Match, catalog: Catalog, body: bytes) -> PageCall:
@@ -76,6 +99,8 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
     headers = list(reply.headers)
     if shown.status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers.append((b"retry-after", RETRY_AFTER.encode()))
+    if isinstance(shown, Unauthenticated):
+        headers.append((b"www-authenticate", shown.challenge))
     if ends_connection(shown):
         headers.append((b"connection", b"close"))
     if exchange.method not in _SAFE:
@@ -103,6 +128,7 @@ def _error_page(error: NessieError) -> Reply:
         "revision": "",
         "default_branch": "",
         "caller": None,
+        "login": None,
         "query": {},
         "fixed_url": "",
     }

@@ -40,7 +40,7 @@ def pages(parts: Parts) -> tuple[Endpoint, ...]:
         return Reply(200, [(b"content-type", b"text/html; charset=utf-8")], page())
 
     return (
-        _page("/", _home),
+        HOME_PAGE,
         _page("/api/openapi.json", api_description),
         _page("/q/openapi", api_description),
         _page("/api/docs", api_manual),
@@ -91,6 +91,10 @@ def _page(path: str, handler: Handler, *, is_open: bool = True) -> Endpoint:
 
 async def _home(_: Call) -> Reply:
     return Reply(307, [(b"location", HOME.encode())])
+
+
+HOME_PAGE = _page("/", _home)
+"""The address without a path, which leads to the first page."""
 
 
 def _ways(parts: Parts) -> list[Json]:

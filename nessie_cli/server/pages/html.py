@@ -69,6 +69,7 @@ def environment() -> Environment:
         counted=_counted,
         path=encode_canonical,
         label=type_label,
+        cut=_cut,
     )
     return templates
 
@@ -94,6 +95,13 @@ def _count(number: int) -> str:
 
 def _counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _cut(text: str | None, most: int = 1_000) -> str | None:
+    left_out = len(text or "") - most
+    if text is None or left_out <= 0:
+        return text
+    return f"{text[:most]}… ({left_out:,} more characters)"
 
 
 def _lines(text: str) -> list[str]:

@@ -6,9 +6,9 @@ import time
 from itertools import islice
 from typing import Any
 
-from nessie_cli.inspection.names import BranchSearch, contains, names_at
+from nessie_cli.inspection.names import Matches, search_branches
 from nessie_cli.model import Reference, ReferenceType
-from nessie_cli.server.auth.authorized import AuthorizedRepository
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.table_access import TableAccess
@@ -33,20 +33,15 @@ def _search(call: PageCall) -> Reply:
     if text and values["is_everywhere"]:
         values["matches"] = _on_branches(call, at, text)
     elif text:
-        entries = list(islice(names_at(call.repository, at.hash, contains(text)), MOST + 1))
+        find = call.repository.key_finder(text)
+        entries = list(islice(find(Revision(None, at.hash)), MOST + 1))
         values |= {"entries": entries[:MOST], "is_cut": len(entries) > MOST}
     return call.page("search.html", "Search", at=at, **values)
 
 
-def _on_branches(call: PageCall, at: Reference, text: str) -> Any:
+def _on_branches(call: PageCall, at: Reference, text: str) -> Matches:
     branches = list(call.repository.references(ReferenceType.BRANCH))
     # The state that the page shows comes first.
     branches.sort(key=lambda branch: branch.hash != at.hash)
     until = time.monotonic() + SECONDS
-    searched = BranchSearch(
-        call.repository,
-        branches,
-        contains(text),
-        each_whole=isinstance(call.repository, AuthorizedRepository),
-    )
-    return searched.run(MOST, lambda: time.monotonic() > until)
+    return search_branches(call.repository, branches, text, MOST, lambda: time.monotonic() > until)

@@ -15,8 +15,10 @@ from nessie_cli.errors import (
     CommitNotFound,
     InvalidInput,
     NessieError,
+    NotAllowed,
     OutcomeUnknown,
     ReferenceConflict,
+    WriteRefused,
 )
 from nessie_cli.model import (
     CommitMeta,
@@ -262,7 +264,7 @@ class Call:
     def commit(self, change: Change[A]) -> A:
         """Commits a change together with other writes of the server, and waits for it.
 
-        Only for the threads of requests that write files.
+        Only for the threads of requests that write files. Raises `WriteRefused` for `NotAllowed`.
         """
         assert self._catalog.writer is not None, "only a server writes files"
         branch = _branch_of(change)
@@ -272,6 +274,9 @@ class Call:
 
         try:
             return self._catalog.writer.run(plan, (branch, self.request_id or ""))
+        except NotAllowed as error:
+            # Rights and rules are checked on the draft.
+            raise WriteRefused(error.message, hint=error.hint) from None
         finally:
             self._access = None
 

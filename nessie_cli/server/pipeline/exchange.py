@@ -41,6 +41,7 @@ class Exchange:
         "received",
         "route",
         "scope",
+        "session_ends",
     )
 
     def __init__(self, scope: Any, receive: Receive) -> None:
@@ -55,6 +56,8 @@ class Exchange:
         self.received = 0
         self.is_write = False
         self.principal = ""
+        self.session_ends: datetime | None = None
+        """The end of the session of the browser, if the request has one."""
         self.error = ""
         self.hides_query = False
         """Whether the log leaves the query out, because it holds a secret."""

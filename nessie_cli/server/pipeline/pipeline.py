@@ -28,6 +28,7 @@ from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Admission, Catalog, Gate, Hosts
+from nessie_cli.server.auth.local import LocalLogin
 from nessie_cli.server.http.failures import AnswerDropped, ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import (
     JSON,
@@ -233,7 +234,9 @@ class Parts(NamedTuple):
 
     Limits; the access log; the gate (without one, everybody has access); the TLS context; the
     metrics, if other processes count as well; the names of the server; the warehouses of its
-    Iceberg REST catalog; what is called once the server is ready; and the limits of reading rows.
+    Iceberg REST catalog; what is called once the server is ready; the limits of reading rows; and
+    the URL under which browsers reach the server through a proxy. With `local`, only the pages
+    answer, to one user.
     """
 
     limits: Limits = Limits()
@@ -245,6 +248,8 @@ class Parts(NamedTuple):
     warehouses: Warehouses | None = None
     started: Callable[[], None] | None = None
     rows: RowLimits = RowLimits()
+    public_url: str = ""
+    local: LocalLogin | None = None
 
 
 class Pipeline:
@@ -435,6 +440,7 @@ class Pipeline:
             return None
         admission = await dialect.admit(self._gate, exchange.headers)
         exchange.principal = admission.caller.name
+        exchange.session_ends = admission.session_ends
         return admission
 
     async def _body(self, exchange: Exchange, endpoint: Endpoint, receive: Receive) -> bytes:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+import struct
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import takewhile
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import structs
 from pyroaring import BitMap64
 
 from nessie_cli.iceberg.combination.decision import FileMerge, merge_files
+from nessie_cli.iceberg.combination.equality import EqualityScope
 from nessie_cli.iceberg.combination.states import (
     FileContent,
     Identity,
@@ -20,12 +22,21 @@ from nessie_cli.iceberg.combination.states import (
     TableState,
 )
 from nessie_cli.iceberg.combination.unions import UnitedVector, unite
+from tests.iceberg.row_diff.tables import column, schema
 
 KEYS = 4
 DELETED = "deleted"
 
 Row = tuple[str, int]
 """A token and the key that equality deletes name."""
+
+
+def bounds(keys: Collection[int]) -> dict[str, Any]:
+    """The bounds of the keys in a file, as in a manifest."""
+    if not keys:
+        return {}
+    ends = {"lower_bounds": min(keys), "upper_bounds": max(keys)}
+    return {name: {1: struct.pack("<i", key)} for name, key in ends.items()}
 
 
 class Stored(NamedTuple):
@@ -156,7 +167,9 @@ class Table:
         added = []
         for rows in data:
             file = self._file(FileContent.DATA, len(rows), sequence)
-            file = structs.replace(file, first_row_id=self.next_row_id)
+            file = structs.replace(
+                file, first_row_id=self.next_row_id, row=bounds({key for _, key in rows})
+            )
             stored = Stored(rows, tuple(ids.get(token) for token, _ in rows))
             self.files[file.identity] = (file, stored)
             self.next_row_id += len(rows)
@@ -171,6 +184,7 @@ class Table:
             self.files[file.identity] = (file, Stored(positions=hidden))
         if keys:
             file = self._file(FileContent.EQUALITY_DELETES, len(keys), None)
+            file = structs.replace(file, row=bounds(keys) | {"equality_ids": [1]})
             self.files[file.identity] = (file, Stored(keys=keys))
         self.record(
             SnapshotChanges(
@@ -201,7 +215,9 @@ class Table:
     def new_file(self) -> tuple[TableFile, Stored]:
         """Returns a data file that is in no table yet."""
         rows = self.rows(self.rng.randint(1, 3))
-        return self._file(FileContent.DATA, len(rows), None), Stored(rows, (None,) * len(rows))
+        file = self._file(FileContent.DATA, len(rows), None)
+        file = structs.replace(file, row=bounds({key for _, key in rows}))
+        return file, Stored(rows, (None,) * len(rows))
 
     def add_file(self, file: TableFile, stored: Stored) -> None:
         """Adds a data file that exists, perhaps also in other tables."""
@@ -317,7 +333,7 @@ def merged(
         sequence = merge.sequence if added.sequence is None else added.sequence
         moved = TableFile(
             file.identity, file.content, 0, (), file.records, sequence, merge.sequence,
-            merge.sequence, {}, file.referenced, first_row_id=result.next_row_id,
+            merge.sequence, file.row, file.referenced, first_row_id=result.next_row_id,
         )  # fmt: skip
         assert moved.identity not in result.files
         result.files[moved.identity] = (moved, stored)
@@ -358,6 +374,7 @@ def check_merge(base: Table, ours: Table, theirs: Table, *, is_merge: bool = Tru
         theirs.state(base),
         fork,
         has_equality_deletes=any(table.has_equality_deletes for table in (base, ours, theirs)),
+        scope=EqualityScope([schema(column(1, "key", "int", required=True))]),
     )
     merge, vectors = united(merge, base, ours, theirs)
     if merge.conflicts:

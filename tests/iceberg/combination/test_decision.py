@@ -14,9 +14,7 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.iceberg.combination.decision import merge_files
-from nessie_cli.iceberg.combination.states import (
-    Identity,
-)
+from nessie_cli.iceberg.combination.states import FileContent, Identity
 from tests.iceberg.combination.model import Table, check_merge, steps
 
 COUNT = int(os.environ.get("NESSIE_TEST_COMBINATIONS", "4000"))
@@ -80,17 +78,18 @@ def change_one_file(side: Table, path: str) -> None:
             side.delete(path, side.rng.choice(live), is_updated=operation == "update")
 
 
-def test_both_sides_delete_rows_of_one_file() -> None:
+@pytest.mark.parametrize(("version", "refused", "twice"), [(2, 0.55, 0.2), (3, 0.3, 0.5)])
+def test_both_sides_delete_rows_of_one_file(version: int, refused: float, twice: float) -> None:
     outcomes: Counter[str] = Counter()
     for seed in range(COUNT // 6):
         rng = random.Random(f"vectors{seed}")
         # The rows of an upgraded table can be deleted by older files.
-        base = Table(rng, rng.choice([2, 3, 3]))
+        base = Table(rng, rng.choice([2, version, version]))
         base.commit("append", (base.rows(8),))
         (path,) = base.paths
         for _ in range(rng.randint(0, 2)):
             base.delete(path, rng.choice(base.live(path)), is_updated=False)
-        base.version = 3
+        base.version = version
         base.history.clear()
         ours, theirs = base.fork("o"), base.fork("t")
         for side in (ours, theirs):
@@ -100,8 +99,8 @@ def test_both_sides_delete_rows_of_one_file() -> None:
             outcomes["conflict"] += 1
         else:
             outcomes[check_again(theirs, result, lambda side: change_one_file(side, path))] += 1  # noqa: B023
-    assert outcomes["conflict"] < 0.3 * outcomes.total(), outcomes
-    assert outcomes["merged twice"] > 0.5 * outcomes.total(), outcomes
+    assert outcomes["conflict"] < refused * outcomes.total(), outcomes
+    assert outcomes["merged twice"] > twice * outcomes.total(), outcomes
 
 
 @pytest.mark.parametrize("has_other_ids", [False, True])
@@ -123,6 +122,42 @@ def test_a_file_whose_rows_have_other_ids_on_ours_is_not_combined(has_other_ids:
     merge = merge_files(base.state(base), ours.state(base), theirs.state(base), base.last)
     reasons = [conflict.reason for conflict in merge.conflicts]
     assert any("rows with these ids" in reason for reason in reasons) is has_other_ids
+
+
+def test_a_restored_file_of_another_line_is_not_combined() -> None:
+    """Ours was set back to a state before theirs had given ids to the rows of the file.
+
+    Theirs is the state before a commit of this other line, and the base the one after it.
+    """
+    base = Table(random.Random(1), 3)
+    base.commit("append", (base.rows(2),))
+    ours, line = base.fork("o"), base.fork("t")
+    line.commit("append", (line.rows(2),))
+    (path,) = set(line.paths) - set(base.paths)
+    row, new = line.live(path)[0][1], line.rows(1)
+    line.commit("overwrite", (new,), (path,), updated=(row[0], new[0][0]))
+    theirs = line.fork("t")
+    line.commit("delete", removed=tuple(set(line.paths) - set(base.paths)))
+    ours.commit("append", (ours.rows(2),))
+    merge = merge_files(line.state(line), ours.state(line), theirs.state(line), base.last)
+    assert any("theirs restored files" in conflict.reason for conflict in merge.conflicts)
+
+
+def test_a_restored_file_of_the_same_line_combines() -> None:
+    """A revert of a commit since which only ours has changed."""
+    before = Table(random.Random(1), 3)
+    before.commit("append", (before.rows(2),))
+    new = before.rows(1)
+    (path,) = before.paths
+    row = before.live(path)[0][1]
+    before.commit("overwrite", (new,), (path,), updated=(row[0], new[0][0]))
+    base = before.fork("b")
+    base.commit("delete", removed=tuple(base.paths))
+    ours = base.fork("o")
+    ours.commit("append", (ours.rows(2),))
+    result = check_merge(base, ours, before, is_merge=False)
+    assert result is not None
+    assert len(result.tokens()) == 3
 
 
 @pytest.mark.parametrize("version", [2, 3])
@@ -162,6 +197,36 @@ def test_more_deletions_in_a_file_are_no_revert(version: int) -> None:
     theirs.commit("delete", removed=(path,))
     assert check_merge(base, ours, theirs) is not None
     assert check_merge(base, theirs, ours) is not None
+
+
+@pytest.mark.parametrize("is_wide", [False, True], ids=["", "many files"])
+@pytest.mark.parametrize("updates", ["", "ours", "theirs"])
+def test_position_deletes_of_one_file_combine_without_updates(updates: str, is_wide: bool) -> None:
+    """A row that one side updates and the other one deletes would exist although it is deleted."""
+    base = Table(random.Random(1), 2)
+    base.commit("append", (base.rows(3),))
+    (path,) = base.paths
+    ours, theirs = base.fork("o"), base.fork("t")
+    ours.delete(path, ours.live(path)[0], is_updated=updates == "ours")
+    theirs.delete(path, theirs.live(path)[0], is_updated=updates == "theirs")
+    theirs.delete(path, theirs.live(path)[0], is_updated=False)
+    states = [side.state(base) for side in (base, ours, theirs)]
+    if is_wide:
+        # The entries do not name the data file.
+        files = {id_: structs.replace(f, referenced=None) for id_, f in states[1].files.items()}
+        history = [
+            structs.replace(each, deleted_in=(), has_wide_deletes=True)
+            for each in states[1].history or ()
+        ]
+        states[1] = structs.replace(states[1], files=files, history=history)
+    merge = merge_files(*states, fork_sequence=base.last)
+    assert bool(merge.conflicts) is bool(updates)
+    if not updates:
+        assert [each.file.content for each in merge.added] == [FileContent.POSITION_DELETES] * 2
+        assert merge.removed == []
+    if not is_wide:
+        result = check_merge(base, ours, theirs)
+        assert (result is None) is bool(updates)
 
 
 def test_files_of_unknown_origin_are_not_combined() -> None:

@@ -249,7 +249,11 @@ class Folder:
             "partition_spec_id": 0,
             "content": int(file["content"] != DATA),
             "sequence_number": entry["sequence_number"],
+            "min_sequence_number": entry["sequence_number"],
             "added_snapshot_id": entry["snapshot_id"],
+            **dict.fromkeys(_COUNTS, 0),
+            "added_files_count": 1,
+            "added_rows_count": file["record_count"],
         }
 
     def _write(self, path: str, fields: Sequence[Document], rows: Sequence[Document]) -> None:
@@ -278,8 +282,8 @@ class Folder:
         return [
             _field("status", "int"),
             _field("snapshot_id", "long"),
-            _field("sequence_number", "long"),
-            _field("file_sequence_number", "long"),
+            _optional("sequence_number", "long"),
+            _optional("file_sequence_number", "long"),
             _field("data_file", {"type": "record", "name": "r2", "fields": files}),
         ]
 
@@ -292,11 +296,18 @@ def _optional(name: str, type_: Any) -> Document:
     return {"name": name, "type": ["null", type_], "default": None}
 
 
+_COUNTS = [
+    f"{change}_{what}_count"
+    for change in ("added", "existing", "deleted")
+    for what in ("files", "rows")
+]
 _LIST = [
     _field("manifest_path", "string"),
     _field("manifest_length", "long"),
     _field("partition_spec_id", "int"),
     _field("content", "int"),
     _field("sequence_number", "long"),
+    _field("min_sequence_number", "long"),
     _field("added_snapshot_id", "long"),
+    *(_field(name, "long") for name in _COUNTS),
 ]

@@ -95,14 +95,17 @@ class Page(HTMLParser):
 
 
 class Browser:
-    """Visits pages of a server. `cookie` is the header `Cookie` that it sends."""
+    """Visits pages of a server, and keeps its cookies."""
 
-    def __init__(self, client: Client, cookie: str = "") -> None:
+    def __init__(self, client: Client) -> None:
         self.client = client
-        self.cookie = cookie
+        self.cookies: dict[str, str] = {}
+        self.url = ""
+        """The address of the last page."""
 
     def get(self, url: str) -> Page:
         """Returns a page, over redirects."""
+        self.url = url
         return self._page(self.answer("GET", url))
 
     def post(self, action: str, **fields: str) -> Page:
@@ -117,8 +120,20 @@ class Browser:
         self, method: str, url: str, raw: bytes | None = None, headers: dict[str, str] | None = None
     ) -> Answer:
         """Returns the answer to one request."""
-        sent = {"accept": "text/html", **({"cookie": self.cookie} if self.cookie else {})}
-        return self.client.send(method, url, raw=raw, headers=sent | (headers or {}))
+        sent = {"accept": "text/html"}
+        if self.cookies:
+            sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
+        answer = self.client.send(method, url, raw=raw, headers=sent | (headers or {}))
+        if "set-cookie" in answer.headers:
+            self._keep(answer.headers["set-cookie"])
+        return answer
+
+    def _keep(self, cookie: str) -> None:
+        name, _, value = cookie.partition(";")[0].partition("=")
+        if "max-age=0" in cookie.lower():
+            self.cookies.pop(name, None)
+        else:
+            self.cookies[name] = value
 
     def _page(self, answer: Answer) -> Page:
         if answer.status in (302, 303, 307):

@@ -261,3 +261,15 @@ def test_a_file_of_another_warehouse_is_read_with_its_settings(tmp_path: Path) -
     with row_server(tmp_path, warehouses=warehouses) as server:
         assert "id long" in Browser(server.client).get(PAGE).text
         assert isinstance(server.table(), IcebergTable)
+
+
+def test_large_contents_are_cut_aloud(browser: Browser, repository: Repository) -> None:
+    texts = {f"p{number:04}": "x" * 3_000 for number in range(400)}
+    repository.commit("main", [namespace("db", **texts)], CommitMeta("m"))
+    for url in ("/ui/content?key=db", "/ui/commit?ref=main", "/ui/compare?from=main~1&to=main"):
+        answer = browser.answer("GET", url)
+        assert answer.status == 200
+        assert "(2,000 more characters)" in answer.raw.decode()
+        assert len(answer.raw) < 500_000
+    assert "The first 100 of 403 are shown" in browser.get("/ui/content?key=db").text
+    assert "102 more differences not shown" in browser.get("/ui/commit?ref=main").text

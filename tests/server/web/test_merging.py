@@ -2,7 +2,15 @@
 
 import pytest
 
-from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Put, ReferenceType
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    Namespace,
+    Put,
+    ReferenceType,
+)
 
 MERGE = "/ui/merge?source=dev&into=main"
 
@@ -100,3 +108,17 @@ def test_a_deleted_table_is_named(browser, sides):
     page = browser.get(f"{MERGE}&{decision(sides)}=theirs")
     assert "On dev : deleted" in page.text or "On dev: deleted" in page.text
     assert "1 deleted" in page.text
+
+
+def test_a_side_that_a_namespace_with_contents_blocks_is_not_offered(browser, repository):
+    name, below = ContentKey(("n",)), ContentKey(("n", "a"))
+    put(repository, "main", "t", 1)
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    put(repository, "dev", "n", 1)
+    repository.commit("main", [Put(name, Namespace(elements=("n",)))], CommitMeta("n"))
+    table = IcebergTable(metadata_location="file:/a.json", snapshot_id=1)
+    repository.commit("main", [Put(below, table)], CommitMeta("n.a"))
+    page = browser.get(MERGE)
+    assert "Keep the state of main" in page.text
+    assert "Take the state of dev" not in page.text
+    assert "The state of dev cannot be taken: namespace n is not empty." in page.text

@@ -1,0 +1,191 @@
+"""Logging in and out: the pages, and how a request of a browser is admitted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.server.auth.gate import Admission
+from nessie_cli.server.auth.identity import Unauthenticated
+from nessie_cli.server.auth.local import OneTimeLink
+from nessie_cli.server.auth.sessions import NewSession, Sessions
+from nessie_cli.server.http.messages import Headers, Reply, header
+from nessie_cli.server.pages.call import LoginState, PageCall
+from nessie_cli.server.pages.html import SAFETY, redirect
+from nessie_cli.server.pages.urls import HOME, ROOT, page_url
+from nessie_cli.server.pipeline.exchange import Exchange
+from nessie_cli.server.pipeline.table import FORM, Endpoint, NoRoute, RouteTable
+from nessie_cli.server.runtime.thread_pool import ThreadPool
+
+_SAFE = frozenset({"GET", "HEAD"})
+_MOST_FIELDS = 100
+_UNAUTHORIZED = 401
+
+
+class LoginRequired(Unauthenticated):
+    """A page needs a login: there is no session, or it has ended."""
+
+    def __init__(self) -> None:
+        super().__init__("Log in to see this page")
+
+
+class LoginPages:
+    """The pages of logins, and the sessions of all others. `pages` are those to return to."""
+
+    def __init__(
+        self,
+        sessions: Sessions,
+        pages: Iterable[Endpoint],
+        link: OneTimeLink | None = None,
+    ) -> None:
+        self._sessions = sessions
+        self._gate, self._cookie = sessions.gate, sessions.cookie
+        self._pages = RouteTable(pages)
+        self._link = link
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """The pages and forms of logins."""
+        local = (_open("GET", "start", self.start, hides_query=True),) if self._link else ()
+        return (
+            _open("GET", "login", self.form),
+            _open("POST", "login", self.log_in),
+            _open("POST", "logout", self.log_out),
+            *local,
+        )
+
+    @property
+    def is_possible(self) -> bool:
+        """Whether callers can log in."""
+        return self._gate.knows_tokens
+
+    # -- the requests of all pages -----------------------------------------------------------------
+    async def admit(self, readers: ThreadPool, headers: Headers) -> Admission:
+        """Returns the admission of a request, by its header `Authorization` or its session.
+
+        The store is read on one of the `readers`. Raises `LoginRequired`, and `Unauthenticated` for
+        wrong credentials.
+        """
+        id_ = self._cookie.read(headers)
+        if header(headers, b"authorization").strip() or not self.is_possible:
+            return await self._gate.admit(headers)
+        if not id_:
+            if not self._gate.anonymous:
+                raise LoginRequired
+            return await self._gate.admit(headers)
+        admission = await readers.submit(partial(self._sessions.admission, id_))
+        if admission is None:
+            raise LoginRequired
+        return admission
+
+    def state(self, exchange: Exchange) -> LoginState:
+        """Returns what a page shows about the login of its caller."""
+        return LoginState(exchange.session_ends, self.is_possible)
+
+    def refusal(self, exchange: Exchange) -> Reply:
+        """Returns the answer that leads to the login page, and back to the page afterwards.
+
+        htmx would put that page into a part of another one, so a header tells it to load the page.
+        """
+        login = page_url("login", next=self._next_page(exchange))
+        if header(exchange.headers, b"hx-request") != b"true":
+            return redirect(login)
+        challenge = (b"www-authenticate", LoginRequired().challenge)
+        return Reply(_UNAUTHORIZED, [(b"hx-redirect", login.encode()), challenge, *SAFETY])
+
+    def _next_page(self, exchange: Exchange) -> str:
+        """Returns the page that a request asks for, or for a form the page that has it."""
+        if exchange.method in _SAFE:
+            query = exchange.scope["query_string"].decode("latin-1")
+            return self._known(f"{exchange.path}?{query}")
+        try:
+            parts = urlsplit(header(exchange.headers, b"referer").decode("latin-1"))
+        except ValueError:
+            return ""
+        is_own = parts.netloc == header(exchange.headers, b"host").decode("latin-1")
+        return self._known(f"{parts.path}?{parts.query}") if is_own else ""
+
+    def _known(self, url: str) -> str:
+        """Returns the address of a page of this server, or an empty text for any other one.
+
+        The path is that of the table of pages, and the query is encoded again, so that nothing of
+        `url` can lead elsewhere.
+        """
+        path, _, query = url.partition("?")
+        try:
+            endpoint = self._pages.match("GET", path).endpoint
+            fields = parse_qsl(query, max_num_fields=_MOST_FIELDS)
+        except (NoRoute, InvalidInput, ValueError):
+            return ""
+        if endpoint.is_open or (endpoint.path == HOME and not fields):
+            return ""
+        return endpoint.path + (f"?{urlencode(fields)}" if fields else "")
+
+    # -- the pages ---------------------------------------------------------------------------------
+    def form(self, call: PageCall) -> Reply:
+        """`GET /ui/login`: the ways to log in. Removes the cookie of a session that has ended."""
+        reply = self._page(call, self._known(call.text("next") or ""))
+        id_ = self._cookie.read(call.all_headers)
+        if id_ and self._sessions.admission(id_) is None:
+            return reply._replace(headers=[*reply.headers, self._cookie.clear()])
+        return reply
+
+    def log_in(self, call: PageCall) -> Reply:
+        """`POST /ui/login`: begins the session of a token."""
+        next_page = self._known(call.field("next"))
+        try:
+            session = self._sessions.log_in(call.field("token"), self._previous(call))
+        except Unauthenticated as error:
+            reply = self._page(call, next_page, error.message)
+            headers = [*reply.headers, (b"www-authenticate", error.challenge)]
+            return reply._replace(status=_UNAUTHORIZED, headers=headers)
+        return self._begun(session, next_page)
+
+    def log_out(self, call: PageCall) -> Reply:
+        """`POST /ui/logout`: ends the session."""
+        self._sessions.end(self._previous(call))
+        reply = redirect(HOME if self._gate.anonymous else page_url("login"))
+        return reply._replace(headers=[*reply.headers, self._cookie.clear()])
+
+    def start(self, call: PageCall) -> Reply:
+        """`GET /ui/start`: the one-time link of `nessie ui`. Its session ends with the browser."""
+        assert self._link is not None
+        token = self._link.use(call.text("token") or "")
+        session = self._sessions.log_in(token, self._previous(call))
+        return self._with_cookie(redirect(HOME), session.id, None)
+
+    def _previous(self, call: PageCall) -> str:
+        return self._cookie.read(call.all_headers)
+
+    def _page(self, call: PageCall, next_page: str, refusal: str = "") -> Reply:
+        values: dict[str, Any] = {
+            "next": next_page,
+            "back": next_page or HOME,
+            "refusal": refusal,
+            "takes_tokens": self._gate.knows_tokens and self._link is None,
+            "needs_link": self._link is not None,
+            "is_optional": self._gate.anonymous,
+        }
+        return call.page("login.html", "Log in", **values)
+
+    def _begun(self, session: NewSession, next_page: str) -> Reply:
+        return self._with_cookie(redirect(next_page or HOME), session.id, session.seconds)
+
+    def _with_cookie(self, reply: Reply, id_: str, seconds: int | None) -> Reply:
+        return reply._replace(headers=[*reply.headers, self._cookie.set(id_, seconds)])
+
+
+def _open(method: str, path: str, handler: Any, *, hides_query: bool = False) -> Endpoint:
+    """Returns an endpoint that needs no credentials. It reads the store on a reading thread."""
+    return Endpoint(
+        method,
+        f"{ROOT}/{path}",
+        handler,
+        body=FORM if method == "POST" else "",
+        is_open=True,
+        is_page=True,
+        hides_query=hides_query,
+    )
