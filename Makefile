@@ -2,6 +2,7 @@
 # No target changes anything outside of this folder.
 #
 #   make demo           show the main workflow, start to end, on real Iceberg tables
+#   make ui-demo        show the web interface on an example lake, until Ctrl-C
 #   make example        run a pipeline with Spark: ingest on a branch, validate, merge, tag
 #   make test           run every test
 #   make test-suite     run every test except those of Spark
@@ -40,13 +41,16 @@ unexport PYTHONDONTWRITEBYTECODE
 MAKEFLAGS += --no-print-directory
 
 .DELETE_ON_ERROR:
-.PHONY: help demo example test test-fast test-suite test-spark test-original test-iceberg test-plain lint lint-language bench bench-iceberg bench-serving docs site dist clean
+.PHONY: help demo ui-demo example test test-fast test-suite test-spark test-original test-iceberg test-plain lint lint-language bench bench-iceberg bench-serving docs site dist clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
 
 demo: $(VENV)/.ready-demo
 	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/run
+
+ui-demo: $(VENV)/.ready-demo
+	@PATH="$(CURDIR)/$(BIN):$$PATH" demo/ui
 
 # The second of the three files is invalid, so the program exits with 1.
 example: $(VENV)/.ready-dev $(VENV)/.ready-spark
@@ -136,7 +140,7 @@ clean:
 # repeated.
 $(VENV)/.ready-demo: pyproject.toml | $(VENV)/.made
 	@echo "setting up $(VENV) for the demo (once; a minute or two) ..."
-	@$(INSTALL) --editable '.[iceberg]'
+	@$(INSTALL) --editable '.[iceberg,serve]'
 	@touch $@
 
 $(VENV)/.ready-dev: pyproject.toml | $(VENV)/.made

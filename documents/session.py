@@ -96,7 +96,7 @@ class Session:
             steps[-1] = _step(lines[-1], interactive=True)
         script = _SERVE + "".join(steps) + f"printf '{_MARK}'\n"
         output = self._output(script, answers)
-        outputs = [self._shown(part) for part in output.split(_MARK)[1:]]
+        outputs = [self.shown(part) for part in output.split(_MARK)[1:]]
         if len(outputs) != len(lines) + 1:
             raise SessionFailed(f"ended after {lines[len(outputs) - 1]!r}:\n{''.join(outputs)}")
         return outputs[:-1]
@@ -158,7 +158,8 @@ class Session:
             text = text.replace(shown, here)
         return text.replace(SHOWN_FOLDER, str(self.folder))
 
-    def _shown(self, text: str) -> str:
+    def shown(self, text: str) -> str:
+        """Returns an output or a page without what differs from run to run."""
         for shown, here in self._replaced.items():
             text = text.replace(here, shown)
         text = _HASH.sub(self._shown_hash, text)

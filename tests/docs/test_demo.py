@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from urllib.request import urlopen
 
 ROOT = Path(__file__).parents[2]
 
@@ -46,3 +49,28 @@ def test_in_a_pipe_the_demo_prints_what_a_terminal_shows() -> None:
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert transcript.normalised(found) == transcript.normalised(shown)
+
+
+def test_the_demo_of_the_web_interface_ends_with_ctrl_c(tmp_path: Path) -> None:
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    with subprocess.Popen(
+        [ROOT / "demo" / "ui"],
+        env={**os.environ, "PATH": path, "TMPDIR": str(tmp_path)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        process_group=0,
+    ) as demo:
+        assert demo.stdout is not None
+        output = ""
+        while "serving " not in output:
+            line = demo.stdout.readline()
+            assert line, output
+            output += line
+        url = re.search(r"Open (\S+) in a browser", output)
+        assert url is not None
+        with urlopen(url[1]) as page:
+            assert "nightly" in page.read().decode()
+        os.killpg(demo.pid, signal.SIGINT)
+        assert demo.wait(60) in (0, 130, -signal.SIGINT)
+    assert list(tmp_path.iterdir()) == []

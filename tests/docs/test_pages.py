@@ -114,3 +114,12 @@ def test_the_page_of_the_rest_api_lists_every_route() -> None:
     wanted = {f"| `{route.method} {route.path}` | {route.doc.summary} |" for route in (*V2, *V1)}
 
     assert wanted - set(_text("docs/reference/rest.md").splitlines()) == set()
+
+
+def test_every_screenshot_is_small_and_on_a_page() -> None:
+    pictures = sorted((ROOT / "docs" / "pictures").glob("*.png"))
+    pages = "".join(page.read_text("utf-8") for page in (ROOT / "docs").rglob("*.md"))
+    assert len(pictures) > 3
+    for picture in pictures:
+        assert picture.stat().st_size < 150_000, picture.name
+        assert f"/pictures/{picture.name})" in pages, picture.name
