@@ -15,8 +15,10 @@ import pytest
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 NAMES = ("chromium", "chromium-browser", "google-chrome")
-PATIENCE = 10_000
+PATIENCE = 60_000
 """Milliseconds to wait for a page on a busy machine."""
+expect = playwright.expect
+expect.set_options(timeout=PATIENCE)
 
 
 @contextmanager
