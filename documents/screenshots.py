@@ -1,4 +1,4 @@
-"""`python -m documents.screenshots` takes the pictures of the pages in `docs/pictures/`.
+"""Takes the pictures of the web interface for the documents (`python -m documents.screenshots`).
 
 The store, its clock and the texts of the pages are those of a documents session, and the fonts
 those of Debian's package `fonts-dejavu-core`. Another release of Chromium draws other pixels, so

@@ -90,7 +90,7 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "botocore": frozenset({"server"}),
     "pyspark": frozenset({"spark"}),
     "pyiceberg": frozenset({"iceberg", "spark"}),
-    "authlib": frozenset({"repository"}),
+    "authlib": frozenset({"repository", "server"}),
 }
 """Libraries that only one room may import, at any level."""
 

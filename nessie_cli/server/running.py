@@ -21,6 +21,7 @@ from nessie_cli.errors import InvalidInput, NessieError, NotAllowed, StoreUnavai
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Catalog, Hosts, Security, open_gate
+from nessie_cli.server.auth.oidc import OidcLogin, OidcSettings
 from nessie_cli.server.auth.sessions import Sessions
 from nessie_cli.server.http.cookies import Cookie
 from nessie_cli.server.http.messages import Limits
@@ -59,8 +60,8 @@ class ServerSettings(NamedTuple):
     """The settings of a server.
 
     Its address, limits, number of processes, authentication, TLS, names, the warehouses of its
-    Iceberg REST catalog, the port that answers only health checks and metrics, if any, and the URL
-    under which browsers reach it, if a proxy has another one.
+    Iceberg REST catalog, the port that answers only health checks and metrics, if any, the URL
+    under which browsers reach it, and the issuer at which people log in.
     """
 
     host: str = "127.0.0.1"
@@ -74,6 +75,7 @@ class ServerSettings(NamedTuple):
     warehouses: Warehouses | None = None
     management_port: int | None = None
     public_url: str = ""
+    oidc: OidcSettings | None = None
 
     @property
     def hosts(self) -> Hosts:
@@ -194,7 +196,10 @@ def _login_pages(
         return LoginPages(sessions, all_pages, parts.local.link)
     is_secure = parts.tls is not None or parts.public_url.startswith("https:")
     cookie = Cookie("nessie" if is_secure else "nessie-session", is_secure)
-    return LoginPages(Sessions(repository.sessions, parts.gate, cookie), all_pages)
+    oidc = parts.oidc
+    issuer, client = (oidc.issuer, oidc.client) if oidc else ("", "")
+    sessions = Sessions(repository.sessions, parts.gate, cookie, issuer=issuer, client=client)
+    return LoginPages(sessions, all_pages, oidc=oidc)
 
 
 def _no_warehouse(*_: str) -> Match:
@@ -258,6 +263,8 @@ def serve(
     check_address(settings)
     if settings.public_url:
         check_public_url(settings.public_url)
+    if settings.oidc is not None and not settings.public_url:
+        raise InvalidInput("--oidc-client needs --public-url, to which the issuer sends browsers")
     if settings.security.authenticates and settings.tls is None and not is_loopback(settings.host):
         report_on_stderr(
             f"tokens for {settings.host} travel unencrypted; --tls-cert, or a proxy in front that"
@@ -309,7 +316,14 @@ def parts_of(settings: ServerSettings, listeners: Listeners) -> Parts:
         hosts=settings.hosts,
         warehouses=settings.warehouses,
         public_url=settings.public_url.rstrip("/"),
+        oidc=_oidc_login(settings),
     )
+
+
+def _oidc_login(settings: ServerSettings) -> OidcLogin | None:
+    if settings.oidc is None:
+        return None
+    return OidcLogin(settings.oidc, settings.public_url.rstrip("/"), report_on_stderr)
 
 
 def _serve_together(

@@ -56,7 +56,11 @@ class Client:
         )
         reply = self._connection.getresponse()
         read = reply.read()
-        found = {name.lower(): value for name, value in reply.getheaders()}
+        found: dict[str, str] = {}
+        for name, value in reply.getheaders():
+            # Only this header may occur twice.
+            before = found.get("set-cookie") if name.lower() == "set-cookie" else None
+            found[name.lower()] = f"{before}\n{value}" if before else value
         is_json = (
             found.get("content-type", "").startswith("application/json")
             and read

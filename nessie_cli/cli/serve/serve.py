@@ -15,7 +15,7 @@ from nessie_cli.model import Secret
 from nessie_cli.workspace import environment as env
 
 if TYPE_CHECKING:
-    from nessie_cli.server import JwtSettings, Security, Tls
+    from nessie_cli.server import JwtSettings, OidcSettings, Security, Tls
 
 ROLES_CLAIM, NAME_CLAIM = "roles", "sub"
 EXAMPLES = (
@@ -26,6 +26,7 @@ EXAMPLES = (
     "nessie serve --warehouse lake=s3://lake/tables --allow-location s3://landing",
     "nessie serve --allowed-host catalog.example.com",
     "nessie serve --tokens tokens --rules rules.toml --open-metrics",
+    "nessie serve --tokens tokens --public-url https://catalog.example.com",
 )
 
 
@@ -148,6 +149,25 @@ class Options(Struct, frozen=True, kw_only=True):
             "--jwt-name", metavar="NAME", help="The claim that contains the caller's name."
         ),
     ] = NAME_CLAIM
+    oidc_client: Annotated[
+        str | None,
+        typer.Option(
+            "--oidc-client",
+            metavar="ID",
+            help="Let people log in to the pages at --jwt-issuer by OpenID Connect; ID is the"
+            " client of this server there. --public-url is required. Its path /ui/login/callback is"
+            " the redirect URI of the client. Default: NESSIE_SERVE_OIDC_CLIENT.",
+        ),
+    ] = None
+    oidc_secret: Annotated[
+        Path | None,
+        typer.Option(
+            "--oidc-secret",
+            metavar="FILE",
+            help="The file with the secret of the client. Default: the secret is in"
+            " NESSIE_SERVE_OIDC_SECRET. Without either, the client has no secret.",
+        ),
+    ] = None
     rules: Annotated[
         Path | None,
         typer.Option(
@@ -239,17 +259,19 @@ def run(options: Options, app: Invocation) -> None:
         while rest:
             rest = rest[os.write(stream.fileno(), rest) :]
 
+    security = _security(options)
     settings = ServerSettings(
         options.host,
         options.port,
         options.insecure,
         workers=options.workers,
-        security=_security(options),
+        security=security,
         tls=_tls(options),
         allowed_hosts=_host_names(options.allowed_host),
         warehouses=warehouses,
         management_port=options.management_port,
         public_url=options.public_url or env.variable(env.SERVE_PUBLIC_URL) or "",
+        oidc=_oidc(options, security.jwt),
     )
     listeners = Listeners(started, write, faults=not options.access_log)
     serve(lambda: connect_store(url), settings, listeners)
@@ -283,6 +305,25 @@ def _jwt(options: Options) -> "JwtSettings | None":
     from nessie_cli.server import JwtSettings
 
     return JwtSettings(issuer, audience or "", keys, options.jwt_roles, options.jwt_name)
+
+
+def _oidc(options: Options, jwt: "JwtSettings | None") -> "OidcSettings | None":
+    """Returns the client at the issuer, by options or variables. None without a client."""
+    client = options.oidc_client or env.variable(env.SERVE_OIDC_CLIENT)
+    if client is None:
+        if options.oidc_secret is not None:
+            raise InvalidInput("--oidc-secret needs --oidc-client")
+        return None
+    if jwt is None:
+        raise InvalidInput("--oidc-client needs --jwt-issuer, at which people log in")
+    from nessie_cli.server import OidcSettings, read_secret
+
+    if options.oidc_secret is not None:
+        secret: Secret | None = read_secret(options.oidc_secret)
+    else:
+        text = env.variable(env.SERVE_OIDC_SECRET)
+        secret = Secret(text) if text else None
+    return OidcSettings(jwt.issuer, client, secret, jwt.roles, jwt.name, jwt.keys)
 
 
 def _tls(options: Options) -> "Tls | None":

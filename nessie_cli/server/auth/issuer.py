@@ -70,6 +70,13 @@ class JwtSettings(NamedTuple):
         return KeyUrl(self.issuer, self.keys, report)
 
 
+class VerifiedIdToken(NamedTuple):
+    """The caller of a verified ID token, and the second at which the token expires."""
+
+    caller: Caller
+    expires: int
+
+
 class TokenVerifier:
     """Maps tokens of an issuer to callers. `clock` returns seconds since 1970."""
 
@@ -96,12 +103,36 @@ class TokenVerifier:
 
         Raises `KeysUnavailable`.
         """
+        verified = self._caller_and_claims(given.token) if given.name is None else None
+        if verified is None:
+            return None
+        caller, claims = verified
+        self._remember(given.token, caller, claims["exp"])
+        return caller
+
+    def id_token(self, token: str, nonce: str) -> VerifiedIdToken | None:
+        """Returns the caller of an ID token with a nonce, for the audience alone, or None.
+
+        May wait for the issuer. Raises `KeysUnavailable`.
+        """
+        verified = self._caller_and_claims(token)
+        if verified is None:
+            return None
+        caller, claims = verified
+        is_for_others = claims["aud"] not in (self._settings.audience, [self._settings.audience])
+        party = claims.get("azp", None if is_for_others else self._settings.audience)
+        if claims.get("nonce") != nonce or party != self._settings.audience:
+            return None
+        return VerifiedIdToken(caller, int(claims["exp"]))
+
+    def _caller_and_claims(self, token: str) -> tuple[Caller, Mapping[str, Any]] | None:
+        """Returns the caller and claims of a token, or None if it is invalid."""
         import jwt
 
-        if given.name is not None or given.token.count(".") != _DOTS_OF_JWT:
+        if token.count(".") != _DOTS_OF_JWT:
             return None
         try:
-            claims = self._verified(given.token)
+            claims = self._verified(token)
             caller = Caller(
                 check_name(_text(claims, self._settings.name), "name"),
                 tuple(_texts(claims, self._settings.roles)),
@@ -109,8 +140,7 @@ class TokenVerifier:
         except (jwt.PyJWTError, InvalidInput, ValueError, TypeError):
             # The reason is for the issuer; the client only learns that the token is invalid.
             return None
-        self._remember(given.token, caller, claims["exp"])
-        return caller
+        return caller, claims
 
     def _verified(self, token: str) -> Mapping[str, Any]:
         import jwt

@@ -84,7 +84,7 @@ def _conflict_row(
 ) -> ConflictRow:
     field = _field_of(conflict)
     chosen = given.get(field, "")
-    words = {behavior: word for word, behavior in BEHAVIORS.items()}
+    values = {behavior: value for value, behavior in BEHAVIORS.items()}
     content = results.get(conflict.content_id) if chosen else None
     return ConflictRow(
         conflict,
@@ -92,9 +92,9 @@ def _conflict_row(
         *side_changes(conflict),
         differing_fields(conflict),
         [
-            Choice(words[option.behavior], effects_of(option, conflict))
+            Choice(values[option.behavior], effects_of(option, conflict))
             for option in sorted(options_of(conflict), key=lambda each: each.behavior)
-            if option.behavior in words
+            if option.behavior in values
         ],
         chosen,
         fields(content) if content is not None else None,

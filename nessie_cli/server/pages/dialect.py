@@ -50,7 +50,7 @@ def pages_dialect(
         return failure(error, exchange)
 
     table = RouteTable((*endpoints, *login.endpoints))
-    return Dialect(table.match, call_of, failure_of, readers, lambda _: None, admit)
+    return Dialect(table.match, call_of, failure_of, readers, lambda _: None, admit, login.pools)
 
 
 def call(exchange: Exchange, match: Match, catalog: Catalog, body: bytes) -> PageCall:

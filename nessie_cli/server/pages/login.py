@@ -11,6 +11,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.server.auth.gate import Admission
 from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.auth.local import OneTimeLink
+from nessie_cli.server.auth.oidc import LOGIN_SECONDS, OidcLogin
 from nessie_cli.server.auth.sessions import NewSession, Sessions
 from nessie_cli.server.http.messages import Headers, Reply, header
 from nessie_cli.server.pages.call import LoginState, PageCall
@@ -23,6 +24,10 @@ from nessie_cli.server.runtime.thread_pool import ThreadPool
 _SAFE = frozenset({"GET", "HEAD"})
 _MOST_FIELDS = 100
 _UNAUTHORIZED = 401
+_LONGEST_NEXT = 1500
+"""The longest address in the cookie of a login. Browsers drop cookies of over 4096 bytes."""
+_ISSUER_THREADS, _MOST_WAITING = 4, 100
+"""Threads that wait for the issuer, and the most logins that wait for one of them."""
 
 
 class LoginRequired(Unauthenticated):
@@ -40,27 +45,44 @@ class LoginPages:
         sessions: Sessions,
         pages: Iterable[Endpoint],
         link: OneTimeLink | None = None,
+        oidc: OidcLogin | None = None,
     ) -> None:
         self._sessions = sessions
         self._gate, self._cookie = sessions.gate, sessions.cookie
         self._pages = RouteTable(pages)
         self._link = link
+        self._oidc = oidc
+        cookie = self._cookie
+        self._pending = cookie._replace(name=f"{cookie.name}-login")
+        self.pools: tuple[ThreadPool, ...] = ()
+        """The threads that wait for the issuer, if there is one."""
+        if oidc is not None:
+            self.pools = (ThreadPool(_ISSUER_THREADS, name="login", most_waiting=_MOST_WAITING),)
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
         """The pages and forms of logins."""
+        issuer = (
+            (
+                _open("GET", "login/issuer", self.go_to_issuer),
+                _open("GET", "login/callback", self.come_from_issuer, hides_query=True),
+            )
+            if self._oidc
+            else ()
+        )
         local = (_open("GET", "start", self.start, hides_query=True),) if self._link else ()
         return (
             _open("GET", "login", self.form),
             _open("POST", "login", self.log_in),
             _open("POST", "logout", self.log_out),
             *local,
+            *issuer,
         )
 
     @property
     def is_possible(self) -> bool:
         """Whether callers can log in."""
-        return self._gate.knows_tokens
+        return self._gate.knows_tokens or self._oidc is not None
 
     # -- the requests of all pages -----------------------------------------------------------------
     async def admit(self, readers: ThreadPool, headers: Headers) -> Admission:
@@ -157,6 +179,41 @@ class LoginPages:
         session = self._sessions.log_in(token, self._previous(call))
         return self._with_cookie(redirect(HOME), session.id, None)
 
+    async def go_to_issuer(self, call: PageCall) -> Reply:
+        """`GET /ui/login/issuer`: leads to the login of the issuer.
+
+        This is a link, because the policy of the pages lets no form lead to another site.
+        """
+        assert self._oidc is not None
+        next_page = self._known(call.text("next") or "")
+        if len(next_page) > _LONGEST_NEXT:
+            next_page = ""
+        url, cookie = await self.pools[0].submit(partial(self._oidc.begin, next_page))
+        reply = redirect(url)
+        return reply._replace(headers=[*reply.headers, self._pending.set(cookie, LOGIN_SECONDS)])
+
+    async def come_from_issuer(self, call: PageCall) -> Reply:
+        """`GET /ui/login/callback`: begins the session of the caller whom the issuer names."""
+        oidc, sessions = self._oidc, self._sessions
+        assert oidc is not None
+        pending = self._pending.read(call.all_headers)
+        query = {name: call.text(name) or "" for name in call.parameters}
+        previous = self._previous(call)
+
+        def finish() -> tuple[NewSession, str]:
+            login = oidc.finish(pending, query)
+            session = sessions.log_in_by_issuer(login.caller, login.expires, previous)
+            return session, self._known(login.next)
+
+        try:
+            session, next_page = await self.pools[0].submit(finish)
+        except Unauthenticated as error:
+            reply = self._page(call, "", error.message)._replace(status=_UNAUTHORIZED)
+            challenge = (b"www-authenticate", error.challenge)
+            return reply._replace(headers=[*reply.headers, challenge, self._pending.clear()])
+        reply = self._begun(session, next_page)
+        return reply._replace(headers=[*reply.headers, self._pending.clear()])
+
     def _previous(self, call: PageCall) -> str:
         return self._cookie.read(call.all_headers)
 
@@ -167,6 +224,7 @@ class LoginPages:
             "refusal": refusal,
             "takes_tokens": self._gate.knows_tokens and self._link is None,
             "needs_link": self._link is not None,
+            "issuer": urlsplit(self._oidc.issuer).netloc if self._oidc else "",
             "is_optional": self._gate.anonymous,
         }
         return call.page("login.html", "Log in", **values)

@@ -1,4 +1,4 @@
-"""The page of a merge: what it would change, the decisions about its conflicts, and the merge."""
+"""The page of a merge: its preview, the decisions about its conflicts, and the merge itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of a revert: what it would change, the decisions about its conflicts, and the revert."""
+"""The page of a revert: its preview, the decisions about conflicts, and the revert itself."""
 
 from __future__ import annotations
 

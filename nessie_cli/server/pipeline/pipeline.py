@@ -29,6 +29,7 @@ from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Admission, Catalog, Gate, Hosts
 from nessie_cli.server.auth.local import LocalLogin
+from nessie_cli.server.auth.oidc import OidcLogin
 from nessie_cli.server.http.failures import AnswerDropped, ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import (
     JSON,
@@ -96,7 +97,8 @@ class Dialect(NamedTuple):
     handlers get from a request, the catalog for its caller, and its body. `failure` makes the
     answer for an error. `readers` run the handlers that read. `variant` returns everything in the
     headers on which a cacheable answer depends, or None if it must not be cached. `admit` returns
-    the admission of a request, by default that of its header `Authorization`.
+    the admission of a request, by default that of its header `Authorization`. `pools` are further
+    threads of the dialect.
     """
 
     match: Callable[[str, str], Match]
@@ -105,6 +107,7 @@ class Dialect(NamedTuple):
     readers: ThreadPool
     variant: Callable[[Headers], Hashable]
     admit: Callable[[Gate, Headers], Awaitable[Admission]] = Gate.admit
+    pools: tuple[ThreadPool, ...] = ()
 
 
 class Job(NamedTuple):
@@ -235,7 +238,8 @@ class Parts(NamedTuple):
     Limits; the access log; the gate (without one, everybody has access); the TLS context; the
     metrics, if other processes count as well; the names of the server; the warehouses of its
     Iceberg REST catalog; what is called once the server is ready; the limits of reading rows; and
-    the URL under which browsers reach the server through a proxy. With `local`, only the pages
+    the URL under which browsers reach the server through a proxy; and the logins at an issuer. With
+    `local`, only the pages
     answer, to one user.
     """
 
@@ -249,6 +253,7 @@ class Parts(NamedTuple):
     started: Callable[[], None] | None = None
     rows: RowLimits = RowLimits()
     public_url: str = ""
+    oidc: OidcLogin | None = None
     local: LocalLogin | None = None
 
 
@@ -281,7 +286,8 @@ class Pipeline:
         """Finishes running requests and ends the threads."""
         self._threads.close()
         for dialect in self._dialects.values():
-            dialect.readers.close()
+            for pool in (dialect.readers, *dialect.pools):
+                pool.close()
         if self._log is not None:
             self._log.close()
 

@@ -125,7 +125,8 @@ class Browser:
             sent["cookie"] = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
         answer = self.client.send(method, url, raw=raw, headers=sent | (headers or {}))
         if "set-cookie" in answer.headers:
-            self._keep(answer.headers["set-cookie"])
+            for cookie in answer.headers["set-cookie"].split("\n"):
+                self._keep(cookie)
         return answer
 
     def _keep(self, cookie: str) -> None:

@@ -1,4 +1,4 @@
-"""Forms and addresses that no page sends: answered by an error page, never by a status 5xx."""
+"""Forms and addresses that no page sends are errors for people, not failures of the server."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def encoded(fields: list[tuple[str, str]]) -> str:
 
 
 def check(browser: Browser, method: str, url: str, raw: bytes | None = None) -> int:
-    """Sends a request; the answer is a page or leads to one, and is not a failure of the server."""
+    """Sends a request; the answer is a page or leads to one, and the server does not fail."""
     answer = browser.answer(method, url, raw, OWN if raw is not None else None)
     assert answer.status < 500, (method, url[:500], (raw or b"")[:500], answer.raw.decode())
     assert "content-security-policy" in answer.headers
