@@ -1,4 +1,4 @@
-"""Takes the pictures of the web interface: `python -m documents.screenshots`.
+"""`python -m documents.screenshots` takes the pictures of the web interface.
 
 The store, its clock and the texts of the pages are those of a documents session, and the fonts
 those of Debian's package `fonts-dejavu-core`. Another release of Chromium draws other pixels, so

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from importlib.resources import files
-from typing import Any
 from urllib.parse import urlencode
 
 import pytest
 
 from nessie_cli.repository.opening import create
-from tests.browser.chromium import PATIENCE, playwright
+from tests.browser.checks import check_page, check_width
+from tests.browser.chromium import expect
 from tests.server.guarding import guarded
 from tests.server.serving import serving
 from tests.server.web.foreign_text import ForeignText
 
-expect = playwright.expect
-expect.set_options(timeout=PATIENCE)
-AXE = files("axe_playwright_python").joinpath("axe.min.js")
 LAKE = {
     "branches": ("branches", {}),
     "tags": ("tags", {}),
@@ -40,46 +36,6 @@ LONG = {
     "hostile": "<img src=x onerror=alert(1)>\"'{{ 7 * 7 }}</title><script>alert(2)</script>\u202e"
     * 5,
 }
-
-
-def axe(tab: Any, *rules: str) -> list[str]:
-    """Returns the serious faults of a page, by all rules or by some."""
-    result = tab.evaluate(
-        "rules => axe.run({resultTypes: ['violations'], ...(rules.length && {runOnly: rules})})",
-        rules,
-    )
-    return [
-        f"{fault['id']}: {node['html']} {node['failureSummary']}"
-        for fault in result["violations"]
-        if fault["impact"] in ("serious", "critical")
-        for node in fault["nodes"]
-    ]
-
-
-def overflow(tab: Any) -> int:
-    """Returns the pixels by which the page is wider than the window."""
-    return tab.evaluate(
-        "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-    )
-
-
-def check_width(tab: Any, name: str) -> None:
-    """Checks that only tables and plots are scrolled sideways."""
-    for width in (360, 2560):
-        tab.set_viewport_size({"width": width, "height": 900})
-        assert overflow(tab) <= 0, (name, width)
-
-
-def check_page(tab: Any, name: str) -> None:
-    """Checks the page that a tab shows."""
-    # The policy refuses script elements, but not the debugger's scripts.
-    tab.evaluate(AXE.read_text())
-    tab.emulate_media(color_scheme="light")
-    assert not axe(tab), name
-    tab.emulate_media(color_scheme="dark")
-    assert not axe(tab, "color-contrast"), f"{name}, dark"
-    expect(tab.get_by_role("heading", level=1)).to_have_count(1)
-    check_width(tab, name)
 
 
 def test_the_pages_of_a_lake(visit, server):
@@ -166,12 +122,19 @@ def test_the_order_of_the_controls(visit, server):
     tab = visit(server).open("/ui/merge?source=nightly&into=main")
     tab.get_by_role("link", name="Swap").focus()
     visited = []
-    for _ in range(4):
+    for _ in range(6):
         tab.keyboard.press("Tab")
         visited.append(
-            tab.evaluate("document.activeElement.closest('label, button').innerText.trim()")
+            tab.evaluate("document.activeElement.closest('a, label, button').innerText.trim()")
         )
-    assert visited == ["Decide later", "Message", "Show the result", "Merge into main"]
+    assert visited == [
+        "Changed rows on main",
+        "Changed rows on nightly",
+        "Decide later",
+        "Message",
+        "Show the result",
+        "Merge into main",
+    ]
     tab.get_by_label("Decide later").focus()
     tab.keyboard.press("ArrowUp")
     expect(tab.get_by_label("Take the state of nightly")).to_be_checked()

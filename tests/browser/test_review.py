@@ -2,10 +2,8 @@
 
 import re
 
-from tests.browser.chromium import PATIENCE, playwright
+from tests.browser.chromium import expect
 
-expect = playwright.expect
-expect.set_options(timeout=PATIENCE)
 CONFLICT = "sales.customers"
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from urllib.parse import urlencode
 
@@ -13,6 +14,7 @@ from nessie_cli.repository.base import Repository
 from nessie_cli.server.pages.call import MOST_FIELDS, MOST_FORM
 from nessie_cli.server.pages.site import site
 from tests.server.client import Client
+from tests.server.guarding import guarded
 from tests.server.serving import serving
 from tests.server.web.browser import Browser
 from tests.server.web.foreign_text import ForeignText
@@ -159,3 +161,14 @@ def test_other_origins_may_not_send_forms(browser: Browser, path: str, filled: R
         sent = {"content-type": OWN["content-type"], "sec-fetch-site": site_}
         assert browser.answer("POST", path, b"name=main&at=main", sent).status == 403
     assert [(each.name, each.hash) for each in filled.references()] == before
+
+
+@pytest.mark.parametrize("path", ["/ui/login", "/ui/logout", "/ui/undo"])
+def test_forms_of_a_server_with_logins(tmp_path: Path, path: str) -> None:
+    random = Random(path)
+    with guarded(tmp_path, with_rules=False) as server:
+        browser = Browser(server.as_(""))
+        for _ in range(100):
+            browser.cookies = {"nessie-session": random.choice(("", "x", "\xff; a=b", "f" * 64))}
+            check(browser, "POST", path, at_random(random).encode())
+            check(browser, "GET", f"{path}?{at_random(random)}")
