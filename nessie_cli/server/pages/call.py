@@ -144,7 +144,9 @@ class PageCall(Call):
 
     def _fixed_url(self, at: Reference | None) -> str:
         """Returns the address of this page at the commit that it shows."""
-        if at is None:
-            return ""
+        return "" if at is None else self.url_with(ref=at.hash)
+
+    def url_with(self, **query: str) -> str:
+        """Returns the address of this page with other query fields."""
         fields = {name: self.text(name) for name in self.parameters}
-        return page_url(self.path.removeprefix(f"{ROOT}/"), **(fields | {"ref": at.hash}))
+        return page_url(self.path.removeprefix(f"{ROOT}/"), **(fields | query))

@@ -8,7 +8,8 @@ from typing import NamedTuple
 from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
 from nessie_cli.inspection.decisions import DecisionEffect, effects_of, options_of
 from nessie_cli.inspection.fields import Difference, fields
-from nessie_cli.model import Conflict, Content, KeyBehavior, MergeBehavior
+from nessie_cli.model import Conflict, Content, IcebergTable, KeyBehavior, MergeBehavior
+from nessie_cli.model.conflicts import OF_NAMESPACES
 
 _DECISION = "decide."
 """The beginning of the names of fields with decisions; a content id or key follows."""
@@ -41,6 +42,18 @@ class ConflictRow(NamedTuple):
     chosen: str
     result: Mapping[str, str] | None
 
+    @property
+    def is_table(self) -> bool:
+        """Whether both sides can have changed rows of a table."""
+        conflict = self.conflict
+        states = (conflict.expected, conflict.actual, conflict.proposed)
+        return conflict.key is not None and any(isinstance(s, IcebergTable) for s in states)
+
+    @property
+    def is_of_namespaces(self) -> bool:
+        """Whether it is about the namespaces of other contents."""
+        return self.conflict.type in OF_NAMESPACES
+
 
 def decisions(fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
     """Returns the decisions of a form by the names of their fields."""
@@ -56,7 +69,11 @@ def _field_of(conflict: Conflict) -> str:
 
 
 def behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[KeyBehavior]:
-    """Returns the decisions about conflicts, bound to the contents that were shown."""
+    """Returns the decisions about conflicts.
+
+    The change that contains them must expect the commit that was shown: then a content that has
+    changed since is a conflict again.
+    """
     decided: dict[str, KeyBehavior] = {}
     for conflict in conflicts:
         field = _field_of(conflict)
@@ -64,7 +81,6 @@ def behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[K
             decided[field] = KeyBehavior(
                 conflict.key,
                 BEHAVIORS[given[field]],
-                expected_target=conflict.actual,
                 content_id=conflict.content_id,
             )
     return list(decided.values())
@@ -85,7 +101,7 @@ def _conflict_row(
     field = _field_of(conflict)
     chosen = given.get(field, "")
     values = {behavior: value for value, behavior in BEHAVIORS.items()}
-    content = results.get(conflict.content_id) if chosen else None
+    content = _result(conflict, chosen, results)
     return ConflictRow(
         conflict,
         field,
@@ -99,3 +115,14 @@ def _conflict_row(
         chosen,
         fields(content) if content is not None else None,
     )
+
+
+def _result(
+    conflict: Conflict, chosen: str, results: Mapping[str | None, Content]
+) -> Content | None:
+    """Returns the content after a decision. Without a change of ours, it is not in `results`."""
+    if chosen == "ours" and conflict.actual is not None:
+        return results.get(conflict.actual.id, conflict.actual)
+    if chosen == "theirs" and conflict.proposed is not None:
+        return results.get(conflict.proposed.id)
+    return None

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from itertools import islice
 from typing import NamedTuple
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NotAllowed, ReferenceNotFound
 from nessie_cli.inspection.graph import Graph, PlacedCommit
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference
 from nessie_cli.repository.log_filter import LogFilter, Walk, reachable
@@ -143,8 +144,10 @@ def _names(call: PageCall) -> dict[str, list[Reference]]:
 
 def _first_lanes(call: PageCall, at: Reference) -> Lanes:
     """Returns the lanes at the begin of a history: that of the default branch is the first one."""
-    default = call.repository.reference(call.default_branch).hash
-    base = call.repository.merge_base(Revision(None, at.hash), Revision(None, default))
+    base = NO_ANCESTOR
+    # The caller may not be allowed to view the default branch.
+    with suppress(NotAllowed, ReferenceNotFound):
+        base = call.repository.merge_base(Revision(None, at.hash), Revision(call.default_branch))
     if base in (NO_ANCESTOR, at.hash):
         return Lanes([at.hash])
     return Lanes([base, at.hash], is_reserved=True)

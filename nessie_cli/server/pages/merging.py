@@ -11,6 +11,7 @@ from msgspec import structs
 from nessie_cli.errors import MergeConflict
 from nessie_cli.inspection.changes import ContentChange, changes_of, tally
 from nessie_cli.inspection.merges import differences_of
+from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     CombinationRules,
     CommitMeta,
@@ -43,16 +44,30 @@ class ChangeRow(NamedTuple):
 
 
 class Sides(NamedTuple):
-    """The two sides of a merge, as the page shows them."""
+    """The two sides of a merge. `is_head` is whether the source is the head of its reference."""
 
     source: Reference
     target: Reference
+    is_head: bool
+
+    @property
+    def revision(self) -> str:
+        """The text that names the source."""
+        name, hash_ = self.source.name, self.source.hash
+        return name if self.is_head else f"{name}@{hash_}" if name else hash_
+
+    @property
+    def label(self) -> str:
+        """The source for people."""
+        name, hash_ = self.source.name, short_hash(self.source.hash)
+        return name if self.is_head else f"{name}@{hash_}" if name else hash_
 
     @property
     def message(self) -> str:
         """The default message of the merge."""
-        kind = self.source.type.lower() if self.source.name else "commit"
-        return f"Merge {kind} '{self.source.name or self.source.hash[:12]}' into {self.target.name}"
+        kind = self.source.type.lower() if self.is_head else "commit"
+        name = self.source.name if self.is_head else short_hash(self.source.hash)
+        return f"Merge {kind} '{name}' into {self.target.name}"
 
 
 class MergePages:
@@ -73,7 +88,7 @@ class MergePages:
         if call.was_done(sides.target.name):
             return redirect(page_url("history", ref=sides.target.name))
         if (sides.source.hash, sides.target.hash) != shown:
-            return self._page(call, sides, given, moved_from=Sides(*_at(sides, shown)))
+            return self._page(call, sides, given, moved_from=_at(sides, shown))
         conflicts = _conflicts(self._draft(call, sides, ()))
         decided = behaviors(conflicts, given)
         meta = CommitMeta(call.field("message") or sides.message, authors=call.authors)
@@ -100,8 +115,10 @@ class MergePages:
         rows = _change_rows(result)
         reply = call.page(
             "merge.html",
-            f"Merge {sides.source.name or sides.source.hash[:12]} into {sides.target.name}",
+            f"Merge {sides.label} into {sides.target.name}",
             at=sides.source,
+            revision=sides.revision,
+            fixed_url=call.url_with(source=sides.source.hash),
             sides=sides,
             moved_from=moved_from,
             conflicts=conflict_rows(conflicts, given, _results(result)),
@@ -132,19 +149,26 @@ class MergePages:
 
 def _sides_of(call: PageCall) -> Sides:
     """Returns the sides that a page or form names."""
-    source = call.repository.resolve(call.text("source") or call.needed_field("source"))
+    text = call.text("source") or call.needed_field("source")
+    source = call.repository.resolve(text)
     name = call.value("into") or call.default_branch
-    return Sides(source, call.repository.reference(name))
+    return Sides(source, call.repository.reference(name), is_head=text == source.name)
 
 
-def _at(sides: Sides, hashes: tuple[str, str]) -> list[Reference]:
-    return [structs.replace(side, hash=hash_) for side, hash_ in zip(sides, hashes, strict=True)]
+def _at(sides: Sides, hashes: tuple[str, str]) -> Sides:
+    """Returns the sides at two hashes."""
+    source, target = hashes
+    return Sides(
+        structs.replace(sides.source, hash=source),
+        structs.replace(sides.target, hash=target),
+        sides.is_head,
+    )
 
 
 def _merge(
     sides: Sides, behaviors: Sequence[KeyBehavior], meta: CommitMeta | None, *, dry_run: bool
 ) -> Merge:
-    source, target = sides
+    source, target = sides.source, sides.target
     named = source.name if source.type is not ReferenceType.DETACHED else ""
     options = MergeOptions(
         meta=meta, behaviors=behaviors, expected_hash=target.hash, dry_run=dry_run

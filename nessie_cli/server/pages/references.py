@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from msgspec import structs
 
+from nessie_cli.errors import NotAllowed, ReferenceNotFound
 from nessie_cli.inspection.references import LastCommit, last_commit
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -64,17 +66,23 @@ def _newest_first(call: PageCall, type_: ReferenceType) -> Listing[tuple[Referen
 
 
 def _last(repository: ReadableRepository, reference: Reference) -> LastCommit:
-    """Returns the last commit of a reference. Costs one small read."""
+    """Returns the last commit of a reference, if the caller may read it. Costs one small read."""
     if reference.hash == NO_ANCESTOR:
         return last_commit(reference)
-    head = next(iter(repository.log(Revision(None, reference.hash)))).meta
+    try:
+        head = next(iter(repository.log(Revision(reference.name)))).meta
+    except (NotAllowed, ReferenceNotFound):
+        return last_commit(reference)
     return last_commit(structs.replace(reference, metadata=ReferenceMetadata(head=head)))
 
 
 def _distance(call: PageCall, branch: Reference) -> AheadBehind | None:
     if branch.name == call.default_branch:
         return None
-    return call.repository.ahead_behind(Revision(branch.name), Revision(call.default_branch))
+    # The caller may not be allowed to view the default branch.
+    with suppress(NotAllowed, ReferenceNotFound):
+        return call.repository.ahead_behind(Revision(branch.name), Revision(call.default_branch))
+    return None
 
 
 # -- forms -----------------------------------------------------------------------------------------

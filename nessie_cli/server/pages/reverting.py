@@ -93,6 +93,8 @@ class RevertPages:
             "revert.html",
             f"Revert {entry.hash[:12]} on {asked.branch.name}",
             at=asked.branch,
+            revision=asked.branch.name,
+            fixed_url=call.url_with(ref=entry.hash),
             asked=asked,
             moved_from=moved_from,
             conflicts=conflict_rows(conflicts, given, results),

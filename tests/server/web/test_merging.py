@@ -82,6 +82,26 @@ def test_a_decision_shows_its_result_and_is_merged(browser, sides, side, number)
     assert content(sides, "main", "n").snapshot_id == 1
 
 
+@pytest.mark.parametrize(("side", "number"), [("ours", 1), ("theirs", 2)])
+def test_a_key_that_both_sides_created_is_decided(browser, repository, side, number):
+    put(repository, "main", "other", 1)
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    put(repository, "main", "z", 1)
+    put(repository, "dev", "z", 2)
+    page = browser.get(MERGE)
+    decision = next(
+        each.attributes["name"]
+        for each in page.elements
+        if each.attributes.get("name", "").startswith("decide.")
+    )
+    page = browser.get(f"{MERGE}&{decision}={side}")
+    assert "left to decide" not in page.text
+    assert "absent" not in page.text
+    fields = {**page.form("/ui/merge"), decision: side}
+    assert browser.post("/ui/merge", **fields).status == 200
+    assert content(repository, "main", "z").snapshot_id == number
+
+
 def test_an_undecided_conflict_merges_nothing(browser, sides):
     head = sides.reference("main").hash
     page = browser.post("/ui/merge", **browser.get(MERGE).form("/ui/merge"))
@@ -122,3 +142,39 @@ def test_a_side_that_a_namespace_with_contents_blocks_is_not_offered(browser, re
     assert "Keep the state of main" in page.text
     assert "Take the state of dev" not in page.text
     assert "The state of dev cannot be taken: namespace n is not empty." in page.text
+
+
+def test_a_page_is_fixed_to_the_commit_of_its_source(browser, sides):
+    head = sides.reference("dev").hash
+    fixed = next(
+        each.attributes["href"]
+        for each in browser.get(MERGE).elements
+        if each.attributes.get("class") == "fixed"
+    )
+    put(sides, "dev", "late", 1)
+    page = browser.get(fixed)
+    assert head[:12] in page.text
+    assert "1 created" in page.text
+
+
+@pytest.mark.parametrize("revision", ["dev~1", "dev@{}"])
+def test_an_earlier_commit_of_a_branch_is_merged(browser, sides, revision):
+    earlier = sides.commit_at("dev~1").hash
+    page = browser.get(f"/ui/merge?source={revision.format(earlier)}&into=main")
+    assert f"Merge commit '{earlier[:12]}' into main" in page.form("/ui/merge")["message"]
+    fields = {**page.form("/ui/merge"), decision(sides): "theirs"}
+    assert browser.post("/ui/merge", **fields).status == 200
+    assert content(sides, "main", "t").snapshot_id == 3
+    assert content(sides, "main", "n") is None
+
+
+def test_a_namespace_that_is_gone_is_a_conflict_of_the_page(browser, repository):
+    namespace = Put(ContentKey(("ns",)), Namespace(id=None, elements=("ns",)))
+    repository.commit("main", [namespace], CommitMeta("ns"))
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    table = IcebergTable(id=None, metadata_location="file:/x.json")
+    repository.commit("dev", [Put(ContentKey(("ns", "x")), table)], CommitMeta("x"))
+    repository.commit("main", [Delete(ContentKey(("ns",)))], CommitMeta("drop ns"))
+    page = browser.get(MERGE)
+    assert page.status == 200
+    assert "amespace 'ns' must exist" in page.text
