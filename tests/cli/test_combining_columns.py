@@ -155,7 +155,10 @@ def test_one_table_does_not_stop_the_others(nessie: InProcess, lake: Lake) -> No
     reason = "db.t: the rows cannot be compared: column city of one state"
     ran = nessie("diff", "main", "dev", "--rows")
     assert (ran.code, reason in ran.err) == (8, True)
-    assert [line for line in ran.out.splitlines() if "db." in line] == ["created db.a", "created db.z"]
+    assert [line for line in ran.out.splitlines() if "db." in line] == [
+        "created db.a",
+        "created db.z",
+    ]
     ran = nessie("diff", "main", "dev", "--rows", "--json")
     assert ran.code == 8
     assert [row["key"]["elements"][1] for row in ran.json["rows"]] == ["a", "z"]
