@@ -55,6 +55,10 @@ class ChangedTable(NamedTuple):
         return [field.name for field in self.summary.schema.fields]
 
 
+Comparison = Callable[[ContentChange], ChangedTable]
+"""A function that compares the states of a table by their metadata."""
+
+
 class ChangedRow(NamedTuple):
     """A row that was inserted (`INSERT`), deleted (`DELETE`) or updated (`UPDATE`).
 
@@ -66,19 +70,17 @@ class ChangedRow(NamedTuple):
     after: Sequence[Any] | None
 
 
-def changed_tables(
-    changes: Iterable[ContentChange],
-    files: Files,
-    selection: Selection,
-    work: AbstractContextManager[Progress],
-) -> Iterator[ChangedTable]:
-    """Yields the Iceberg tables among changed contents, compared by their metadata.
+def comparison_of_tables(
+    files: Files, selection: Selection, work: AbstractContextManager[Progress]
+) -> Comparison:
+    """Returns a function that compares the states of an Iceberg table by their metadata.
 
-    Raises `InvalidInput` for a table that cannot be compared, and the errors of `Files`. `work` is
-    entered for each table.
+    It raises `InvalidInput` for a table that cannot be compared, and the errors of `Files`. `work`
+    is entered for each table.
     """
     read = metadata_reader(files)
-    for change in tables_among(changes):
+
+    def compared(change: ContentChange) -> ChangedTable:
         with work:
             try:
                 states = (change.before, change.after)
@@ -86,7 +88,9 @@ def changed_tables(
                 difference = compare_tables(before, after, files.read, selection)
             except InvalidInput as error:
                 raise type(error)(f"{change.keys}: {error.message}") from None
-        yield ChangedTable(change, difference.summary, partial(RowChanges, difference, files))
+        return ChangedTable(change, difference.summary, partial(RowChanges, difference, files))
+
+    return compared
 
 
 def tables_among(changes: Iterable[ContentChange]) -> Iterator[ContentChange]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
 from nessie_cli.iceberg.row_diff.answer import RowAnswer
 from nessie_cli.inspection.changes import ContentChange
-from nessie_cli.inspection.rows import ChangedTable, tables_among
+from nessie_cli.inspection.rows import ChangedTable, Comparison
 from nessie_cli.repository.base import RowSource
 from nessie_cli.wire.rows import RowQuery
 
@@ -27,50 +27,52 @@ MOST_HELD = 64 << 20
 class ServerRows:
     """The rows that differ between two commits of a repository behind a server."""
 
-    def __init__(self, source: RowSource, before: str, after: str) -> None:
+    def __init__(
+        self,
+        source: RowSource,
+        before: str,
+        after: str,
+        selection: Selection,
+        work: AbstractContextManager[Progress],
+    ) -> None:
+        """`before` and `after` are hashes. `work` is entered for each table."""
         self._source = source
         self._before = before
         self._after = after
+        self._selection = selection
+        self._work = work
+        self._held = 0
 
-    def changed_tables(
-        self,
-        changes: Iterable[ContentChange],
-        selection: Selection,
-        work: AbstractContextManager[Progress],
-        read_locally: Callable[[ContentChange], ChangedTable],
-        *,
-        rows: bool,
-    ) -> Iterator[ChangedTable]:
-        """Yields the Iceberg tables among changed contents.
+    def compared(self, change: ContentChange, read_locally: Comparison) -> ChangedTable:
+        """Compares the states of an Iceberg table.
 
-        If the server refuses to read a table, `read_locally` compares it. Without `rows`, only
-        metadata is read. `work` is entered for each table.
+        If the server refuses to read it, `read_locally` compares them. Raises `InvalidInput` for a
+        table that cannot be compared.
         """
-        held = 0
-        for change in tables_among(changes):
-            query = RowQuery(
-                before=self._before,
-                after=self._after,
-                key=change.key,
-                old_key=change.old_key,
-                key_columns=selection.key,
-                columns=selection.columns,
-                where=selection.where,
-                limit=selection.limit,
-                rows=rows,
-            )
-            with work:
-                table = self._table(change, query, read_locally)
-            if isinstance(table, RowAnswer):
-                held += table.size
-                table = self._opened(change, query, table, is_held=held <= MOST_HELD)
-            yield table
+        selection = self._selection
+        query = RowQuery(
+            before=self._before,
+            after=self._after,
+            key=change.key,
+            old_key=change.old_key,
+            key_columns=selection.key,
+            columns=selection.columns,
+            where=selection.where,
+            limit=selection.limit,
+            rows=selection.rows,
+        )
+        with self._work:
+            table = self._table(change, query, read_locally)
+        if isinstance(table, RowAnswer):
+            self._held += table.size
+            return self._opened(change, query, table, is_held=self._held <= MOST_HELD)
+        return table
 
     def _table(
         self,
         change: ContentChange,
         query: RowQuery,
-        read_locally: Callable[[ContentChange], ChangedTable],
+        read_locally: Comparison,
     ) -> RowAnswer | ChangedTable:
         try:
             return self._ask(query)

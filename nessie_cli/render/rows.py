@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from nessie_cli.inspection.cells import differ
 from nessie_cli.inspection.text import visible
 from nessie_cli.render.spans import Column, Row, Span, Table
 from nessie_cli.render.terminal import Terminal, json_text
@@ -53,7 +54,7 @@ def _cells(row: ChangedRow, terminal: Terminal) -> Row:
         values = row.after or row.before or ()
         return [Span(mark, style), *(Span(cell_text(value), style) for value in values)]
     cells = [
-        Span(cell_text(new)) if old == new else Span(_changed(old, new, terminal), style)
+        Span(_changed(old, new, terminal), style) if differ(old, new) else Span(cell_text(new))
         for old, new in zip(row.before, row.after, strict=True)
     ]
     return [Span(mark, style), *cells]
@@ -107,7 +108,7 @@ def _markdown_cells(row: ChangedRow) -> Iterator[str]:
         return
     for values in zip(row.before, row.after, strict=True):
         old, new = (_markdown(cell_text(value)) for value in values)
-        yield new if values[0] == values[1] else f"**{old}{_ARROW}{new}**"
+        yield f"**{old}{_ARROW}{new}**" if differ(*values) else new
 
 
 def _markdown(text: str) -> str:

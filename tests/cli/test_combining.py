@@ -377,6 +377,22 @@ def test_a_revert_of_an_unchanged_table_is_not_called_combined(
     assert (ran.code, "combined" in ran.err) == (0, False)
 
 
+def test_a_revert_without_effect_is_not_called_reverted(nessie: InProcess, lake: Lake) -> None:
+    """The snapshots of a table are not combined."""
+    lake.append("main", 10)
+    with lake.table("main") as table:
+        first = table.history()[0].snapshot_id
+        table.maintenance.expire_snapshots().by_id(first).commit()
+    lake.append("main", 11)
+    before = lake.files()
+    for command in (["revert", "main~1"], ["revert", "main~1", "--dry-run"]):
+        ran = nessie(*command)
+        assert (ran.code, "reverted already" in ran.err) == (2, False)
+        assert ran.err.startswith("nessie: there is nothing to revert: the revert of commit ")
+        assert ran.err.endswith(" would change nothing\n")
+    assert lake.files() == before
+
+
 def test_a_revert_says_what_it_gives_back(nessie: InProcess, lake: Lake) -> None:
     lake.delete("main", 2)
     lake.append("main", 10)

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyiceberg.types import LongType, StringType
 
-from tests.cli.lake import Lake, rows
+from tests.cli.lake import SCHEMA, Lake, rows
 from tests.command.in_process import InProcess
 
 
@@ -109,15 +109,65 @@ def test_a_mapping_of_names_that_files_need_is_not_lost(
     assert "schema.name-mapping.default" in ran.err
 
 
+def give_one_id_to_two_columns(lake: Lake) -> None:
+    for branch, type_, name in (("main", LongType(), "city"), ("dev", StringType(), "secret")):
+        with lake.table(branch) as table, table.update_schema() as update:
+            update.add_column(name, type_)
+    lake.append("main", 10)
+    lake.append("dev", 20, 21)
+
+
 def test_rows_of_columns_with_one_id_are_not_compared(nessie: InProcess, lake: Lake) -> None:
     """Two branches gave one id to different columns."""
-    for branch, name in (("main", "city"), ("dev", "secret")):
-        with lake.table(branch) as table, table.update_schema() as update:
-            update.add_column(name, StringType())
-        lake.append(branch, 10)
+    give_one_id_to_two_columns(lake)
+    for columns in ((), ("--columns", "id,secret"), ("--key", "secret", "--columns", "id")):
+        ran = nessie("diff", "main", "dev", "--rows", *columns)
+        assert ran.code == 2
+        reason = "column city of one state and column secret of the other one have the same id"
+        assert reason in ran.err
+
+
+def test_other_columns_are_compared(nessie: InProcess, lake: Lake) -> None:
+    give_one_id_to_two_columns(lake)
+    options = ("--key", "id", "--columns", "id,v", "--where", "id > 10")
+    ran = nessie("diff", "main", "dev", "--rows", *options, "--json")
+    assert ran.code == 0, ran
+    assert [(row["change"], row["to"]) for row in ran.json["rows"]] == [
+        ("INSERT", {"id": 20, "v": "x"}),
+        ("INSERT", {"id": 21, "v": "x"}),
+    ]
+    ran = nessie("diff", "main", "dev", "--rows", "--columns", "id", "--where", "secret = 'x'")
+    assert (ran.code, "among the compared columns" in ran.err) == (2, True)
+
+
+def test_the_metadata_is_compared_without_columns(nessie: InProcess, lake: Lake) -> None:
+    give_one_id_to_two_columns(lake)
+    (table,) = nessie("diff", "main", "dev", "--rows", "--stat", "--json").json["tables"]
+    assert (table["addedFiles"]["rows"], table["removedFiles"]["rows"]) == (2, 1)
+
+
+def test_one_table_does_not_stop_the_others(nessie: InProcess, lake: Lake) -> None:
+    with lake.catalog("dev") as catalog:
+        for name in ("db.a", "db.z"):
+            with catalog.create_table_transaction(name, SCHEMA) as transaction:
+                transaction.append(rows(1))
+    give_one_id_to_two_columns(lake)
+    reason = "db.t: the rows cannot be compared: column city of one state"
     ran = nessie("diff", "main", "dev", "--rows")
-    assert ran.code == 2
-    assert "column city of one state and column secret of the other one have the same id" in ran.err
+    assert (ran.code, reason in ran.err) == (8, True)
+    assert [line for line in ran.out.splitlines() if "db." in line] == [
+        "created db.a",
+        "created db.z",
+    ]
+    ran = nessie("diff", "main", "dev", "--rows", "--json")
+    assert ran.code == 8
+    assert [row["key"]["elements"][1] for row in ran.json["rows"]] == ["a", "z"]
+    (error,) = ran.json["errors"]
+    assert error["message"].startswith(reason)
+    ran = nessie("diff", "main", "dev", "--rows", "--format", "csv")
+    assert (ran.code, ran.out) == (2, "")
+    ran = nessie("diff", "main", "dev", "--rows", "--stat")
+    assert (ran.code, len(ran.rows)) == (0, 3)
 
 
 def test_after_a_decision_about_columns_they_are_still_different(

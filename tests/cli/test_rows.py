@@ -128,6 +128,27 @@ def test_markdown_is_a_table(lake) -> None:
     ]
 
 
+def test_a_zero_that_changes_its_sign_is_marked(lake, tmp_path: Path) -> None:
+    def zero(id_: int, sign: float) -> pa.Table:
+        value = 0.0 * sign
+        return pa.table({"id": [id_], "x": [value], "y": [[1.0, value]], "z": [0.0]})
+
+    with catalog_of(tmp_path, "main") as catalog:
+        table = catalog.create_table("db.zeros", zero(1, 1).schema)
+        table.append(zero(1, 1))
+    assert lake("branch", "negative", "main").code == 0
+    with catalog_of(tmp_path, "negative") as catalog:
+        catalog.load_table("db.zeros").overwrite(zero(1, -1))
+    command = ("diff", "main", "negative", "--rows", "--key", "id")
+    assert lake(*command).out.splitlines()[2].split(maxsplit=2)[2].split("  ") == [
+        "0.0 -> -0.0",
+        "[1.0,0.0] -> [1.0,-0.0]",
+        "0.0",
+    ]
+    markdown = lake(*command, "--format", "markdown").out.splitlines()[4]
+    assert markdown == (r"| ~ | 1 | **0.0 -> -0.0** | **\[1.0,0.0\] -> \[1.0,-0.0\]** | 0.0 |")
+
+
 def test_csv_has_two_rows_for_an_update(lake, tmp_path: Path) -> None:
     output = tmp_path / "rows.csv"
     command = ("diff", "main", "feature", "--rows", "--format", "csv")

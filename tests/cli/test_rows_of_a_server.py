@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.types import StringType
 
 from nessie_cli.model import CommitMeta, ContentKey, Delete, Put
 from nessie_cli.server.runtime.row_request import RowLimits
+from tests.cli.lake import SCHEMA, rows
 from tests.command.in_process import InProcess
 from tests.server.row_server import DIFF, KEY, guarded_rows, row_server
 from tests.server.waiting import until
@@ -39,6 +41,23 @@ def test_the_output_is_that_of_own_access(nessie: InProcess, tmp_path: Path) -> 
             written.expect(0)
         over_server, local = (pq.read_table(file) for file in tmp_path.glob("*.parquet"))
         assert over_server.equals(local)
+
+
+def test_columns_with_one_id_on_both_branches(nessie: InProcess, tmp_path: Path) -> None:
+    with row_server(tmp_path / "lake") as server:
+        url = f"{server.url}/api/v2"
+        for branch, name in (("main", "city"), ("dev", "secret")):
+            with server.lake.table(branch) as table, table.update_schema() as update:
+                update.add_column(name, StringType())
+        nessie("--store", url, *ROWS).expect(2, "have the same id", out="")
+        for form in (("--stat",), ("--columns", "id,v")):
+            over_server = nessie("--store", url, *ROWS, *form).expect(0)
+            assert over_server == nessie("--store", server.repository.url, *ROWS, *form)
+        with server.lake.catalog("dev") as catalog:
+            catalog.create_table("db.u", SCHEMA).append(rows(1))
+        ran = nessie("--store", url, *ROWS)
+        assert (ran.code, "have the same id" in ran.err) == (8, True)
+        assert "created db.u" in ran.out
 
 
 def test_the_server_reads_the_rows(nessie: InProcess, tmp_path: Path) -> None:

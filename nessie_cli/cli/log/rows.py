@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
@@ -12,7 +13,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.log.options import RowFormat
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.files import Files
 from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.model import Reference
@@ -26,6 +27,7 @@ from nessie_cli.render.rows import (
 )
 from nessie_cli.render.text import counted, human_size
 from nessie_cli.wire.contents import Key
+from nessie_cli.wire.documents import Error
 from nessie_cli.wire.references import AnyReference, reference_struct
 from nessie_cli.wire.scalars import Count
 from nessie_cli.workspace.environment import of_s3
@@ -141,22 +143,24 @@ class RowEntry(Struct):
 
 
 class RowDiff(Page, frozen=True, kw_only=True):
-    """The changed rows of the tables whose contents differ."""
+    """The changed rows of the tables whose contents differ; `errors` of tables not compared."""
 
     listing = "rows"
     effective_from_reference: AnyReference
     effective_to_reference: AnyReference
     staged: bool | UnsetType = UNSET
+    errors: list[Error] | UnsetType = UNSET
     rows: Records[RowEntry]
 
 
 class RowStatistics(Page, frozen=True, kw_only=True):
-    """The tables whose contents differ, by their metadata alone."""
+    """The tables whose contents differ, by their metadata; `errors` of tables not compared."""
 
     listing = "tables"
     effective_from_reference: AnyReference
     effective_to_reference: AnyReference
     staged: bool | UnsetType = UNSET
+    errors: list[Error] | UnsetType = UNSET
     tables: list[TableTotals]
 
 
@@ -215,6 +219,7 @@ class RowsResult(Result, frozen=True, kw_only=True):
 
     document: RowDiff
     tables: Sequence[ComparedTable]
+    failures: Sequence[NessieError] = ()
     format: RowFormat
     output: Path | None
     exits_with_difference: bool
@@ -236,6 +241,7 @@ class RowStatisticsResult(Result, frozen=True, kw_only=True):
 
     document: RowStatistics
     tables: Sequence[ComparedTable]
+    failures: Sequence[NessieError] = ()
 
 
 class ChangedContents(NamedTuple):
@@ -253,18 +259,22 @@ def compare_rows(
     """Compares the rows of changed contents. They are read while they are printed."""
     if app.output.is_json and options.format is not None:
         raise InvalidInput("--json and --format cannot be used together")
-    tables = _compared(options, app, contents, rows=True)
-    if options.format in (RowFormat.CSV, RowFormat.PARQUET) and len(tables) > 1:
-        keys = ", ".join(str(compared.table.change.key) for compared in tables)
-        raise InvalidInput(
-            f"--format {options.format} is for one table, but {len(tables)} differ",
-            hint=f"name one after --: {keys}",
-        )
+    tables, failures = _compared(options, app, contents, rows=True)
+    if options.format in (RowFormat.CSV, RowFormat.PARQUET):
+        if len(tables) > 1:
+            keys = ", ".join(str(compared.table.change.key) for compared in tables)
+            raise InvalidInput(
+                f"--format {options.format} is for one table, but {len(tables)} differ",
+                hint=f"name one after --: {keys}",
+            )
+        if failures:
+            raise failures[0]
     _announce(tables, app)
     entries = (entry for compared in tables for entry in compared.entries())
     return RowsResult(
-        document=RowDiff(**_references(contents), rows=entries),
+        document=RowDiff(**_references(contents), errors=_errors(failures), rows=entries),
         tables=tables,
+        failures=failures,
         format=options.format or RowFormat.TABLE,
         output=options.output,
         exits_with_difference=exit_code or app.options.quiet,
@@ -279,39 +289,47 @@ def count_rows(
     for name in ("where", "limit", "format", "output"):
         if getattr(options, name) is not None:
             raise InvalidInput(f"--stat and --{name} cannot be used together")
-    tables = _compared(options, app, contents, rows=False)
+    tables, failures = _compared(options, app, contents, rows=False)
     totals = [TableTotals.of(compared.table) for compared in tables]
-    document = RowStatistics(**_references(contents), tables=totals)
-    return RowStatisticsResult(document=document, tables=tables)
+    document = RowStatistics(**_references(contents), errors=_errors(failures), tables=totals)
+    return RowStatisticsResult(document=document, tables=tables, failures=failures)
 
 
 def _compared(
     options: RowOptions, app: Invocation, contents: ChangedContents, *, rows: bool
-) -> list[ComparedTable]:
-    """Returns the tables among changed contents, compared by their metadata.
+) -> tuple[list[ComparedTable], list[InvalidInput]]:
+    """Returns the tables among changed contents, and the errors of those that cannot be compared.
 
-    A server that reads rows compares commits, with its own access to the files.
+    They are compared by their metadata. A server that reads rows compares commits, with its own
+    access to the files. Raises `InvalidInput` if no table can be compared.
     """
     from nessie_cli.iceberg.row_diff.difference import Selection
-    from nessie_cli.inspection.rows import changed_tables
+    from nessie_cli.inspection.rows import comparison_of_tables, tables_among
     from nessie_cli.inspection.server_rows import ServerRows
 
     files = Files(of_s3())
-    selection = Selection(options.key, options.columns, options.where, options.limit)
-    work = app.at_work("reading metadata files")
+    selection = Selection(options.key, options.columns, options.where, options.limit, rows=rows)
+    compare = comparison_of_tables(files, selection, app.at_work("reading metadata files"))
     source = app.repository().row_source
-    if contents.staged or source is None:
-        tables = changed_tables(contents.changes, files, selection, work)
-    else:
-        server = ServerRows(source, contents.before.hash, contents.after.hash)
-        tables = server.changed_tables(
-            contents.changes,
-            selection,
-            app.at_work("the server is reading data files"),
-            lambda change: next(changed_tables([change], files, selection, work)),
-            rows=rows,
-        )
-    return [ComparedTable(table, app.at_work("reading data files")) for table in tables]
+    if not contents.staged and source is not None:
+        before, after = contents.before.hash, contents.after.hash
+        work = app.at_work("the server is reading data files")
+        server = ServerRows(source, before, after, selection, work)
+        compare = partial(server.compared, read_locally=compare)
+    tables: list[ComparedTable] = []
+    failures: list[InvalidInput] = []
+    for change in tables_among(contents.changes):
+        try:
+            tables.append(ComparedTable(compare(change), app.at_work("reading data files")))
+        except InvalidInput as error:
+            failures.append(error)
+    if failures and not tables:
+        raise failures[0]
+    return tables, failures
+
+
+def _errors(failures: Sequence[NessieError]) -> list[Error] | UnsetType:
+    return list(map(Error.of, failures)) or UNSET
 
 
 def _references(contents: ChangedContents) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from nessie_cli.cli.log.rows import (
     row_options,
     show_rows,
 )
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.inspection.changes import ContentChange, changes_of_commit
 from nessie_cli.model import LogEntry, Reference, ReferenceType
 from nessie_cli.render.history import NO_NAMES, LoggedCommit, Names, show_lines
@@ -103,6 +103,11 @@ class ShownRowsResult(Result, frozen=True, kw_only=True):
     def document(self) -> RowDiff:
         """The changed rows."""
         return self.rows.document
+
+    @property
+    def failures(self) -> Sequence[NessieError]:
+        """The tables that cannot be compared, and why."""
+        return self.rows.failures
 
 
 def run(

@@ -157,9 +157,13 @@ def operations_of(
     )
     staged = staged_edits(operations_for(inverse.edits, inverse.state, inverse.origins))
     if not staged and all(behavior.behavior is not MergeBehavior.DROP for behavior in behaviors):
-        reason = "changed nothing" if inverse.is_empty else "is reverted already"
-        commit = short_hash(to_revert.commits.last)
-        raise InvalidInput(f"there is nothing to revert: commit {commit} {reason}")
+        commit = f"commit {short_hash(to_revert.commits.last)}"
+        if any(behavior.is_combined for behavior in behaviors):
+            # It changed what no combination takes back, or an earlier revert did.
+            reason = f"the revert of {commit} would change nothing"
+        else:
+            reason = f"{commit} {'changed nothing' if inverse.is_empty else 'is reverted already'}"
+        raise InvalidInput(f"there is nothing to revert: {reason}")
     return staged
 
 

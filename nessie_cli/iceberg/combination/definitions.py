@@ -67,11 +67,21 @@ def merge_definitions(base: Document, ours: Document, theirs: Document) -> Defin
 
 def _differing(base: Document, ours: Document, theirs: Document) -> Iterator[DefinitionConflict]:
     """Yields the members that identify a table, or that cannot be merged, if they differ."""
+    sides = base, ours, theirs
     if ours.get("table-uuid") != theirs.get("table-uuid"):
-        yield DefinitionConflict("UUID of the table: it was dropped and created again")
+        changed = _changed("UUID of the table", *(each.get("table-uuid") for each in sides))
+        yield DefinitionConflict("UUID", text=f"{changed}: it was dropped and created again")
     for member, kind in (("location", "location"), ("encryption-keys", "encryption keys")):
-        if len({str(each.get(member)) for each in (base, ours, theirs)}) > 1:
-            yield DefinitionConflict(kind)
+        values = [str(each.get(member)) for each in sides]
+        if len(set(values)) > 1:
+            yield DefinitionConflict(kind, text=_changed(kind, *values))
+
+
+def _changed(kind: str, before: Any, here: Any, there: Any) -> str:
+    """Returns a text that says which sides changed a definition."""
+    if here != before and there != before:
+        return f"both sides changed the {kind}"
+    return f"{'theirs' if here == before else 'ours'} changed the {kind}"
 
 
 def _schema(
@@ -215,7 +225,8 @@ def _properties(
         values = [properties.get(name) for properties in (before, here, there)]
         if name == _NAME_MAPPING and values[1] != values[2] and values[0] is not None:
             # Files without ids of columns cannot be read without it.
-            conflicts.append(DefinitionConflict("property", name))
+            text = _changed(f"property {name!r}", *values)
+            conflicts.append(DefinitionConflict("property", name, text))
             continue
         if name == _NAME_MAPPING and not _fits_columns(base, ours, theirs):
             text = f"one side changed the columns, and the other one set the property {name!r}"

@@ -7,16 +7,17 @@ from functools import cached_property
 from typing import NamedTuple
 
 from msgspec import Struct
-from pyiceberg.schema import Schema
+from pyiceberg.schema import Schema, index_name_by_id
 from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.document import NO_SNAPSHOT, normalized
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.states import TableFile
+from nessie_cli.iceberg.row_diff.deletes import columns_of
 from nessie_cli.iceberg.row_diff.filters import row_filter
 from nessie_cli.iceberg.row_diff.scan import FilePair, Read, differing_files
-from nessie_cli.iceberg.row_diff.schemas import check_columns, compared_schema, selected
+from nessie_cli.iceberg.row_diff.schemas import check_columns, schema_of, selected, widened
 
 
 class Selection(Struct, frozen=True):
@@ -25,13 +26,15 @@ class Selection(Struct, frozen=True):
     `key` are the columns that pair the two states of an updated row (default: the identifier fields
     of the table, otherwise row ids). `columns` are compared and returned, beside the key (default:
     all). `where` is a filter as in SQL: a change is returned if its row matches before or after.
-    `limit` is the largest number of changes.
+    `limit` is the largest number of changes. Without `rows`, only metadata is read, and columns are
+    not compared.
     """
 
     key: Sequence[str] = ()
     columns: Sequence[str] = ()
     where: str | None = None
     limit: int | None = None
+    rows: bool = True
 
 
 class FileTotals(Struct, frozen=True):
@@ -150,19 +153,25 @@ def compare_tables(
             "the rows cannot be compared: this is another table, which was created under the same"
             " key"
         )
-    if old and new:
-        check_columns(old, new)
-    whole = compared_schema(old, new)
-    key = list(selection.key) or _identifiers(new or old, whole)
-    schema = selected(whole, [*key, *selection.columns]) if selection.columns else whole
+    last = new or old
+    assert last is not None, "a table is in one of the states"
+    newest = schema_of(last)
+    key = list(selection.key) or _identifiers(last, newest)
+    schema = selected(newest, [*key, *selection.columns]) if selection.columns else newest
+    if old and new and selection.rows:
+        check_columns(old, new, index_name_by_id(schema))
+        schema = widened(schema, schema_of(old))
     for name in key:
-        _check_key(selected(whole, [name]).fields[0])
+        _check_key(selected(schema, [name]).fields[0])
     if selection.where is not None:
-        _check_filter(selection.where, schema, whole)
+        _check_filter(selection.where, schema, newest)
+    files = differing_files(old, new, read)
+    if old and new and selection.rows:
+        check_columns(old, new, _columns_of_deletes(files))
     return TableDifference(
         old,
         new,
-        differing_files(old, new, read),
+        files,
         schema,
         key,
         None if key else _shared_row_ids(old, new),
@@ -171,20 +180,25 @@ def compare_tables(
     )
 
 
-def _identifiers(document: Document | None, schema: Schema) -> list[str]:
+def _identifiers(document: Document, schema: Schema) -> list[str]:
     """Returns the names of the identifier fields. There are none if one is inside a struct."""
-    schemas = by_id(document["schemas"], "schema-id") if document else {}
-    current = schemas[document["current-schema-id"]] if document else {}
+    current = by_id(document["schemas"], "schema-id")[document["current-schema-id"]]
     ids = current.get("identifier-field-ids") or ()
     names = [field.name for field in schema.fields if field.field_id in ids]
     return names if len(names) == len(ids) else []
 
 
+def _columns_of_deletes(files: Iterable[FilePair]) -> set[int]:
+    """Returns the ids of the columns of the equality deletes that apply to some files."""
+    sides = (side for pair in files for side in (pair.before, pair.after) if side is not None)
+    return {id_ for side in sides for delete in side.equality for id_ in columns_of(delete)}
+
+
 def _check_filter(text: str, compared: Schema, whole: Schema) -> None:
-    row_filter(text, whole)
     try:
         row_filter(text, compared)
     except InvalidInput as error:
+        row_filter(text, whole)
         reason = error.message.removesuffix(f". Hint: {error.hint}")
         raise InvalidInput(
             f"{reason} among the compared columns",

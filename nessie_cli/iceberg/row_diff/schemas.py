@@ -48,8 +48,8 @@ def schema_of(document: Document) -> Schema:
     return _schema(by_id(document["schemas"], "schema-id")[id_])
 
 
-def check_columns(before: Document, after: Document) -> None:
-    """Raises `InvalidInput` if two branches gave one id to columns of different names.
+def check_columns(before: Document, after: Document, ids: Iterable[int]) -> None:
+    """Raises `InvalidInput` if two branches gave one of some ids to columns of different names.
 
     An id means the same in both if a schema that has it is that of both.
     """
@@ -57,11 +57,12 @@ def check_columns(before: Document, after: Document) -> None:
     both = [schema for schema in schemas[0] if any(schema == other for other in schemas[1])]
     shared = {id_ for schema in both for id_ in index_name_by_id(schema)}
     old, new = (index_name_by_id(schema_of(each)) for each in (before, after))
-    for id_ in old.keys() & new.keys() - shared:
+    for id_ in sorted(old.keys() & new.keys() & set(ids) - shared):
         if old[id_] != new[id_]:
             raise InvalidInput(
                 f"the rows cannot be compared: column {old[id_]} of one state and column"
                 f" {new[id_]} of the other one have the same id, {id_}",
+                hint="compare other columns only",
             )
 
 
@@ -85,15 +86,12 @@ def _schema(document: Document) -> Schema:
         raise InvalidInput(f"the rows cannot be compared: {message}") from None
 
 
-def compared_schema(before: Document | None, after: Document | None) -> Schema:
-    """Returns the columns of the later state, each with the wider type of both states.
+def widened(columns: Schema, earlier: Schema) -> Schema:
+    """Returns columns, each with the wider one of its types in them and in an earlier schema.
 
-    The states are normalized metadata, of which one may be None. Raises `InvalidInput` for a type
-    that is not supported.
+    Raises `InvalidInput` for types that cannot be compared.
     """
-    schemas = [schema_of(document) for document in (before, after) if document is not None]
-    old, new = schemas[0], schemas[-1]
-    struct = _wider(old.as_struct(), new.as_struct(), "")
+    struct = _wider(earlier.as_struct(), columns.as_struct(), "")
     assert isinstance(struct, StructType)
     return Schema(*struct.fields)
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import json
 
+from nessie_cli.inspection.cells import differ
+
 if TYPE_CHECKING:
     from nessie_cli.iceberg.row_diff.difference import DifferenceSummary
     from nessie_cli.inspection.rows import ChangedRow
@@ -86,7 +88,7 @@ def _cells(row: ChangedRow) -> Iterator[Cell]:
             yield Cell(text, None, False) if row.after is None else Cell(None, text, False)
         return
     for before, after in zip(row.before, row.after, strict=True):
-        yield Cell(_text(before), _text(after), before != after)
+        yield Cell(_text(before), _text(after), differ(before, after))
 
 
 def _text(value: Any) -> str:

@@ -141,7 +141,9 @@ def _frames(request: RowRequest) -> Iterator[Frame]:
     counts = _Counts(request.limits)
     files = TableFiles(request.warehouse, request.folders, counts.read)
     before, after = (_document(content, files) for content in (request.before, request.after))
-    selection = Selection(request.key, request.columns, request.where, request.limit)
+    selection = Selection(
+        request.key, request.columns, request.where, request.limit, rows=request.rows
+    )
     difference = compare_tables(before, after, files.read, selection)
     yield _summary(difference)
     ambiguous_keys = 0

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -19,6 +22,7 @@ from tests.iceberg.combination.test_combination import (
     add_column,
     append,
     ids,
+    path_of,
     set_property,
 )
 
@@ -115,6 +119,38 @@ def test_the_id_of_a_dropped_column_is_not_given_out_again(lake: Lake) -> None:
     assert StaticTable.from_metadata(made).metadata.last_column_id == last
     later = lake.branch("later", add_other_column, start=made)
     assert StaticTable.from_metadata(later).schema().find_field("y").field_id == last + 1
+
+
+@pytest.mark.parametrize(
+    ("member", "values", "reason"),
+    [
+        ("location", ["file:/a", "file:/b"], "changed the location"),
+        ("encryption-keys", [[{"key-id": "a"}], []], "changed the encryption keys"),
+        (
+            "table-uuid",
+            ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"],
+            "changed the UUID of the table: it was dropped and created again",
+        ),
+    ],
+)
+def test_the_reason_names_the_side_that_changed(
+    lake: Lake, member: str, values: Sequence[Any], reason: str
+) -> None:
+    plain = lake.branch("plain", append(5))
+
+    def edited(name: str, value: Any) -> str:
+        document = json.loads(path_of(lake.branch(name, append(4))).read_bytes())
+        location = f"{lake.folder.as_uri()}/{name}.metadata.json"
+        lake.write(location, json.dumps(document | {member: value}).encode())
+        return location
+
+    first, second = (edited(f"b{number}", value) for number, value in enumerate(values))
+    for ours, theirs, who in (
+        (plain, first, "theirs"),
+        (first, plain, "ours"),
+        (first, second, "both sides"),
+    ):
+        assert list(map(str, lake.combine(ours, theirs).conflicts)) == [f"{who} {reason}"]
 
 
 def test_the_reason_names_the_side_that_is_older_than_the_base(lake: Lake) -> None:

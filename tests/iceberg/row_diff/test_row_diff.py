@@ -281,6 +281,19 @@ def test_equality_deletes_of_a_dropped_column(folder: Folder) -> None:
     assert diff(before, after) == [("DELETE", 2, "b")]
 
 
+def test_equality_deletes_of_columns_with_one_id(folder: Folder) -> None:
+    """Two branches gave one id to different columns, and only their deletes are read."""
+    city, secret = (schema(*COLUMNS, column(3, name, "string")) for name in ("city", "secret"))
+    data = folder.data(pa.table({"id": [1, 2], "v": ["a", "b"], "s": ["x", "y"]}), {**IDS, "s": 3})
+    deletes = folder.equality(pa.table({"s": ["x"]}), {"s": 3}, 2)
+    before = folder.state([data], city)
+    after = folder.state([data, deletes], secret, snapshots=(2,))
+    for states in ((before, after), (after, before)):
+        with pytest.raises(InvalidInput, match="have the same id, 3"):
+            diff(*states, columns=["id"])
+        assert compare_tables(*states, CountingFiles().read, Selection(rows=False)).changed.rows == 2
+
+
 @pytest.mark.parametrize(
     ("selection", "message"),
     [
