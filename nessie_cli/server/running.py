@@ -140,7 +140,7 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     parts = parts._replace(metrics=parts.metrics or Metrics())
     limits, default_branch = parts.limits, repository.config().default_branch
     threads = Threads(repository, limits)
-    probes = checks(parts, Health(repository, default_branch, threads.checker))
+    probes = checks(parts, Health(repository, default_branch, threads.checker), threads.meter)
     rows = row_reads(parts, threads)
     row_endpoints = () if rows is None else (rows.endpoint,)
     endpoints = (*ROUTES, *EXTENSIONS, *row_endpoints, *pages(parts), *probes)

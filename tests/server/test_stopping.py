@@ -7,11 +7,14 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from http.client import HTTPException
 from itertools import cycle
 from pathlib import Path
 from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
@@ -22,12 +25,15 @@ from nessie_cli.server.web_server import GRACE
 from tests.repository.vocabulary import put, table
 from tests.server.client import EMPTY, Answer, Client
 from tests.server.client import put as put_json
+from tests.server.hostile import NAMESPACES
 from tests.server.processes import PATIENCE, started
 from tests.server.serving import serving
 from tests.store.postgres_server import new_url, shared_server
+from tests.store.test_postgres_faults import Proxy
 from tests.store.test_postgres_silent import stopped
 
 READERS = 6
+COMMIT = {"commitMeta": {"message": "m"}, "operations": [put_json("b")]}
 ROUNDS = 2
 READS = (
     "/api/v2/trees",
@@ -168,3 +174,48 @@ def test_a_silent_database_does_not_keep_the_server_alive() -> None:
 def _commit_and_hang_up(address: str) -> None:
     with suppress(OSError, HTTPException):
         Client(address, PATIENCE).commit("main", EMPTY, put_json("b"))
+
+
+@pytest.mark.slow
+def test_requests_that_have_not_ended_get_an_error_of_their_api() -> None:
+    """They wait for PostgreSQL when the server receives SIGTERM."""
+    requests = {
+        "write": ("POST", f"/api/v2/trees/main@{EMPTY}/history/commit", COMMIT),
+        "read": ("GET", "/api/v2/trees/main/entries", None),
+        "namespace": ("POST", NAMESPACES, {"namespace": ["n"], "properties": {}}),
+    }
+    server = shared_server()
+    proxy = Proxy(server.port)
+    with new_url() as url, TemporaryDirectory() as folder:
+        create(url).close()
+        behind = url.replace(f":{server.port}/", f":{proxy.port}/")
+        options = ("--store", behind, "--warehouse", folder)
+        with started(*options) as (process, address), ThreadPoolExecutor(8) as pool:
+            client = Client(address, PATIENCE)
+            assert client.commit("main", EMPTY, put_json("a")).status == 200
+            proxy.swallow = True
+            pending = {what: pool.submit(_ask, address, *requests[what]) for what in requests}
+            time.sleep(0.5)
+            process.send_signal(signal.SIGTERM)
+            begin = time.monotonic()
+            assert process.wait(60) == 0
+            assert time.monotonic() - begin < GRACE + 20
+            answers = {what: answer.result(PATIENCE) for what, answer in pending.items()}
+            assert process.stderr is not None
+            assert "Traceback" not in process.stderr.read()
+    proxy.close()
+    assert (answers["write"].status, answers["read"].status) == (500, 503)
+    for what in ("write", "read"):
+        assert set(answers[what].body) >= {"status", "message", "errorCode"}
+    assert "read the reference" in answers["write"].body["message"]
+    # Its thread may have got the error of the store before.
+    types = {"CommitStateUnknownException", "TooManyRequestsException"}
+    assert answers["namespace"].body["error"]["type"] in types
+
+
+def _ask(address: str, *request: Any) -> Answer:
+    client = Client(address, PATIENCE)
+    try:
+        return client.send(*request)
+    finally:
+        client.close()

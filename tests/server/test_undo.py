@@ -220,3 +220,42 @@ def test_undoing_a_setting_needs_the_right_to_change_it(server: Guarded, undo: U
     assert undo(server.nina)[:2] == (0, "removed setting protect.main\n")
     entry = next(server.repository.reflog())
     assert (entry.who, entry.value_before, entry.value_after) == ("nina", "no-delete", None)
+
+
+@pytest.fixture
+def config(server: Guarded, tmp_path, monkeypatch, capsys) -> Undo:
+    """Runs `nessie config` with the token of a client."""
+    nessie = InProcess(tmp_path, "nina", monkeypatch, capsys)
+    return lambda client, *args: nessie(
+        "config",
+        *args,
+        "--repository",
+        "--store",
+        f"{server.url}/api/v2",
+        NESSIE_AUTH_TOKEN=client.token,
+    )
+
+
+def test_a_setting_that_somebody_else_changed_since_has_its_own_advice(
+    server: Guarded, undo: Undo, config: Undo
+) -> None:
+    assert config(server.boss, "set", "protect.a", "no-delete").code == 0
+    assert config(server.nina, "set", "protect.a", "merge-only").code == 0
+    refused = undo(server.boss)
+    assert "'setting:protect.a' has moved since (settings by nina)" in refused.err
+    assert "nessie revert" not in refused.err
+    assert "`nessie config set protect.a VALUE --repository`" in refused.err
+    assert undo(server.boss, "setting:protect.a", "--yes").code == 0
+    assert config(server.boss, "get", "protect.a").out == "no-delete\n"
+
+
+def test_a_setting_that_the_caller_may_not_read_is_not_called_unset(
+    server: Guarded, config: Undo
+) -> None:
+    assert config(server.boss, "set", "protect.a", "no-delete").code == 0
+    server.rule("op != 'READ_REPOSITORY_CONFIG'")
+    for verb in ("get", "unset"):
+        refused = config(server.nina, verb, "protect.a")
+        assert refused.code == 4
+        assert "not set, or you may not read it (READ_REPOSITORY_CONFIG)" in refused.err
+    assert config(server.as_("root", "admin"), "get", "protect.a").out == "no-delete\n"

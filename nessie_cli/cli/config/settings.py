@@ -65,6 +65,8 @@ def need_setting(app: Invocation, name: str, scope: Scope | None) -> Setting:
     command = "nessie config list" + (f" --{scope}" if scope else "")
     near = did_you_mean(name, (setting.key for setting in settings_of(app, scope)))
     hint = near or f". Hint: `{command}` lists the settings that have a value"
+    if scope is Scope.REPOSITORY and app.repository().caller() is not None:
+        hint = ", or you may not read it (READ_REPOSITORY_CONFIG)" + hint
     raise SettingNotFound(f"'{name}' is not set{hint}", name)
 
 

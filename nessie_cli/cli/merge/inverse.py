@@ -15,6 +15,7 @@ from nessie_cli.cli.merge.reverted import RevertResult
 from nessie_cli.cli.staging.restoration import staged_edits
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
 from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.iceberg.deleted_files import refuse_deleted
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     CommitMeta,
@@ -134,8 +135,9 @@ def operations_of(
 
     There are none if decisions keep every key that changed. Raises `ReferenceMoved` if a key of the
     revert has changed since the hash `expected`, `ReferenceConflict` with every conflict, and
-    `InvalidInput` if there is nothing to revert, or if a table would come back that has another
-    key, on the branch or in the staged batch.
+    `InvalidInput` if there is nothing to revert, if the metadata file of an earlier state is
+    deleted, or if a table would come back that has another key, on the branch or in the staged
+    batch.
     """
     repository = app.repository()
     try:
@@ -146,6 +148,8 @@ def operations_of(
     if expected is not None:
         keys = {*inverse.edits, *inverse.judged}
         refuse_changed(repository, branch, expected, keys, ids=inverse.decided_ids)
+    # Before tables combine, which writes files.
+    _refuse_deleted(inverse, behaviors)
     if inverse.conflicts:
         raise _conflict(repository, branch, to_revert, inverse)
     refuse_second_entries(
@@ -157,6 +161,19 @@ def operations_of(
         commit = short_hash(to_revert.commits.last)
         raise InvalidInput(f"there is nothing to revert: commit {commit} {reason}")
     return staged
+
+
+def _refuse_deleted(inverse: Inverse, behaviors: Sequence[KeyBehavior]) -> None:
+    """Raises `InvalidInput` for a restored state whose metadata file is deleted.
+
+    The contents of decisions are not earlier states. A dry run has not written their files.
+    """
+    resolved = (behavior.resolved for behavior in behaviors if behavior.resolved is not None)
+    refuse_deleted(
+        inverse.edits,
+        [*inverse.state.values(), *resolved],
+        "--ours KEY leaves a table as it is on the branch",
+    )
 
 
 def _staged_contents(app: Invocation, branch: str) -> dict[ContentKey, Content]:

@@ -19,6 +19,7 @@ from nessie_cli.cli.staging.restoration import Restoration, Restorer
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import ContentNotFound, InvalidInput
+from nessie_cli.iceberg.deleted_files import refuse_deleted
 from nessie_cli.model import ContentKey, KeyRange, type_label
 from nessie_cli.workspace.staging import StagedList, State
 
@@ -53,7 +54,7 @@ class Options(CommitOptions, frozen=True, kw_only=True):
 
 
 def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
-    """Stages the earlier contents. Raises `InvalidInput` if other contents are in the way."""
+    """Stages the earlier contents. Raises `InvalidInput` if a content is in the way."""
     repository = app.repository()
     at = repository.resolve(app.revision(options.at)).hash
     selected = tuple(_keys(app, options, at))
@@ -67,6 +68,11 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
         restoration = restorer.restored(staged)
         if restoration.blocked:
             raise _in_the_way(app, restorer, restoration.blocked[0])
+        refuse_deleted(
+            {key: restorer.then.get(key) for key in selected},
+            restorer.now.values(),
+            "restore from a revision whose files still exist, or the other keys only",
+        )
         for key in selected:
             if restorer.now.get(key) == restorer.then.get(key):
                 app.output.note(f"{key} is the same on the branch as at {options.at}")

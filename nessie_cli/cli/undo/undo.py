@@ -233,7 +233,10 @@ def _operation(options: Options, repository: Repository, callers: set[str]) -> R
                 f"and '{entry.reference}' has moved since ({last.operation} by"
                 f" {last.who or 'an unknown user'})"
             ),
-            hint="`nessie revert` reverts a commit by a new commit",
+            hint="`nessie revert` reverts a commit by a new commit"
+            if entry.setting is None
+            else f"`nessie config set {entry.setting} VALUE --repository` changes it again; `nessie"
+            f" undo {entry.reference}` takes back the last change",
         )
     return entry
 

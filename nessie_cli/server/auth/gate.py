@@ -6,11 +6,10 @@ host name and the origin of a request (`Hosts`). Each process that answers reque
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import UTC, datetime
-from functools import lru_cache
+from functools import cached_property, lru_cache, partial
 from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,7 +34,7 @@ from nessie_cli.server.auth.tokens import FILE_KIND, TokenEntry, is_ours, read_t
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, header
 from nessie_cli.server.http.streams import LogEntryCache
-from nessie_cli.server.runtime.thread_pool import Writer
+from nessie_cli.server.runtime.thread_pool import ThreadPool, Writer
 from nessie_cli.server.runtime.watched_files import (
     SECRET,
     TRUSTED,
@@ -48,6 +47,8 @@ if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
     from nessie_cli.server.auth.policy import Policy
 
+VERIFIERS, MOST_UNVERIFIED = 4, 1000
+"""The threads that verify tokens, and the most tokens that wait for them."""
 _V1 = b"/api/v1"
 _WHO = "Authentication is required: send a bearer token in the header Authorization"
 _WRONG = "The token is not valid: it is unknown, has expired, or has been withdrawn"
@@ -228,13 +229,18 @@ class Gate:
         """Returns the admission of a caller by the rules as they are now."""
         return Admission(caller, self._rules.value() if self._rules else None)
 
+    @cached_property
+    def _verifiers(self) -> ThreadPool:
+        """Threads that verify tokens, and can wait for the keys of their issuer."""
+        return ThreadPool(VERIFIERS, name="verifier", most_waiting=MOST_UNVERIFIED)
+
     async def _caller(self, given: Credentials) -> Caller:
         caller = None
         if is_ours(given.token):
             caller = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens else None
         elif self._issuer is not None:
-            caller = self._issuer.cached_caller(given) or await asyncio.to_thread(
-                self._issuer.caller, given
+            caller = self._issuer.cached_caller(given) or await self._verifiers.submit(
+                partial(self._issuer.caller, given)
             )
         if caller is None:
             raise Unauthenticated(_WRONG, refused=True)

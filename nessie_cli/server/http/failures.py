@@ -28,8 +28,8 @@ _NO_MEMORY = (
 )
 _AWAY = "The store cannot be used at the moment; nothing was written"
 _UNKNOWN_OUTCOME = (
-    "The connection to the store was lost while it was written; read the reference to see whether"
-    " the request was carried out"
+    "The connection to the store was lost, or the server was stopped, while it was written; read"
+    " the reference to see whether the request was carried out"
 )
 _DAMAGED = (
     "A stored object that this request needs is damaged or missing; `nessie fsck` on the server"

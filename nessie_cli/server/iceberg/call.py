@@ -453,6 +453,9 @@ class IcebergCall(Call):
             result = self._recorded(error)
         assert state is not None, "a proposal begins with the state"
         if result is None:
+            if self.request_id is not None:
+                at = state.reference.hash
+                self.services.idempotency.remember_unchanged(self.request_id, at)
             return Changed(state, state)
         if self.repeated:
             return self._replayed(result)
@@ -513,10 +516,20 @@ class IcebergCall(Call):
         """
         result = self.done_before(self._branch) if self.target.is_plain else None
         if result is None:
-            return None
+            return self._unchanged_before()
         made = self._open().drafting.commit_at(Revision(None, result.reference.hash))
         self.check_rights(Commit(self._branch, made.operations or (), CommitMeta("")))
         return self._replayed(result)
+
+    def _unchanged_before(self) -> Changed | None:
+        """Returns the state in which this very request changed nothing, None if it did not."""
+        key = self.request_id
+        at = self.services.idempotency.unchanged_at(key) if key is not None else None
+        if at is None:
+            return None
+        self._check_may_write()
+        state = self.state_at(at)
+        return Changed(state, state)
 
     def _replayed(self, result: CommitResult) -> Changed:
         self._proposal = None

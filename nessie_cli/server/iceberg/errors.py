@@ -45,8 +45,8 @@ REMEMBERED = frozenset({400, 403, 404, 406, 409, 422})
 _MOST_REPEATED = 2000
 """The most characters of the message of a refusal that are remembered."""
 _UNKNOWN_STATE = (
-    "The connection to the store was lost while it was written; load the table to see whether the"
-    " commit was carried out"
+    "The connection to the store was lost, or the server was stopped, while it was written; load"
+    " the table to see whether the commit was carried out"
 )
 
 

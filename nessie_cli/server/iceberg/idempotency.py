@@ -1,8 +1,9 @@
 """The header `Idempotency-Key`: a repeated request is carried out once.
 
 The key of a request that commits is its request id, so the store knows its outcome, on every server
-and after a restart. This module remembers what the store does not: refusals, for the time that the
-configuration announces, and the running requests, so that a repetition waits for the first.
+and after a restart. This module remembers what the store does not: refusals and requests that
+changed nothing, for the time that the configuration announces, and the running requests, so that a
+repetition waits for the first.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class _Use:
         self.lock = threading.Lock()
         self.since = time.monotonic()
         self.refusal: RepeatedRefusal | None = None
+        self.unchanged_at: str | None = None
 
 
 class Idempotency:
@@ -74,6 +76,18 @@ class Idempotency:
                 if error.status in REMEMBERED:
                     use.refusal = RepeatedRefusal(error)
                 raise
+
+    def unchanged_at(self, key: str) -> str | None:
+        """Returns the commit at which the request of a key changed nothing, if it did."""
+        with self._lock:
+            use = self._uses.get(key)
+            return use.unchanged_at if use is not None else None
+
+    def remember_unchanged(self, key: str, at: str) -> None:
+        """Says that the running request of a key changes nothing at a commit."""
+        with self._lock:
+            if (use := self._uses.get(key)) is not None:
+                use.unchanged_at = at
 
     def _use(self, key: str, digest: bytes) -> _Use:
         now = time.monotonic()

@@ -20,7 +20,7 @@ from nessie_cli.iceberg.avro import AvroLimits
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.file_combiner import FileCombiner, UnwrittenFiles
 from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, TableStates
-from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.files import Files, MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, NewMetadata, check_new_metadata
@@ -217,6 +217,20 @@ class TableCombinations:
                 yield TableMerger([combiner])
         finally:
             files.end_turn()
+
+    def is_deleted(self, location: str) -> bool:
+        """Whether a local file in a warehouse is missing. False for all other locations."""
+        for files in self._files:
+            try:
+                files.local_file(location)
+            except LocationRefused:
+                continue
+            except MissingFile:
+                return True
+            except InvalidInput:
+                return False
+            return False
+        return False
 
     def _merged(
         self, call: Call, change: Merge | Transplant, rules: CombinationRules, files: WarehouseFiles

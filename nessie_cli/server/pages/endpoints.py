@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from functools import cache
 from ssl import CERT_REQUIRED
+from time import monotonic
 
 from msgspec import json
 
@@ -23,6 +24,8 @@ from nessie_cli.server.runtime.metrics import CONTENT_TYPE, Metrics
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.wire.scalars import Json
 
+METRICS_PAUSE = 0.5
+"""Seconds between two texts of the metrics."""
 READY_WITHIN = 5.0
 """Seconds that the store has to answer a health check."""
 
@@ -47,21 +50,47 @@ def pages(parts: Parts) -> tuple[Endpoint, ...]:
     )
 
 
-def checks(parts: Parts, health: Health) -> tuple[Endpoint, ...]:
-    """Returns the endpoints of health checks and metrics, which are also on the management port."""
-    metrics = parts.metrics or Metrics()
+def checks(parts: Parts, health: Health, thread: ThreadPool) -> tuple[Endpoint, ...]:
+    """Returns the endpoints of health checks and metrics, which are also on the management port.
 
-    async def text(_: Call) -> Reply:
-        body = await asyncio.to_thread(metrics.text)
-        return Reply(200, [(b"content-type", CONTENT_TYPE)], body)
-
+    `thread` makes the text of the metrics.
+    """
+    metrics = MetricsText(parts.metrics or Metrics(), thread)
     is_open = parts.gate is None or parts.gate.open_metrics
     return (
         _page("/q/health", health.ready),
         _page("/q/health/live", health.live),
         _page("/q/health/ready", health.ready),
-        _page("/q/metrics", text, is_open=is_open),
+        _page("/q/metrics", metrics.answer, is_open=is_open),
     )
+
+
+class MetricsText:
+    """The text of the metrics, made once for all requests that wait for it.
+
+    It takes tens of milliseconds, so there is a pause before the next one. A request never gets one
+    that was made before it arrived.
+    """
+
+    def __init__(self, metrics: Metrics, thread: ThreadPool) -> None:
+        self._metrics = metrics
+        self._thread = thread
+        self._next: asyncio.Task[bytes] | None = None
+        self._not_before = 0.0
+
+    async def answer(self, _: Call) -> Reply:
+        """Returns the metrics."""
+        if self._next is None:
+            self._next = asyncio.create_task(self._made())
+        # One client that leaves does not cancel it for the others.
+        body = await asyncio.shield(self._next)
+        return Reply(200, [(b"content-type", CONTENT_TYPE)], body)
+
+    async def _made(self) -> bytes:
+        await asyncio.sleep(self._not_before - monotonic())
+        self._next = None
+        self._not_before = monotonic() + METRICS_PAUSE
+        return await self._thread.submit(self._metrics.text)
 
 
 class Health:

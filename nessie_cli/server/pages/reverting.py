@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.iceberg.combination.merging import TableMerger
+from nessie_cli.iceberg.deleted_files import refuse_deleted
 from nessie_cli.inspection.changes import changes_of, tally
 from nessie_cli.model import CommitMeta, Content, DiffEntry, KeyBehavior, LogEntry, Reference
 from nessie_cli.model.conflicts import merge_message
@@ -120,7 +121,16 @@ class RevertPages:
         )
 
         def do(options: MergeOptions) -> Inverse:
-            return _inverted(call, asked, options, meta)
+            inverse = _inverse(call, asked, options.behaviors)
+            if self._combinations is not None:
+                resolved = (each.resolved for each in options.behaviors if each.resolved)
+                refuse_deleted(
+                    inverse.edits,
+                    [*inverse.state.values(), *resolved],
+                    "`nessie revert` can leave single tables as they are: --ours KEY",
+                    self._combinations.is_deleted,
+                )
+            return _performed(call, asked, inverse, meta)
 
         options = MergeOptions(behaviors=decided)
         with turn as merger:
@@ -139,12 +149,13 @@ def _revert_of(call: PageCall) -> Revert:
     return Revert(repository.commit_at(at.hash), repository.reference(name))
 
 
-def _inverted(
-    call: PageCall, asked: Revert, options: MergeOptions, meta: CommitMeta | None
-) -> Inverse:
-    """Drafts the revert, or commits it if it has metadata. Raises `ReferenceConflict`."""
+def _inverse(call: PageCall, asked: Revert, decided: Sequence[KeyBehavior]) -> Inverse:
     commits = InvertedCommits(asked.commit.hash, asked.commit.parent)
-    inverse = invert(call.repository, commits, asked.branch.hash, options.behaviors)
+    return invert(call.repository, commits, asked.branch.hash, decided)
+
+
+def _performed(call: PageCall, asked: Revert, inverse: Inverse, meta: CommitMeta | None) -> Inverse:
+    """Drafts the revert, or commits it if it has metadata. Raises `ReferenceConflict`."""
     if inverse.conflicts:
         raise ReferenceConflict(
             merge_message(inverse.conflicts),

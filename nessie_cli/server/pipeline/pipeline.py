@@ -23,7 +23,7 @@ from http import HTTPStatus
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nessie_cli.errors import NessieError, NotFound
+from nessie_cli.errors import NessieError, NotFound, OutcomeUnknown
 from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
@@ -342,6 +342,9 @@ class Pipeline:
         is_arriving = False
         try:
             reply = await self._held_reply(share, exchange, dialect, receive)
+        except asyncio.CancelledError:
+            # The web server cancels requests that have not ended some time after it was stopped.
+            reply = dialect.failure(_stopped(exchange), exchange)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = dialect.failure(error, exchange)
             is_arriving = isinstance(error, TooMuchArrives)
@@ -579,6 +582,13 @@ class Pipeline:
         return await self._threads.long_readers.submit(
             partial(next, reply.chunks, b""), exchange.lost, begun=True
         )
+
+
+def _stopped(exchange: Exchange) -> NessieError:
+    """Returns the error for a request that has not ended when the server ends."""
+    if exchange.is_write:
+        return OutcomeUnknown("the server was stopped during the write", exchange.id)
+    return Unavailable("The server has been stopped; come again later")
 
 
 def _key(

@@ -55,6 +55,8 @@ class Threads:
         """Makes the pages that read metadata files or search, which can wait for a storage."""
         self.checker = ThreadPool(1, name="checker")
         """Reads the store for health checks, apart from all other requests."""
+        self.meter = ThreadPool(1, name="meter")
+        """Makes the text of the metrics."""
         self._repository = repository
         self._remote = RemoteState(repository) if repository.version_waits else None
 
@@ -85,6 +87,7 @@ class Threads:
             self.row_readers,
             self.page_readers,
             self.checker,
+            self.meter,
             self._remote,
         ):
             if threads is not None:

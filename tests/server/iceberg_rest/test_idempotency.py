@@ -110,6 +110,35 @@ def test_a_key_must_be_a_uuid(main: IcebergClient, wrong: str) -> None:
     assert error_of(answer) == (400, "BadRequestException")
 
 
+def test_a_request_that_changed_nothing_is_not_carried_out_later(
+    main: IcebergClient, served: Lake
+) -> None:
+    def set_to(value: str, given: str) -> Answer:
+        body = {"updates": {"x": value}, "removals": ["y"]}
+        return main.post("/namespaces/a/properties", body, idempotency_key=given)
+
+    main.namespace("a", x="1")
+    before, given = commits(served), key()
+    first = set_to("1", given)
+    assert (first.status, commits(served)) == (200, before)
+    assert set_to("2", key()).status == 200
+    again = set_to("1", given)
+    assert (again.status, again.body) == (200, first.body)
+    assert commits(served) == before + 1
+    assert set_to("1", key()).status == 200
+    assert commits(served) == before + 2
+
+
+def test_a_commit_without_updates_is_answered_alike_later(main: IcebergClient) -> None:
+    main.namespace("a")
+    main.create("a", "t")
+    given = key()
+    first = main.commit("a", "t", [], [], idempotency_key=given)
+    assert main.set_properties("a", "t").status == 200
+    again = main.commit("a", "t", [], [], idempotency_key=given)
+    assert (again.status, again.body) == (200, first.body)
+
+
 def test_refusals_are_repeated(main: IcebergClient, served: Lake) -> None:
     main.create("db", "t")
     missing, stale = key(), key()
