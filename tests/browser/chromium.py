@@ -27,7 +27,7 @@ def chromium() -> Iterator[Any]:
     if program is None:
         pytest.skip(f"no Chromium is installed ({', '.join(NAMES)})")
     with sync_playwright() as driver:
-        # Files in memory instead of /dev/shm, which is small in containers.
+        # Its shared memory is not in /dev/shm, which is small in containers.
         started = driver.chromium.launch(
             executable_path=program, args=["--disable-dev-shm-usage", "--disable-gpu"]
         )
