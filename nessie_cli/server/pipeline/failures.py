@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import traceback
 
-from nessie_cli.errors import NessieError
+from nessie_cli.errors import NessieError, OutcomeUnknown
 from nessie_cli.server.http.failures import InternalFault, Unavailable, client_error
 from nessie_cli.server.pipeline.exchange import Exchange
 
@@ -21,3 +21,10 @@ def shown_error(error: Exception, exchange: Exchange) -> NessieError:
     # Drops the frames of the error, which refer to the body, and often to the error itself.
     error.__traceback__ = error.__context__ = None
     return shown
+
+
+def stopped_error(exchange: Exchange) -> NessieError:
+    """Returns the error for a request that has not ended when the server ends."""
+    if exchange.is_write:
+        return OutcomeUnknown("the server was stopped during the write", exchange.id)
+    return Unavailable("The server has been stopped; come again later")

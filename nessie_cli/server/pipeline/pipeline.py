@@ -23,7 +23,7 @@ from http import HTTPStatus
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nessie_cli.errors import NessieError, NotFound, OutcomeUnknown
+from nessie_cli.errors import NessieError, NotFound
 from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
@@ -55,6 +55,7 @@ from nessie_cli.server.http.messages import (
 from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.exchange import AccessLog, Exchange
+from nessie_cli.server.pipeline.failures import stopped_error
 from nessie_cli.server.pipeline.reads import Made, Read, Reads
 from nessie_cli.server.pipeline.table import (
     FORM,
@@ -344,7 +345,7 @@ class Pipeline:
             reply = await self._held_reply(share, exchange, dialect, receive)
         except asyncio.CancelledError:
             # The web server cancels requests that have not ended some time after it was stopped.
-            reply = dialect.failure(_stopped(exchange), exchange)
+            reply = dialect.failure(stopped_error(exchange), exchange)
         except Exception as error:  # noqa: BLE001 - every failure becomes an answer
             reply = dialect.failure(error, exchange)
             is_arriving = isinstance(error, TooMuchArrives)
@@ -405,7 +406,7 @@ class Pipeline:
             raise
         endpoint = match.endpoint
         exchange.route, exchange.hides_query = endpoint.path, endpoint.hides_query
-        exchange.is_write = endpoint.effect is not READS
+        exchange.is_write = endpoint.effect is not READS and endpoint.method != "GET"
         admission = None if endpoint.is_open else await self._admit(exchange, dialect)
         if not endpoint.is_page and not accepts_json(headers):
             raise HttpFault(
@@ -582,13 +583,6 @@ class Pipeline:
         return await self._threads.long_readers.submit(
             partial(next, reply.chunks, b""), exchange.lost, begun=True
         )
-
-
-def _stopped(exchange: Exchange) -> NessieError:
-    """Returns the error for a request that has not ended when the server ends."""
-    if exchange.is_write:
-        return OutcomeUnknown("the server was stopped during the write", exchange.id)
-    return Unavailable("The server has been stopped; come again later")
 
 
 def _key(
