@@ -79,7 +79,7 @@ def _differing(base: Document, ours: Document, theirs: Document) -> Iterator[Def
 
 def _changed(kind: str, before: Any, here: Any, there: Any) -> str:
     """Returns a text that says which sides changed a definition."""
-    if here != before and there != before:
+    if before not in (here, there):
         return f"both sides changed the {kind}"
     return f"{'theirs' if here == before else 'ours'} changed the {kind}"
 
