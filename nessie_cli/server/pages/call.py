@@ -9,9 +9,13 @@ from hashlib import sha256
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl
 
-from nessie_cli.errors import InvalidInput
-from nessie_cli.model import ContentKey, Reference, ReferenceType
+from nessie_cli.errors import CommitNotFound, InvalidInput, NotAllowed
+from nessie_cli.model import ContentKey, IcebergTable, LogEntry, Reference, ReferenceType
+from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.draft import ChangeSubmission
+from nessie_cli.revisions import Revision
+from nessie_cli.server.auth.authorized import AuthorizedRepository, require_rows
+from nessie_cli.server.auth.rules import READ_CONTENT_KEY
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, Reply
 from nessie_cli.server.pages.html import html_reply
@@ -34,6 +38,8 @@ class LoginState(NamedTuple):
 class PageCall(Call):
     """A request for a page."""
 
+    is_head = False
+    """Whether only the headers of the page are asked for."""
     path = ""
     """The path of the page."""
     login: LoginState | None = None
@@ -108,6 +114,38 @@ class PageCall(Call):
         Raises `ReferenceNotFound` and `CommitNotFound`.
         """
         return self.repository.resolve(self.text(parameter) or self.default_branch)
+
+    def commit_named(self, revision: AnyRevision) -> LogEntry:
+        """Returns the commit of a revision, without operations, if the caller may list its log.
+
+        A reference that the caller may view also shows its HEAD. Raises `NotAllowed`, and
+        `CommitNotFound` for the empty history.
+        """
+        try:
+            entry = next(iter(self.repository.log(revision)), None)
+        except NotAllowed:
+            hash_ = self.repository.resolve(revision).hash
+            if all(reference.hash != hash_ for reference in self.repository.references()):
+                raise
+            return self.repository.commit_at(Revision(None, hash_), operations=False)
+        if entry is None:
+            raise CommitNotFound(f"{revision}: there is no commit", str(revision))
+        return entry
+
+    def may_read_rows(self, at: Revision, key: ContentKey) -> bool:
+        """Returns whether the caller may read the rows of a table at a commit, and its metadata."""
+        try:
+            require_rows(self.repository, at, key, IcebergTable.type)
+        except NotAllowed:
+            return False
+        return True
+
+    def may_see_key(self, at: Revision, key: ContentKey | None) -> bool:
+        """Returns whether the caller may know whether there is a content at a key of a commit."""
+        repository = self.repository
+        if key is None or not isinstance(repository, AuthorizedRepository):
+            return key is not None
+        return repository.rights.may_somehow(READ_CONTENT_KEY, repository.seen(at), key)
 
     def key_named(self, parameter: str = "key") -> ContentKey:
         """Returns the key of a query parameter. Raises `InvalidInput` if there is none."""

@@ -6,7 +6,6 @@ from itertools import islice
 
 from nessie_cli.inspection.changes import tally
 from nessie_cli.inspection.comparison import first_changes
-from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.changes import CHANGES, MOST_CHANGES, shown_changes
@@ -22,7 +21,7 @@ async def commit(access: TableAccess, call: PageCall) -> Reply:
 
 def _commit(access: TableAccess, call: PageCall) -> Reply:
     at = call.reference_named()
-    entry = call.repository.commit_at(Revision(None, at.hash), operations=False)
+    entry = call.commit_named(call.text("ref") or call.default_branch)
     first = first_changes(call.repository, entry.parent, entry.hash, MOST_CHANGES)
     page = listing(call, first.changes, CHANGES)
     names = [each for each in call.repository.references() if each.hash == entry.hash]

@@ -8,8 +8,16 @@ from typing import NamedTuple
 from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
 from nessie_cli.inspection.decisions import DecisionEffect, effects_of, options_of
 from nessie_cli.inspection.fields import Difference, fields
-from nessie_cli.model import Conflict, Content, IcebergTable, KeyBehavior, MergeBehavior
+from nessie_cli.model import (
+    Conflict,
+    Content,
+    IcebergTable,
+    KeyBehavior,
+    MergeBehavior,
+)
 from nessie_cli.model.conflicts import OF_NAMESPACES
+from nessie_cli.revisions import Revision
+from nessie_cli.server.pages.call import PageCall
 
 _DECISION = "decide."
 """The beginning of the names of fields with decisions; a content id or key follows."""
@@ -30,7 +38,8 @@ class ConflictRow(NamedTuple):
     """A conflict: what both sides did, the fields of the three states, and its decision.
 
     `field` names the decision in the form. `result` has the fields of the content after the
-    decision; None if the content is absent then, or nothing is decided.
+    decision; None if the content is absent then, or nothing is decided. The caller may not read a
+    side that is hidden, nor the files of a table without `shows_files`.
     """
 
     conflict: Conflict
@@ -41,6 +50,9 @@ class ConflictRow(NamedTuple):
     choices: Sequence[Choice]
     chosen: str
     result: Mapping[str, str] | None
+    hides_ours: bool
+    hides_theirs: bool
+    shows_files: bool
 
     @property
     def is_table(self) -> bool:
@@ -50,9 +62,11 @@ class ConflictRow(NamedTuple):
         return conflict.key is not None and any(isinstance(s, IcebergTable) for s in states)
 
     @property
-    def is_of_namespaces(self) -> bool:
-        """Whether it is about the namespaces of other contents."""
-        return self.conflict.type in OF_NAMESPACES
+    def is_about_others(self) -> bool:
+        """Whether other contents are the reason: namespaces, or another key of the content."""
+        conflict = self.conflict
+        others = (conflict.other_key, conflict.same_file_key)
+        return conflict.type in OF_NAMESPACES or any(others)
 
 
 def decisions(fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -87,21 +101,34 @@ def behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[K
 
 
 def conflict_rows(
+    call: PageCall,
     conflicts: Sequence[Conflict],
     given: Mapping[str, str],
     results: Mapping[str | None, Content],
+    states: tuple[Revision, Revision],
 ) -> list[ConflictRow]:
-    """Returns conflicts with their decisions. `results` are contents after them, by id."""
-    return [_conflict_row(conflict, given, results) for conflict in conflicts]
+    """Returns conflicts with their decisions.
+
+    `results` are contents after them, by id. `states` are ours and theirs.
+    """
+    return [_conflict_row(call, conflict, given, results, states) for conflict in conflicts]
 
 
 def _conflict_row(
-    conflict: Conflict, given: Mapping[str, str], results: Mapping[str | None, Content]
+    call: PageCall,
+    conflict: Conflict,
+    given: Mapping[str, str],
+    results: Mapping[str | None, Content],
+    states: tuple[Revision, Revision],
 ) -> ConflictRow:
     field = _field_of(conflict)
     chosen = given.get(field, "")
     values = {behavior: value for value, behavior in BEHAVIORS.items()}
     content = _result(conflict, chosen, results)
+    key = conflict.key
+    hides_ours = conflict.actual is None and not call.may_see_key(states[0], key)
+    theirs_key = conflict.theirs_key or key
+    hides_theirs = conflict.proposed is None and not call.may_see_key(states[1], theirs_key)
     return ConflictRow(
         conflict,
         field,
@@ -114,6 +141,9 @@ def _conflict_row(
         ],
         chosen,
         fields(content) if content is not None else None,
+        hides_ours,
+        hides_theirs,
+        key is not None and call.may_read_rows(states[0], key),
     )
 
 

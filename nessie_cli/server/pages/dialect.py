@@ -63,6 +63,7 @@ def call(exchange: Exchange, match: Match, catalog: Catalog, body: bytes) -> Pag
     query = exchange.scope["query_string"].decode("latin-1")
     request = PageCall(catalog, match.segments, query, exchange.headers, body)
     request.path = match.endpoint.path
+    request.is_head = exchange.method == "HEAD"
     request.watch_client = lambda: exchange.lost
     return request
 

@@ -93,7 +93,9 @@ def _count(number: int) -> str:
     return f"{number:,}"
 
 
-def _counted(number: int, noun: str) -> str:
+def _counted(number: int | None, noun: str) -> str:
+    if number is None:
+        return f"an unknown number of {noun}s"
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 

@@ -13,6 +13,7 @@ from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.auth.local import OneTimeLink
 from nessie_cli.server.auth.oidc import LOGIN_SECONDS, OidcLogin
 from nessie_cli.server.auth.sessions import NewSession, Sessions
+from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, Reply, header
 from nessie_cli.server.pages.call import LoginState, PageCall
 from nessie_cli.server.pages.html import SAFETY, redirect
@@ -175,6 +176,9 @@ class LoginPages:
     def start(self, call: PageCall) -> Reply:
         """`GET /ui/start`: the one-time link of `nessie ui`. Its session ends with the browser."""
         assert self._link is not None
+        if call.is_head:
+            # A preview of the link must not use it up.
+            raise HttpFault(405, "This link takes GET, not HEAD")
         token = self._link.use(call.text("token") or "")
         session = self._sessions.log_in(token, self._previous(call))
         return self._with_cookie(redirect(HOME), session.id, None)

@@ -25,6 +25,7 @@ from nessie_cli.model import (
     TableCombination,
 )
 from nessie_cli.repository.changes import Merge, MergeOptions
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.conflicts import behaviors, conflict_rows, decisions
@@ -36,11 +37,25 @@ if TYPE_CHECKING:
     from nessie_cli.server.nessie.combination import TableCombinations
 
 
-class ChangeRow(NamedTuple):
-    """A change of the target, and its combination, if the table combines both sides."""
+class MergedChange(NamedTuple):
+    """A change of the target, and whether it combines the files of both sides.
+
+    `combination` has the numbers of that, if the caller may know them.
+    """
 
     change: ContentChange
+    is_combined: bool
     combination: TableCombination | None
+
+
+def merged_change(
+    call: PageCall, change: ContentChange, combination: TableCombination | None, target: str
+) -> MergedChange:
+    """Returns a change of a branch."""
+    is_shown = combination is not None and call.may_read_rows(
+        Revision(target), change.old_key or change.key
+    )
+    return MergedChange(change, combination is not None, combination if is_shown else None)
 
 
 class Sides(NamedTuple):
@@ -55,6 +70,12 @@ class Sides(NamedTuple):
         """The text that names the source."""
         name, hash_ = self.source.name, self.source.hash
         return name if self.is_head else f"{name}@{hash_}" if name else hash_
+
+    @property
+    def states(self) -> tuple[Revision, Revision]:
+        """The commits of ours and theirs, by the references through which they are seen."""
+        source = self.source
+        return Revision(self.target.name), Revision(source.name or None, source.hash)
 
     @property
     def label(self) -> str:
@@ -112,7 +133,7 @@ class MergePages:
         if conflicts and given:
             decided = self._draft(call, sides, behaviors(conflicts, given))
         result = decided.result if isinstance(decided, MergeConflict) else decided
-        rows = _change_rows(result)
+        rows = _change_rows(call, result)
         reply = call.page(
             "merge.html",
             f"Merge {sides.label} into {sides.target.name}",
@@ -121,7 +142,16 @@ class MergePages:
             fixed_url=call.url_with(source=sides.source.hash),
             sides=sides,
             moved_from=moved_from,
-            conflicts=conflict_rows(conflicts, given, _results(result)),
+            conflicts=conflict_rows(
+                call,
+                conflicts,
+                given,
+                _results(result),
+                (
+                    Revision(sides.target.name),
+                    Revision(sides.source.name or None, sides.source.hash),
+                ),
+            ),
             left=len(_conflicts(decided)),
             numbers=tally(row.change for row in rows),
             listing=listing(call, rows),
@@ -185,7 +215,7 @@ def _results(result: MergeResult) -> dict[str | None, Content]:
     return {detail.result.id: detail.result for detail in result.details if detail.result}
 
 
-def _change_rows(result: MergeResult) -> list[ChangeRow]:
+def _change_rows(call: PageCall, result: MergeResult) -> list[MergedChange]:
     combinations: dict[object, MergeDetail] = {
         detail.key: detail for detail in result.details if detail.combination is not None
     }
@@ -195,5 +225,6 @@ def _change_rows(result: MergeResult) -> list[ChangeRow]:
     )
     for change in changes_of(differences_of(certain)):
         detail = combinations.get(change.key)
-        rows.append(ChangeRow(change, detail.combination if detail else None))
+        combination = detail.combination if detail else None
+        rows.append(merged_change(call, change, combination, result.target_branch))
     return rows

@@ -17,12 +17,13 @@ from nessie_cli.repository.changes import Commit, MergeOptions
 from nessie_cli.repository.edits import operations_for
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, invert
 from nessie_cli.repository.recreated import refuse_second_entries
+from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.conflicts import behaviors, conflict_rows, decisions
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import listing
-from nessie_cli.server.pages.merging import ChangeRow
+from nessie_cli.server.pages.merging import MergedChange, merged_change
 from nessie_cli.server.pages.urls import page_url
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class RevertPages:
         decided = undecided
         if conflicts and given:
             decided = self._draft(call, asked, behaviors(conflicts, given))
-        rows = _change_rows(decided)
+        rows = _change_rows(call, asked, decided)
         contents = [row.change.after for row in rows if row.change.after is not None]
         results: dict[str | None, Content] = {content.id: content for content in contents}
         entry = asked.commit
@@ -97,7 +98,13 @@ class RevertPages:
             fixed_url=call.url_with(ref=entry.hash),
             asked=asked,
             moved_from=moved_from,
-            conflicts=conflict_rows(conflicts, given, results),
+            conflicts=conflict_rows(
+                call,
+                conflicts,
+                given,
+                results,
+                (Revision(asked.branch.name), Revision(None, entry.parent)),
+            ),
             left=len(decided.conflict.conflicts) if decided.conflict else 0,
             numbers=tally(row.change for row in rows),
             listing=listing(call, rows),
@@ -146,9 +153,9 @@ class RevertPages:
 def _revert_of(call: PageCall) -> Revert:
     """Returns the commit and the branch that a page or form names."""
     repository = call.repository
-    at = repository.resolve(call.text("ref") or call.needed_field("ref"))
+    commit = call.commit_named(call.text("ref") or call.needed_field("ref"))
     name = call.value("into") or call.default_branch
-    return Revert(repository.commit_at(at.hash), repository.reference(name))
+    return Revert(commit, repository.reference(name))
 
 
 def _inverse(call: PageCall, asked: Revert, decided: Sequence[KeyBehavior]) -> Inverse:
@@ -186,17 +193,22 @@ def _performed(call: PageCall, asked: Revert, inverse: Inverse, meta: CommitMeta
     return inverse
 
 
-def _change_rows(draft: RevertDraft) -> list[ChangeRow]:
+def _change_rows(call: PageCall, asked: Revert, draft: RevertDraft) -> list[MergedChange]:
     inverse, merger = draft.inverse, draft.merger
     if inverse is None:
         return []
-    combinations = merger.combinations if merger is not None else {}
     entries = [
         DiffEntry(key, inverse.state.get(key), content)
         for key, content in sorted(inverse.edits.items())
         if inverse.state.get(key) != content
     ]
+    combinations = merger.combinations if merger is not None else {}
     return [
-        ChangeRow(change, combinations.get(change.after.id if change.after else None))
+        merged_change(
+            call,
+            change,
+            combinations.get(change.after.id if change.after else None),
+            asked.branch.name,
+        )
         for change in changes_of(entries)
     ]

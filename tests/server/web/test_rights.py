@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.model import CommitMeta, ReferenceType
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
 from tests.server.guarding import guarded
 from tests.server.web.browser import Browser
 from tests.server.web.catalogs import put
@@ -44,3 +44,44 @@ def test_a_caller_without_the_default_branch_has_pages(tmp_path: Path) -> None:
         history = browser.get("/ui/history?ref=dev")
         assert history.status == 200
         assert "of dev" in history.text
+
+
+def test_commits_of_a_log_that_is_hidden_are_hidden(tmp_path: Path) -> None:
+    rule = "user == 'eve' && (ref == 'main' || !op.startsWith('LIST_COMMIT'))"
+    with guarded(tmp_path, rule) as server:
+        repository = server.repository
+        repository.commit("main", [put("t")], CommitMeta("first"))
+        repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+        repository.commit("dev", [put("u")], CommitMeta("secret one"))
+        repository.commit("dev", [put("v")], CommitMeta("secret two"))
+        hash_ = repository.commit_at("dev~1").hash
+        browser = Browser(server.as_("eve"))
+        for url in (
+            "/ui/commit?ref=dev~1",
+            f"/ui/commit?ref={hash_}",
+            "/ui/revert?ref=dev~1&into=dev",
+            "/ui/revert?ref=dev~1&into=main",
+        ):
+            page = browser.get(url)
+            assert page.status == 403, url
+            assert "secret" not in page.text
+
+
+@pytest.mark.parametrize("side", ["", "ours", "theirs"])
+def test_a_hidden_side_of_a_conflict_is_called_hidden(tmp_path: Path, side: str) -> None:
+    hidden = "ref == 'main' && path == 't' && op in ['READ_CONTENT_KEY', 'READ_ENTITY_VALUE']"
+    with guarded(tmp_path, f"user == 'eve' && !({hidden})") as server:
+        repository = server.repository
+        key = ContentKey(("t",))
+        repository.commit("main", [put("t")], CommitMeta("first"))
+        repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+        id_ = repository.content("main", key).id
+        for branch in ("main", "dev"):
+            table = IcebergTable(id=id_, metadata_location=f"file:/of-{branch}.json")
+            repository.commit(branch, [Put(key, table)], CommitMeta(f"on {branch}"))
+        browser = Browser(server.as_("eve"))
+        page = browser.get(f"/ui/merge?source=dev&into=main&decide.{id_}={side}")
+        assert page.status == 200
+        assert "On main : not visible to you" in page.text
+        assert "of-main" not in page.text
+        assert "of-dev" in page.text
