@@ -291,7 +291,9 @@ def test_equality_deletes_of_columns_with_one_id(folder: Folder) -> None:
     for states in ((before, after), (after, before)):
         with pytest.raises(InvalidInput, match="have the same id, 3"):
             diff(*states, columns=["id"])
-        assert compare_tables(*states, CountingFiles().read, Selection(rows=False)).changed.rows == 2
+        assert (
+            compare_tables(*states, CountingFiles().read, Selection(rows=False)).changed.rows == 2
+        )
 
 
 @pytest.mark.parametrize(
