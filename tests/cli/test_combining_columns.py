@@ -109,6 +109,24 @@ def test_a_mapping_of_names_that_files_need_is_not_lost(
     assert "schema.name-mapping.default" in ran.err
 
 
+def test_a_revert_takes_back_a_renamed_column(nessie: InProcess, lake: Lake) -> None:
+    with lake.table("main") as table, table.update_schema() as update:
+        update.rename_column("v", "text")
+    with lake.table("main") as table:
+        table.append(rows(10).rename_columns(["id", "text", "n"]))
+    assert nessie("revert", "main~1", "--dry-run").code == 0
+    ran = nessie("revert", "main~1")
+    assert (ran.code, "only definitions change" in ran.err) == (0, True), ran
+    with lake.table("main") as table:
+        assert table.scan(row_filter="v == 'x'").to_arrow()["id"].to_pylist() == [10, 1, 2, 3]
+    assert nessie("audit").code == 0
+    lake.append("main", 11)
+    assert nessie("revert", "main~1").code == 0
+    with lake.table("main") as table:
+        assert table.schema().column_names == ["id", "text", "n"]
+    assert lake.ids("main") == [1, 2, 3, 10, 11]
+
+
 def give_one_id_to_two_columns(lake: Lake) -> None:
     for branch, type_, name in (("main", LongType(), "city"), ("dev", StringType(), "secret")):
         with lake.table(branch) as table, table.update_schema() as update:

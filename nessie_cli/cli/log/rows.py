@@ -298,7 +298,7 @@ def count_rows(
 def _compared(
     options: RowOptions, app: Invocation, contents: ChangedContents, *, rows: bool
 ) -> tuple[list[ComparedTable], list[InvalidInput]]:
-    """Returns the tables among changed contents, and the errors of those that cannot be compared.
+    """Returns the tables among changed contents, and the errors of those not comparable.
 
     They are compared by their metadata. A server that reads rows compares commits, with its own
     access to the files. Raises `InvalidInput` if no table can be compared.

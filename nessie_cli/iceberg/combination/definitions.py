@@ -95,7 +95,8 @@ def _schema(
     if sides[2] != sides[1]:
         # The base of a picked or reverted commit need not be a state of both sides.
         for name, side in (("ours", ours), ("theirs", theirs)):
-            if not _has_had_columns(side, base):
+            takes_back = side is theirs and _takes_back_columns(base, theirs)
+            if not (takes_back or _has_had_columns(side, base)):
                 text = f"the columns of {name} do not come from those of the base"
                 return DefinitionConflict("columns", text=text)
     # A column id that one side gave out and dropped again is in its files.
@@ -173,9 +174,29 @@ def _last_id(schema: Document) -> int:
 def _has_had_columns(side: Document, base: Document) -> bool:
     """Returns whether the columns of a side come from those of the base, with their ids."""
     before = _current(base, "schemas", "schema-id", "current-schema-id")
-    columns = schemas.form(before), schemas.identifiers(before)
-    forms = [(schemas.form(each), schemas.identifiers(each)) for each in side["schemas"]]
-    return columns in forms and side["last-column-id"] >= base["last-column-id"]
+    forms = map(schemas.form, side["schemas"])
+    return schemas.form(before) in forms and side["last-column-id"] >= base["last-column-id"]
+
+
+def _takes_back_columns(base: Document, theirs: Document) -> bool:
+    """Returns whether theirs is an earlier state of the base, with columns that fit later files.
+
+    Then the base has given every id of theirs to the same column. But a column cannot get back a
+    narrower type: later files have values of the wider one.
+    """
+    earlier, later = ([*map(schemas.form, each["schemas"])] for each in (theirs, base))
+    if theirs["last-column-id"] > base["last-column-id"] or any(f not in later for f in earlier):
+        return False
+    before, there = (
+        {
+            id_: type_
+            for id_, _, type_ in schemas.columns(
+                _current(each, "schemas", "schema-id", "current-schema-id")
+            )
+        }
+        for each in (base, theirs)
+    )
+    return all(before[id_] == there[id_] for id_ in before.keys() & there.keys())
 
 
 def _spec(base: Document, ours: Document, theirs: Document) -> list[Document] | DefinitionConflict:

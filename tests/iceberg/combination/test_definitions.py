@@ -12,8 +12,9 @@ import pytest
 from pyiceberg.table import StaticTable, Table
 from pyiceberg.table.update import SetDefaultSortOrderUpdate
 from pyiceberg.transforms import IdentityTransform
-from pyiceberg.types import StringType
+from pyiceberg.types import IntegerType, LongType, StringType
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.combination.decision import FileConflict
 from tests.iceberg.combination.test_combination import (
     SCHEMA,
@@ -156,7 +157,8 @@ def test_the_reason_names_the_side_that_changed(
 def test_the_reason_names_the_side_that_is_older_than_the_base(lake: Lake) -> None:
     base = lake.branch("before", add_column)
     ours = lake.branch("ours", append(4), start=base)
-    conflicts = lake.combine(ours, lake.base, base=base).conflicts
+    theirs = lake.branch("theirs", add_other_column)
+    conflicts = lake.combine(ours, theirs, base=base).conflicts
     assert list(map(str, conflicts)) == ["the columns of theirs do not come from those of the base"]
     both = lake.branch("both", add_column, set_property("x"))
     assert list(map(str, lake.combine(both, lake.branch("y", add_other_column)).conflicts)) == [
@@ -174,3 +176,150 @@ def test_an_id_that_both_sides_gave_to_dropped_columns(lake: Lake) -> None:
         ]
     same = lake.branch("same", add_column, append(6), drop_column)
     assert ids(lake.combined(ours, same)) == [1, 2, 3, 4, 6]
+
+
+# -- an earlier state of the base, as in a revert --------------------------------------------------
+
+
+def rename_v(table: Table) -> None:
+    with table.update_schema() as update:
+        update.rename_column("v", "text")
+
+
+def drop_v(table: Table) -> None:
+    with table.update_schema() as update:
+        update.delete_column("v")
+
+
+def append_without_v(table: Table) -> None:
+    table.append(pa.table({"id": [7]}))
+
+
+def append_text(table: Table) -> None:
+    table.append(pa.table({"id": [7], "text": ["t"]}))
+
+
+def append_w(table: Table) -> None:
+    table.append(pa.table({"id": [7], "v": ["x"], "w": ["y"]}))
+
+
+def add_new_v(table: Table) -> None:
+    with table.update_schema() as update:
+        update.add_column("v", StringType())
+
+
+def partition_by_w(table: Table) -> None:
+    with table.update_spec() as update:
+        update.add_identity("w")
+
+
+def sort_by_w(table: Table) -> None:
+    with table.update_sort_order() as update:
+        update.asc("w", IdentityTransform())
+
+
+def identify_by_w(table: Table) -> None:
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.update_column("w", required=True)
+        update.set_identifier_fields("w")
+
+
+def values(location: str) -> list[dict[str, Any]]:
+    read = StaticTable.from_metadata(location).scan().to_arrow().to_pylist()
+    assert ids(location) == sorted(row["id"] for row in read)
+    return sorted(read, key=lambda row: int(row["id"]))
+
+
+def row(id_: int, v: str | None, **more: Any) -> dict[str, Any]:
+    return {"id": id_, "v": v, **more}
+
+
+FIRST = [row(id_, "x") for id_ in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("change", "later", "rows"),
+    [
+        (rename_v, append_text, [*FIRST, row(7, "t")]),
+        (add_column, append(7), [*FIRST, row(7, "x")]),
+        (add_column, append_w, [*FIRST, row(7, "x")]),
+        (drop_v, append_without_v, [*FIRST, row(7, None)]),
+        (rename_v, add_other_column, [{**each, "y": None} for each in FIRST]),
+        (drop_v, add_other_column, [{**each, "y": None} for each in FIRST]),
+    ],
+)
+def test_columns_are_taken_back(
+    lake: Lake, change: Change, later: Change, rows: list[dict[str, Any]]
+) -> None:
+    base = lake.branch("base2", change)
+    ours = lake.branch("ours", later, start=base)
+    made = lake.combined(ours, lake.base, base=base)
+    assert values(made) == rows
+    last = StaticTable.from_metadata(ours).metadata.last_column_id
+    assert StaticTable.from_metadata(made).metadata.last_column_id == last
+    # The revert of the revert.
+    again = lake.combined(lake.branch("last", append(9), start=made), ours, base=made)
+    assert StaticTable.from_metadata(again).schema() == StaticTable.from_metadata(ours).schema()
+
+
+def test_rows_of_the_commit_are_taken_out_with_its_column(lake: Lake) -> None:
+    base = lake.branch("base2", add_column, append_w)
+    ours = lake.branch("ours", append(8), start=base)
+    assert values(lake.combined(ours, lake.base, base=base)) == [*FIRST, row(8, "x")]
+
+
+@pytest.mark.parametrize(("change", "later"), [(drop_v, add_new_v), (add_column, identify_by_w)])
+def test_columns_that_later_columns_need_are_not_taken_back(
+    lake: Lake, change: Change, later: Change
+) -> None:
+    base = lake.branch("base2", change)
+    ours = lake.branch("ours", later, start=base)
+    (conflict,) = lake.combine(ours, lake.base, base=base).conflicts
+    assert str(conflict) == "both sides changed the columns"
+
+
+@pytest.mark.parametrize("later", [partition_by_w, sort_by_w])
+def test_columns_of_later_partitions_and_orders_are_not_taken_back(
+    lake: Lake, later: Change
+) -> None:
+    base = lake.branch("base2", add_column)
+    ours = lake.branch("ours", later, start=base)
+    before = set(lake.folder.rglob("*"))
+    with pytest.raises(InvalidInput, match="the schema has no field 3"):
+        lake.combined(ours, lake.base, base=base)
+    assert set(lake.folder.rglob("*")) == before
+
+
+def test_a_column_without_values_is_not_required_again(lake: Lake) -> None:
+    start = lake.branch("start", require_v)
+    base = lake.branch("base2", drop_v, start=start)
+    ours = lake.branch("ours", append_without_v, start=base)
+    (conflict,) = lake.combine(ours, start, base=base).conflicts
+    assert "made columns required (v)" in str(conflict)
+
+
+def test_a_column_does_not_get_a_narrower_type_again(lake: Lake) -> None:
+    def add_number(table: Table) -> None:
+        with table.update_schema() as update:
+            update.add_column("n", IntegerType())
+
+    def promote(table: Table) -> None:
+        with table.update_schema() as update:
+            update.update_column("n", LongType())
+
+    start = lake.branch("start", add_number)
+    base = lake.branch("base2", promote, start=start)
+    ours = lake.branch("ours", append(4), start=base)
+    assert list(map(str, lake.combine(ours, start, base=base).conflicts)) == [
+        "the columns of theirs do not come from those of the base"
+    ]
+
+
+def test_a_state_of_another_line_takes_nothing_back(lake: Lake) -> None:
+    """Theirs gave the id of the column to another one, and dropped that again."""
+    base = lake.branch("base2", add_column)
+    ours = lake.branch("ours", append(4), start=base)
+    theirs = lake.branch("theirs", add_other_column, drop_other_column)
+    assert list(map(str, lake.combine(ours, theirs, base=base).conflicts)) == [
+        "the columns of theirs do not come from those of the base"
+    ]
