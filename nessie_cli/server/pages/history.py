@@ -144,6 +144,8 @@ def _names(call: PageCall) -> dict[str, list[Reference]]:
 
 def _first_lanes(call: PageCall, at: Reference) -> Lanes:
     """Returns the lanes at the begin of a history: that of the default branch is the first one."""
+    if at.hash == NO_ANCESTOR:
+        return Lanes([])
     base = NO_ANCESTOR
     # The caller may not be allowed to view the default branch.
     with suppress(NotAllowed, ReferenceNotFound):

@@ -13,6 +13,7 @@ from nessie_cli.inspection.changes import ContentChange, changes_of, tally
 from nessie_cli.inspection.merges import differences_of
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
+    NO_ANCESTOR,
     CombinationRules,
     CommitMeta,
     Conflict,
@@ -201,7 +202,12 @@ def _merge(
     source, target = sides.source, sides.target
     named = source.name if source.type is not ReferenceType.DETACHED else ""
     options = MergeOptions(
-        meta=meta, behaviors=behaviors, expected_hash=target.hash, dry_run=dry_run
+        meta=meta,
+        behaviors=behaviors,
+        # A merge into an empty branch needs no common history.
+        unrelated=target.hash == NO_ANCESTOR,
+        expected_hash=target.hash,
+        dry_run=dry_run,
     )
     return Merge(target.name, f"{named}@{source.hash}", options)
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import structs
 
-from nessie_cli.errors import NotAllowed, ReferenceNotFound
+from nessie_cli.errors import InvalidInput, NotAllowed, ReferenceNotFound
 from nessie_cli.inspection.references import LastCommit, last_commit
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -88,7 +88,10 @@ def _distance(call: PageCall, branch: Reference) -> AheadBehind | None:
 # -- forms -----------------------------------------------------------------------------------------
 def create(call: PageCall) -> Reply:
     """`POST /ui/references/create`: a branch or tag at a revision."""
-    type_ = ReferenceType.TAG if call.field("type") == "tag" else ReferenceType.BRANCH
+    try:
+        type_ = ReferenceType(call.needed_field("type").upper())
+    except ValueError:
+        raise InvalidInput("type: must be branch or tag") from None
     name = call.needed_field("name")
     target = call.repository.resolve(call.needed_field("at")).hash
     message = call.field("message") if type_ is ReferenceType.TAG else ""

@@ -8,6 +8,9 @@ from typing import NamedTuple
 from nessie_cli.errors import ReferenceMoved
 from nessie_cli.inspection.undo import last_operation, plan
 from nessie_cli.model import ReflogEntry
+from nessie_cli.model.references import SETTING_PREFIX
+from nessie_cli.server.auth.authorized import AuthorizedRepository
+from nessie_cli.server.auth.rules import VIEW_REFLOG
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.html import redirect
@@ -16,10 +19,10 @@ from nessie_cli.server.pages.urls import page_url
 
 
 class OperationRow(NamedTuple):
-    """An operation; `is_last` is whether it is the newest one of its reference or setting."""
+    """An operation; `can_be_undone` if it is the newest one of its reference or setting."""
 
     entry: ReflogEntry
-    is_last: bool
+    can_be_undone: bool
 
 
 def reflog(call: PageCall) -> Reply:
@@ -30,7 +33,9 @@ def reflog(call: PageCall) -> Reply:
     seen: set[str] = set()
     rows = []
     for entry in islice(call.repository.reflog(name), first + ROWS + 1):
-        rows.append(OperationRow(entry, entry.reference not in seen))
+        # The default branch cannot be deleted.
+        is_first = entry.before is None and entry.reference == call.default_branch
+        rows.append(OperationRow(entry, entry.reference not in seen and not is_first))
         seen.add(entry.reference)
     return call.page(
         "reflog.html",
@@ -45,11 +50,14 @@ def reflog(call: PageCall) -> Reply:
 def undo(call: PageCall) -> Reply:
     """`POST /ui/undo`: undoes the operation that the page showed. An undo is undone as well."""
     name, number = call.needed_field("name"), call.needed_field("number")
-    last = last_operation(call.repository, name)
+    repository = call.repository
+    if isinstance(repository, AuthorizedRepository) and not name.startswith(SETTING_PREFIX):
+        repository.rights.require(VIEW_REFLOG, name)
+    last = last_operation(repository, name)
     if str(last.number) != number:
         raise ReferenceMoved(
             f"'{name}' has changed since this page was shown ({last.operation} by"
             f" {last.who or 'an unknown user'}); nothing was undone"
         )
-    call.submit(plan(call.repository, name).change)
+    call.submit(plan(repository, name).change)
     return redirect(page_url("reflog"))

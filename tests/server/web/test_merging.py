@@ -178,3 +178,12 @@ def test_a_namespace_that_is_gone_is_a_conflict_of_the_page(browser, repository)
     page = browser.get(MERGE)
     assert page.status == 200
     assert "amespace 'ns' must exist" in page.text
+
+
+def test_the_first_merge_of_a_catalog(browser, repository):
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    put(repository, "dev", "n", 1)
+    page = browser.get(MERGE)
+    assert page.status == 200
+    browser.post("/ui/merge", **page.form("/ui/merge"))
+    assert content(repository, "main", "n").snapshot_id == 1

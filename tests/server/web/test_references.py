@@ -106,3 +106,21 @@ def test_the_page_of_the_server(browser, repository):
     page = browser.get("/ui/server")
     assert "you may do everything" in page.text
     assert "merge.tables conflict" in page.text
+
+
+def test_the_creation_of_the_default_branch_is_not_undone(browser):
+    page = browser.get("/ui/reflog")
+    assert "create" in page.text
+    assert not any(form["action"] == "/ui/undo" for form in page.forms)
+
+
+def test_a_reference_of_another_type_is_refused(browser, repository):
+    page = browser.post("/ui/references/create", type="stash", name="x", at="main")
+    assert page.status == 400
+    assert names(repository) == ["main"]
+
+
+def test_an_empty_history_has_no_older_commits(browser):
+    page = browser.get("/ui/history?ref=main")
+    assert "No commits" in page.text
+    assert not page.next

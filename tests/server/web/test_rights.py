@@ -85,3 +85,11 @@ def test_a_hidden_side_of_a_conflict_is_called_hidden(tmp_path: Path, side: str)
         assert "On main : not visible to you" in page.text
         assert "of-main" not in page.text
         assert "of-dev" in page.text
+
+
+def test_an_undo_needs_the_right_to_view_the_reflog(tmp_path: Path) -> None:
+    with guarded(tmp_path, "user == 'eve' && op != 'VIEW_REFLOG'") as server:
+        server.repository.commit("main", [put("t")], CommitMeta("m"))
+        page = Browser(server.as_("eve")).post("/ui/undo", name="main", number="2")
+        assert page.status == 403
+        assert "VIEW_REFLOG" in page.text
