@@ -544,6 +544,22 @@ def created_again(catalog):
     return catalog
 
 
+def test_no_new_value_is_asked_for_a_table_that_both_sides_renamed(
+    answering, nessie, catalog, tmp_path
+) -> None:
+    catalog.branch("feature")
+    for branch, name, number in (("main", "db.ours", 8), ("feature", "db.theirs", 9)):
+        catalog.update(branch, "db.orders", number)
+        catalog.rename(branch, "db.orders", name)
+    file = tmp_path / "orders.json"
+    file.write_text(nessie("content", "show", "db.ours", "--raw").out)
+    ran = nessie("resolve", "merge", "feature", "--resolve", f"db.ours={file}")
+    ran.expect(2, "both sides renamed it", "decide by --ours or --theirs")
+    code, seen = answering("o\n", "resolve", "merge", "feature")
+    assert (code, "[e]dit" in seen) == (0, False)
+    assert catalog.snapshot("main", "db.ours") == 8
+
+
 def test_no_new_value_is_asked_for_a_content_that_was_created_again(
     answering, nessie, created_again, tmp_path
 ) -> None:

@@ -129,6 +129,8 @@ def _resolved_by(conflict: Conflict, content: Content, sides: Sides) -> KeyBehav
     assert conflict.key is not None
     if conflict.actual is None or not sides.takes_new_value(conflict):
         reason = "two contents have this key" if conflict.actual else "the branch deleted it"
+        if conflict.target_rename and conflict.source_rename:
+            reason = "both sides renamed it"
         raise InvalidInput(
             f"{conflict.key} cannot be resolved by a new value: {reason}",
             hint="decide by --ours or --theirs",

@@ -157,9 +157,14 @@ class Sides(NamedTuple):
 
 
 def _is_one(conflict: Conflict) -> bool:
-    """Returns whether the two states are those of one content."""
+    """Returns whether the two states are those of one content with one key.
+
+    If both sides renamed it, a new value would leave the key in conflict.
+    """
+    renames = (conflict.target_rename, conflict.source_rename)
+    new_keys = {rename.new for rename in renames if rename is not None}
     sides = (conflict.actual, conflict.proposed)
-    return len({side.id for side in sides if side is not None}) == 1
+    return len({side.id for side in sides if side is not None}) == 1 and len(new_keys) < 2  # noqa: PLR2004
 
 
 def _key(name: str) -> str:
