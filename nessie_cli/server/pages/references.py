@@ -89,7 +89,7 @@ def _distance(call: PageCall, branch: Reference) -> AheadBehind | None:
 def create(call: PageCall) -> Reply:
     """`POST /ui/references/create`: a branch or tag at a revision."""
     try:
-        type_ = ReferenceType(call.needed_field("type").upper())
+        type_ = ReferenceType((call.field("type") or "branch").upper())
     except ValueError:
         raise InvalidInput("type: must be branch or tag") from None
     name = call.needed_field("name")
