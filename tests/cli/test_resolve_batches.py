@@ -532,22 +532,3 @@ def test_a_namespace_is_not_created_over_a_staged_table(answering, nessie, below
     assert code == 3, seen
     assert "[p]roposed not possible: n is staged as iceberg-table" in seen
     assert staged(nessie) == before
-
-
-@pytest.mark.parametrize("is_renamed", [True, False])
-def test_the_current_state_is_kept_only_as_it_was_seen(nessie, catalog, is_renamed) -> None:
-    put(nessie, "db.orders", 9)
-    put(nessie, "db.items", 9)
-    seen = catalog.update("main", "db.orders", 5)
-    if is_renamed:
-        catalog.rename("main", "db.orders", "db.moved")
-    else:
-        catalog.update("main", "db.orders", 6)
-    before = staged(nessie)
-    ran = nessie("resolve", "--current", "db.orders", "--expected-hash", seen)
-    assert ran.code == 5, ran.err
-    assert "db.orders" in ran.err
-    assert staged(nessie) == before
-    head = catalog.head("main")
-    assert nessie("resolve", "--current", "db.orders", "--expected-hash", head).code == 0
-    assert len(staged(nessie)) == 1

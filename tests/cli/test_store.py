@@ -170,4 +170,4 @@ def test_after_a_load_a_missing_current_reference_is_mentioned(nessie, catalog, 
     folder.mkdir()
     assert nessie("-C", str(folder), "init", "--default-branch", "trunk").code == 0
     ran = nessie("-C", str(folder), "store", "load", str(tmp_path / "lake.backup"))
-    ran.expect(0, "`nessie switch main` sets another one")
+    ran.expect(0, "switch main` sets another one")

@@ -142,7 +142,7 @@ def test_a_rename_is_not_undone_if_the_new_name_has_changed(
     before = references(server.boss)
     refused = undo(server.nina, *named).expect(5, "'old' was renamed to 'new', and 'new' has")
     assert "by boss)" in refused.err
-    assert ("nessie branch -m new old" in refused.err) == ("new" in before)
+    assert ("branch -m new old" in refused.err) == ("new" in before)
     assert references(server.boss) == before
 
 

@@ -1,6 +1,6 @@
 """`nessie resolve`."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import typer
@@ -29,7 +29,7 @@ from nessie_cli.cli.merge.commits import (
     pinned_source,
     pinned_word,
 )
-from nessie_cli.cli.merge.decisions import Decisions
+from nessie_cli.cli.merge.decisions import Choice, Decisions
 from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
@@ -58,7 +58,7 @@ from nessie_cli.cli.staging.submission import (
     submit_file,
 )
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import CommitMeta, ContentKey, MergeResult
+from nessie_cli.model import CommitMeta, MergeResult
 from nessie_cli.render.text import counted
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.workspace.staging import StagedList, proposed
@@ -325,19 +325,19 @@ def _refuse_changed(
     after: StagedList,
 ) -> None:
     """Raises `ReferenceMoved` if a branch has changed the staged contents since a commit."""
-    keys = {item.key for item in after} | decisions.of.keys()
-    ids = _content_ids(before, after, keys)
+    keys, ids = {item.key for item in after}, _content_ids(before, after, decisions)
     repository = app.repository()
     now = repository.reference(branch)
     refuse_changed(repository, now, expected, keys, ids=ids, hint=_COMMIT_REPORTS)
 
 
-def _content_ids(before: StagedList, after: StagedList, keys: Collection[ContentKey]) -> set[str]:
-    """Returns the ids of the contents that a batch changes, and of those at decided keys.
+def _content_ids(before: StagedList, after: StagedList, decisions: Decisions) -> set[str]:
+    """Returns the ids of the contents that a batch changes, and of those whose change it keeps.
 
     A content that the branch renamed and deleted is restored under another key, or without its id.
     """
-    items = [*after, *(item for item in before if item.key in keys)]
+    proposals = {key for key, each in decisions.of.items() if each.choice is not Choice.OURS}
+    items = [*after, *(item for item in before if item.key in proposals)]
     contents = (content for item in items for content in (item.seen, proposed(item)))
     return {content.id for content in contents if content is not None and content.id}
 

@@ -245,9 +245,9 @@ def run(options: Options, app: Invocation) -> None:
 
     def started(address: str) -> None:
         app.output.note(
-            f"serving {url} at {address}/api/v2, API documentation at {address}/api/docs"
+            f"serving {url} at {address}/api/v2, API documentation at {address}/api/docs,"
+            f" web interface at {address}/ui"
         )
-        app.output.note(f"web interface at {address}/ui")
         if warehouses is not None:
             names = ", ".join(
                 f"{warehouse.name} ({warehouse.location})" for warehouse in warehouses.all
