@@ -197,11 +197,10 @@ def _change_rows(call: PageCall, asked: Revert, draft: RevertDraft) -> list[Merg
     inverse, merger = draft.inverse, draft.merger
     if inverse is None:
         return []
-    entries = [
-        DiffEntry(key, inverse.state.get(key), content)
-        for key, content in sorted(inverse.edits.items())
-        if inverse.state.get(key) != content
-    ]
+    # A namespace that was created again stays as it is.
+    edits = operations_for(inverse.edits, inverse.state, inverse.origins)
+    keys = sorted({edit.operation.key for edit in edits})
+    entries = [DiffEntry(key, inverse.state.get(key), inverse.edits[key]) for key in keys]
     combinations = merger.combinations if merger is not None else {}
     return [
         merged_change(

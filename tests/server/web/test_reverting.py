@@ -2,7 +2,7 @@
 
 import pytest
 
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
+from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Namespace, Put
 
 TABLE = ContentKey(("t",))
 
@@ -73,3 +73,15 @@ def test_a_form_that_is_sent_twice_reverts_once(browser, repository, loads):
     head = repository.reference("main").hash
     assert browser.post("/ui/revert", **fields).status == 200
     assert repository.reference("main").hash == head
+
+
+def test_a_namespace_that_was_created_again_is_not_listed(browser, repository):
+    key = ContentKey(("ns",))
+    namespace = Put(key, Namespace(id=None, elements=("ns",)))
+    repository.commit("main", [namespace], CommitMeta("create ns"))
+    repository.commit("main", [Delete(key)], CommitMeta("drop ns"))
+    dropped = repository.reference("main").hash
+    repository.commit("main", [namespace], CommitMeta("create ns again"))
+    page = browser.get(f"/ui/revert?ref={dropped}&into=main")
+    assert page.status == 200
+    assert "No contents changed" in page.text
