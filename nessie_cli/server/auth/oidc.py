@@ -1,8 +1,9 @@
 """Logging in at an OpenID Connect issuer: the authorization code flow with PKCE.
 
-Authlib makes the requests. State, nonce and code verifier are in a cookie of the browser, so nobody
-can finish the login of another browser. The ID token is verified with the keys of the issuer, for
-the client id and the nonce (OpenID Connect Core 1.0, section 3.1.3.7; RFC 9700, section 2.1).
+Authlib sends the requests. A cookie holds the state, the nonce and the code verifier, so one
+browser cannot finish the login of another one. The ID token is verified with the keys of the
+issuer, for the client id and the nonce (OpenID Connect Core 1.0, section 3.1.3.7; RFC 9700,
+section 2.1).
 """
 
 from __future__ import annotations

@@ -314,7 +314,7 @@ class WarehouseFiles(Files):
     def check(self, ours: Document, combined: Document) -> None:
         """Checks the locations in the metadata of the table, like a commit to it does.
 
-        Nobody else may combine a table that is refused here, so this raises a plain `NotAllowed`.
+        Raises a plain `NotAllowed`, because the client must not combine a refused table either.
         """
         assert self._ours is not None
         warehouse = self._warehouse_of(self._ours.metadata_location)
