@@ -91,7 +91,7 @@ def history(call: PageCall) -> Reply:
 
 def _filtered(call: PageCall, at: Reference, author: str, message: str, key: str) -> Reply:
     """Returns the commits that pass a filter, without a graph."""
-    skip = call.number("skip") or 0
+    skip = max(call.number("skip") or 0, 0)
     commit_filter = LogFilter(
         authors=(_contains(author),) if author else (),
         message=_contains(message) if message else None,

@@ -54,6 +54,11 @@ def test_a_filter_finds_commits(browser: Browser, merged):
     assert len(hashes_of(browser.get("/ui/history?ref=main&key=m3_1"))) == 1
 
 
+def test_a_negative_number_skips_no_commits(browser: Browser, merged):
+    page = browser.get("/ui/history?ref=main&author=bob&message=3.&skip=-5")
+    assert len(hashes_of(page)) == 4
+
+
 def test_a_commit_shows_its_changes(browser: Browser, merged):
     page = browser.get("/ui/commit?ref=main")
     assert "4 created" in page.text
