@@ -139,6 +139,8 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     """Returns the ASGI applications over a repository, which share their threads."""
     parts = parts._replace(metrics=parts.metrics or Metrics())
     limits, default_branch = parts.limits, repository.config().default_branch
+    if parts.gate is not None:
+        parts.gate.runs = repository.runs
     threads = Threads(repository, limits)
     probes = checks(parts, Health(repository, default_branch, threads.checker), threads.meter)
     rows = row_reads(parts, threads)
