@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Self
 
@@ -81,7 +82,7 @@ class RunSession:
                 api = store.rstrip("/")
             else:
                 address = self._stack.enter_context(
-                    temporary_server(store, self._settings.warehouses)
+                    temporary_server(store, self._settings.warehouses, self._folder)
                 )
                 api = f"{address}/api/v2"
             self._access = RunAccess(
@@ -98,10 +99,6 @@ class RunSession:
     def environment(self, command: Sequence[str]) -> Environment:
         """Returns the environment of a command, and writes its files."""
         return self._environment(self.access, command, "program")
-
-    def reopen(self) -> None:
-        """Lets programs write the branch again."""
-        self.active.change(stage=RunStage.COMMAND)
 
     def run_command(
         self, command: Sequence[str], environment: Environment, stdout: int | None = None
@@ -161,6 +158,10 @@ class RunSession:
         with self.active.working():
             return publish(self.active, combine, checks, meta)
 
+    def add_check(self, check: RunCheck) -> None:
+        """Adds a check to those of the run."""
+        self.active.change(checks=(*self.active.run.checks, check.description))
+
     def _run_checks(self, head: str, against: str) -> list[CheckResult]:
         descriptions = self.active.run.checks
         if not descriptions:
@@ -175,9 +176,15 @@ class RunSession:
         return results
 
     def _environment(self, access: RunAccess, command: Sequence[str], name: str) -> Environment:
-        folder = Path(
-            self._stack.enter_context(tempfile.TemporaryDirectory(prefix=f"nessie-run-{name}-"))
-        )
         return environment_of(
-            access, command, self._settings.inherited, folder, self._settings.folder
+            access,
+            command,
+            self._settings.inherited,
+            self._folder / name,
+            self._settings.folder,
         )
+
+    @cached_property
+    def _folder(self) -> Path:
+        """The private folder of the session, which is deleted at its end."""
+        return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="nessie-run-")))

@@ -29,7 +29,7 @@ from nessie_cli.cli.run.documents import (
 )
 from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
 from nessie_cli.cli.serve.warehouses import AllowLocationOption, WarehousesOption
-from nessie_cli.errors import InvalidInput, ReferenceConflict
+from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
 from nessie_cli.revisions import Revision
@@ -283,7 +283,13 @@ def _session(options: Options, app: Invocation, active: ActiveRun) -> RunSession
 
 def _run_command(session: RunSession, command: Sequence[str], app: Invocation) -> RunResult | None:
     """Runs the command. Returns the result of the run if it has failed."""
-    environment = session.environment(command)
+    try:
+        environment = session.environment(command)
+    except NessieError as error:
+        # Nothing has been written yet.
+        session.active.fail(RunStage.COMMAND, error.message)
+        session.active.discard()
+        raise
     for warning in environment.warnings:
         app.note(f"warning: {warning}")
     sys.stdout.flush()
@@ -353,7 +359,7 @@ def _joined(options: Options, app: Invocation, id_: str) -> RunResult:
     if active.run.state is not RunState.RUNNING:
         active.take_over()
     with _session(options, app, active) as session:
-        session.reopen()
+        session.active.change(stage=RunStage.COMMAND)
         failed = _run_command(session, command, app)
     return failed or _result(session.active.run)
 

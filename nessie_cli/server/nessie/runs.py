@@ -57,7 +57,7 @@ class Runs:
         return Answer(RunAnswer(None) if record is None else _answer(record))
 
     def put_run(self, call: Call) -> Answer:
-        """Stores the next version of a record. The caller and the roles are those of the request."""
+        """Stores the next version of a record, with the caller of the request and its roles."""
         given = checked(RunRequest, call.needed_json("run"), "")
         run, record = given.run, self._own(call)
         if run.id != call.segments["run"]:
