@@ -103,10 +103,22 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
             yield _row("not possible", Span(text))
         alone = _resolver_line(ways_out) if conflict.key and not several else ()
         yield from _resolve_lines(ways_out.of(conflict), alone)
+    if ways_out.effect_of_given:
+        yield []
+        yield from effect_lines(ways_out, terminal)
     if several and (lines := list(_resolve_lines(ways_out.together(), _resolver_line(ways_out)))):
         yield []
         yield [Span("all conflicts", "label")]
         yield from lines
+
+
+def effect_lines(ways_out: WaysOut, terminal: Terminal) -> Iterator[Line]:
+    """Yields what the decisions that were given do to contents; nothing without an effect."""
+    if ways_out.effect_of_given:
+        yield [Span("decisions so far", "label")]
+    room = max(terminal.width - len(_INDENT), _LEAST)
+    for text in wrap(ways_out.effect_of_given, room) if ways_out.effect_of_given else ():
+        yield [Span(_INDENT), Span(text, "conflict")]
 
 
 def _by(label: str, commit: CommitMeta | None, terminal: Terminal) -> Iterator[Line]:

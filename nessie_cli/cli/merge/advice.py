@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.merge.effects import effect_of
+from nessie_cli.cli.merge.effects import SEPARATOR, effect_of, effect_of_given
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.inspection.decisions import options_of
@@ -122,6 +122,7 @@ class MergeResolutions(WaysOut):
         # A given hash may be the name of a branch. What counts is the state that is shown.
         given = _joined(part for part in parts if part.is_expected)
         self._expected = ["--expected-hash", short_hash(error.head)] if error.head else given
+        self.effect_of_given = effect_of_given(error, branch)
         self.one_by_one = self._resolver()
 
     def of(self, conflict: Conflict) -> Sequence[Resolution]:
@@ -148,7 +149,7 @@ class MergeResolutions(WaysOut):
                 for option in options_of(conflict)
                 if option.behavior is side
             ]
-            if name is None or effects != [""] or self._scope(conflict):
+            if name is None or effects != [""] or self._scope(conflict) or self.effect_of_given:
                 return ""
             arguments += [_OPTIONS[side], str(name)]
         return command_line(*self._pinned, *arguments, *self._expected)
@@ -188,8 +189,15 @@ class MergeResolutions(WaysOut):
                     # The decision is about the state that is shown.
                     decided = [*self._pinned, _OPTIONS[option.behavior], name, *self._expected]
                     line = command_line(*decided)
-                    effects = [effect_of(option, conflict, self._branch), self._scope(conflict)]
-                    yield Resolution(line, "; ".join(filter(None, effects)))
+                    effect = effect_of(option, conflict, self._branch)
+                    yield Resolution(line, self._joined(effect, self._scope(conflict)))
+
+    def _joined(self, *effects: str) -> str:
+        """Returns effects, and those of the decisions that a command line repeats."""
+        texts = [
+            text for each in (*effects, self.effect_of_given) for text in each.split(SEPARATOR)
+        ]
+        return SEPARATOR.join(filter(None, dict.fromkeys(texts)))
 
     def _scope(self, conflict: Conflict) -> str:
         """Returns what a decision is for, unless it is for one commit.
@@ -209,9 +217,11 @@ class MergeResolutions(WaysOut):
             yield from self._commit("put", [str(key)], f"add {key}", "--type", "namespace")
         elif isinstance(present, Namespace):
             line = command_line(*self._pinned, "--ours", str(key), *self._expected)
-            yield Resolution(line, f"{visible(str(key))} stays on {visible(self._branch)}")
+            stays = f"{visible(str(key))} stays on {visible(self._branch)}"
+            yield Resolution(line, self._joined(stays))
         elif self._has_decided:
-            yield Resolution(command_line(*self._anew), _ANEW)
+            effect = self._joined(_ANEW) if self._undecided != self._anew else _ANEW
+            yield Resolution(command_line(*self._anew), effect)
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""
@@ -237,9 +247,9 @@ class MergeResolutions(WaysOut):
         decisions = _joined(part for part in self._decisions if _is_for(part.name, commits))
         bound = self._expected if decisions else []
         line = ["transplant", *map(short_hash, commits), "--onto", self._branch, *decisions, *bound]
+        effect = "writes the commits before this one; then prepare the branch for the others"
         return Resolution(
-            command_line(*self._here, *line),
-            "writes the commits before this one; then prepare the branch for the others",
+            command_line(*self._here, *line), self._joined(effect) if decisions else effect
         )
 
     def _commit(
@@ -271,7 +281,10 @@ class MergeResolutions(WaysOut):
     @property
     def _afterwards(self) -> str:
         """What follows after a commit: decisions about the state before it are given again."""
-        return f"then start over: {command_line(*self._anew)}" if self._decisions else ""
+        if not self._decisions:
+            return ""
+        again = f"then start over: {command_line(*self._anew)}"
+        return self._joined(again) if self._undecided != self._anew else again
 
     @cached_property
     def _free_branch(self) -> str | None:

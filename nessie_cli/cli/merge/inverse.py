@@ -242,10 +242,12 @@ def _conflict(
     except ReferenceConflict as error:
         keys = {conflict.key for conflict in conflicts}
         conflicts += [conflict for conflict in error.conflicts if conflict.key not in keys]
-    return ReferenceConflict(
+    refusal = ReferenceConflict(
         merge_message(conflicts),
         conflicts,
         reference=branch.name,
         head=branch.hash,
         expected_hash=to_revert.commits.last,
     )
+    refusal.decided = inverse.decided
+    return refusal

@@ -18,7 +18,7 @@ from nessie_cli.cli.merge.sides import OF_BATCH, Sides
 from nessie_cli.cli.staging.editor import edit
 from nessie_cli.errors import Interrupted, InvalidInput, NessieError, ReferenceConflict, WaysOut
 from nessie_cli.model import Conflict, Content, DiffEntry
-from nessie_cli.render.conflicts import conflict_lines
+from nessie_cli.render.conflicts import conflict_lines, effect_lines
 from nessie_cli.render.diffs import change_lines
 from nessie_cli.render.spans import Line, Span
 
@@ -76,6 +76,7 @@ def ask_all(
             f" {sides.options(undecided)}",
             hint="; ".join(reasons),
         )
+    app.output.err.print_lines(effect_lines(error.ways_out, app.output.err))
     resolver = _Resolver(app, conflict_report(error), sides, error.reference or "HEAD")
     decisions = [
         resolver.ask(conflict, f"{number} of {len(undecided)}: " if len(undecided) > 1 else "")
