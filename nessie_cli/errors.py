@@ -60,6 +60,11 @@ class WaysOut:
         del conflict
         return ""
 
+    def reason_against_proposed(self, conflict: Any) -> str:
+        """Returns why the staged change of a conflict cannot be kept; "" if it can be."""
+        del conflict
+        return ""
+
     def deleted_by_proposed(self, conflict: Any) -> Collection[Any]:
         """Returns the keys of contents of which `effect_of_proposed` says that it deletes them."""
         del conflict

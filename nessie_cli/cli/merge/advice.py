@@ -260,6 +260,10 @@ class MergeResolutions(WaysOut):
         A branch that changes only by merges is prepared by another branch, which is merged. No line
         is yielded if no other branch takes commits.
         """
+        if staged := self._staged.intersection(keys):
+            line = command_line(*self._here, "--ref", self._branch, "reset", *sorted(staged))
+            yield Resolution(line, "unstages a change of this key; then try again")
+            return
         commit = ["content", verb, *keys, *options, "-m", message]
         if not self._is_merge_only(self._branch):
             line = command_line(*self._here, "--ref", self._branch, *commit)
@@ -299,6 +303,15 @@ class MergeResolutions(WaysOut):
     def _here(self) -> list[str]:
         """The options of all commands, without the reference."""
         return carried(self._app.options, ("store", "profile"))
+
+    @cached_property
+    def _staged(self) -> frozenset[str]:
+        """The keys that are staged for the branch: a commit of one key is refused for them."""
+        app = self._app
+        batch = app.batch_file().read() if app.workspace is not None else None
+        if batch is None or batch.branch not in (None, self._branch):
+            return frozenset()
+        return frozenset(map(str, batch.keys))
 
     @cached_property
     def _settings(self) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.merge.advice import BY_COMMIT
 from nessie_cli.cli.merge.conflict_file import conflict_text, edited_content
-from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
+from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions, question_of
 from nessie_cli.cli.merge.sides import OF_BATCH, Sides
 from nessie_cli.cli.staging.editor import edit
 from nessie_cli.errors import Interrupted, InvalidInput, NessieError, ReferenceConflict, WaysOut
@@ -35,22 +35,18 @@ def decide_all(
     error: ReferenceConflict,
     conflicts: Sequence[Conflict],
     decisions: Decisions,
-) -> bool:
-    """Asks about those of an error's conflicts whose key is not decided yet.
-
-    Returns False if one was skipped. Raises as `ask_all` does.
-    """
+) -> None:
+    """Asks about those of an error's conflicts that are not decided yet. Raises as `ask_all`."""
     undecided = [
         conflict
         for conflict in conflicts
-        if conflict.key is not None and conflict.key not in decisions.of
+        if conflict.key is not None and decisions.about(conflict) is None
     ]
     for conflict, decision in zip(
         undecided, ask_all(app, error, undecided, decisions.sides), strict=True
     ):
         if decision.choice is not Choice.SKIP and conflict.key is not None:
-            decisions.of[conflict.key] = decision
-    return not error.left
+            decisions.answers[question_of(conflict)] = decision
 
 
 def ask_all(

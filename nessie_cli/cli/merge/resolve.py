@@ -29,7 +29,7 @@ from nessie_cli.cli.merge.commits import (
     pinned_source,
     pinned_word,
 )
-from nessie_cli.cli.merge.decisions import Choice, Decisions
+from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
@@ -336,8 +336,8 @@ def _content_ids(before: StagedList, after: StagedList, decisions: Decisions) ->
 
     A content that the branch renamed and deleted is restored under another key, or without its id.
     """
-    proposals = {key for key, each in decisions.of.items() if each.choice is not Choice.OURS}
-    items = [*after, *(item for item in before if item.key in proposals)]
+    kept = decisions.kept_changes
+    items = [*after, *(item for item in before if item.key in kept)]
     contents = (content for item in items for content in (item.seen, proposed(item)))
     return {content.id for content in contents if content is not None and content.id}
 

@@ -80,31 +80,41 @@ class Sides(NamedTuple):
             sides = self._with_effects(conflict, branch)
             can_edit = conflict.actual is not None and _is_one(conflict)
             return sides if can_edit else sides._replace(is_edit_possible=False)
-        key, below = conflict.key, "the changes below it"
+        return self._of_batch(conflict, ways_out)
+
+    def _of_batch(self, conflict: Conflict, ways_out: WaysOut) -> Sides:
+        """Returns these sides with the effects of the answers about a conflict of a batch."""
         if conflict.same_file_key is not None:
-            why = f"{conflict.same_file_key} has the same metadata file"
-            return self._replace(meaning_of_theirs=f"not possible: {why}", is_theirs_possible=False)
-        is_taken = conflict.type is ConflictType.NAMESPACE_ABSENT and conflict.proposed is not None
+            return self._without_theirs(f"{conflict.same_file_key} has the same metadata file")
         match conflict.type:
-            case ConflictType.NAMESPACE_ABSENT:
-                keep, drop = f"create namespace {key} and keep {below}", f"drop {below}"
-                if conflict.proposed is not None:
-                    type_ = type_label(conflict.proposed.type_name)
-                    keep = f"not possible: {key} is staged as {type_}"
-            case ConflictType.NOT_A_NAMESPACE:
-                keep, drop = f"replace {key} by a namespace and keep {below}", f"drop {below}"
+            case ConflictType.NAMESPACE_ABSENT | ConflictType.NOT_A_NAMESPACE:
+                return self._with_namespace(conflict)
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 return self._with_deletions(conflict)
-            case _:
-                effect = ways_out.effect_of_proposed(conflict)
-                if not effect:
-                    return self
-                return self._replace(meaning_of_theirs=f"keep the staged change; {effect}")
-        return self._replace(
-            meaning_of_ours=drop,
-            meaning_of_theirs=keep,
-            is_theirs_possible=not is_taken,
-            is_edit_possible=not is_taken and self.is_edit_possible,
+        if reason := ways_out.reason_against_proposed(conflict):
+            return self._without_theirs(reason)
+        if effect := ways_out.effect_of_proposed(conflict):
+            return self._replace(meaning_of_theirs=f"keep the staged change; {effect}")
+        return self
+
+    def _without_theirs(self, reason: str) -> Sides:
+        meaning = f"not possible: {visible(reason)}"
+        return self._replace(meaning_of_theirs=meaning, is_theirs_possible=False)
+
+    def _with_namespace(self, conflict: Conflict) -> Sides:
+        """Returns these sides with the effects on a namespace that staged changes need."""
+        key, below = conflict.key, "the changes below it"
+        sides = self._replace(meaning_of_ours=f"drop {below}")
+        if conflict.type is ConflictType.NOT_A_NAMESPACE:
+            meaning = f"replace {key} by a namespace and keep {below}"
+            return sides._replace(meaning_of_theirs=meaning)
+        if conflict.proposed is None:
+            meaning = f"create namespace {key} and keep {below}"
+            return sides._replace(meaning_of_theirs=meaning)
+        type_ = type_label(conflict.proposed.type_name)
+        meaning = f"not possible: {key} is staged as {type_}"
+        return sides._replace(
+            meaning_of_theirs=meaning, is_theirs_possible=False, is_edit_possible=False
         )
 
     def _with_deletions(self, conflict: Conflict) -> Sides:
@@ -114,8 +124,10 @@ class Sides(NamedTuple):
         keep = f"delete these contents below {key} too:"
         if not deletes:
             keep = f"not possible: {key} has too many contents to delete them all by one answer"
+        rename = conflict.source_rename
+        dropped = f", and drop its staged rename to {rename.new}" if rename else ""
         return self._replace(
-            meaning_of_ours=f"keep the namespace {key}",
+            meaning_of_ours=f"keep the namespace {key}{dropped}",
             meaning_of_theirs=keep,
             deletes=deletes,
             is_theirs_possible=bool(deletes),
