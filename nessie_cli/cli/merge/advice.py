@@ -14,6 +14,7 @@ from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import SEPARATOR, effect_of, effect_of_given
 from nessie_cli.cli.merge.names import ContentName, key_and_file
+from nessie_cli.cli.merge.sides import is_renamed_twice
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.inspection.decisions import options_of
 from nessie_cli.inspection.text import short_hash, visible
@@ -164,7 +165,15 @@ class MergeResolutions(WaysOut):
         assert position is not None
         has_default = any(map(_is_default, _parts(arguments, ())))
         is_asking = arguments[position] == "resolve"
-        if is_asking or has_default or all(c.type in BY_COMMIT for c in self._conflicts):
+        # A value that is given waits for a key, and `resolve` does not ask for one.
+        names = [part.name for part in self._decisions if part.name]
+        has_value = any(name.decides(each) for name in names for each in self._conflicts)
+        if (
+            is_asking
+            or has_default
+            or has_value
+            or all(c.type in BY_COMMIT for c in self._conflicts)
+        ):
             return ""
         return command_line(*arguments[:position], "resolve", *arguments[position:])
 
@@ -370,5 +379,8 @@ def _parts(arguments: Sequence[str], conflicts: Collection[Conflict]) -> Iterato
             if option == "--resolve"
             else ContentName.parse(value)
         )
-        if not any(map(name.decides, conflicts)):
+        decided = [conflict for conflict in conflicts if name.decides(conflict)]
+        # The value stays, and the key of the table is decided.
+        is_value = option == "--resolve" and all(map(is_renamed_twice, decided))
+        if not decided or is_value:
             yield _Part(given, name)

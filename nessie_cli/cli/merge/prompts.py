@@ -122,7 +122,7 @@ class _Resolver:
             is_possible = answer != "theirs" or sides.is_theirs_possible
             if answer in _CHOICES and is_possible:
                 return Decision(_CHOICES[answer])
-            if answer != "edit":
+            if answer != "edit" or not sides.is_edit_possible:
                 self._answer_otherwise(typed, answer, sides, conflict)
             elif content := self._edit(conflict):
                 return Decision(Choice.EDIT, content)
@@ -173,19 +173,24 @@ class _Resolver:
         if conflict.actual is None and conflict.proposed is None:
             self._err.print_text("there is no content to edit; choose one side")
             return None
-        if self._sides is not OF_BATCH and conflict.actual is None:
-            self._err.print_text("the branch has no content to edit; choose one side")
-            return None
-        ids = {side.id for side in (conflict.actual, conflict.proposed) if side is not None}
-        if self._sides is not OF_BATCH and len(ids) > 1:
-            self._err.print_text("the sides are two contents with one key; choose one of them")
-            return None
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "content.json")
             path.write_text(conflict_text(conflict, self._report.sides.titles), encoding="utf-8")
             try:
                 edit(path)
-                return edited_content(path.read_text(encoding="utf-8"))
+                content = edited_content(path.read_text(encoding="utf-8"))
+                self._refuse_another(conflict, content)
             except (OSError, UnicodeDecodeError, NessieError) as error:
                 self._err.print_text(f"not accepted: {error}")
-        return None
+                return None
+        return content
+
+    def _refuse_another(self, conflict: Conflict, content: Content) -> None:
+        """Raises `InvalidInput` for a new value that is another content than that of a merge."""
+        actual = conflict.actual
+        if self._sides is OF_BATCH or actual is None:
+            return
+        if content.id not in (None, actual.id):
+            raise InvalidInput(f"the content id is not {actual.id}")
+        if content.type_name != actual.type_name:
+            raise InvalidInput(f"the type is not {actual.type_name}")

@@ -12,9 +12,10 @@ from msgspec.structs import replace
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions, Question, question_of
+from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.patterns import MOST_ROUNDS, ConflictId, SidePattern, deciding, id_of
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
-from nessie_cli.cli.merge.sides import OF_MERGE, Sides
+from nessie_cli.cli.merge.sides import OF_MERGE, Sides, is_renamed_twice, why_no_value
 from nessie_cli.cli.merge.staged import BatchResolution, Decided, Resolved
 from nessie_cli.cli.merge.staged_tables import StagedTables
 from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
@@ -141,12 +142,12 @@ def _resolved_by(conflict: Conflict, content: Content, sides: Sides) -> KeyBehav
     """Returns the behavior that resolves a conflict by a new value, if it takes one."""
     assert conflict.key is not None
     if conflict.actual is None or not sides.takes_new_value(conflict):
-        reason = "two contents have this key" if conflict.actual else "the branch deleted it"
-        if conflict.target_rename and conflict.source_rename:
-            reason = "both sides renamed it"
+        reason, option = why_no_value(conflict), ContentName.of(conflict)
+        hint = "decide by --ours or --theirs"
+        if is_renamed_twice(conflict):
+            hint = f"--ours {option} or --theirs {option} beside --resolve says which key it has"
         raise InvalidInput(
-            f"{conflict.key} cannot be resolved by a new value: {reason}",
-            hint="decide by --ours or --theirs",
+            f"{conflict.key} cannot be resolved by a new value alone: {reason}", hint=hint
         )
     content = with_id_of(content, conflict.actual, conflict.key)
     return KeyBehavior(

@@ -27,6 +27,7 @@ class Sides(NamedTuple):
     """The contents that the answer for theirs deletes and that its meaning does not name."""
     is_theirs_possible: bool = True
     is_edit_possible: bool = True
+    why_no_edit: str = ""
     replaces_another: bool = False
     """Whether a new value can replace another content that the branch has at the key."""
 
@@ -59,6 +60,8 @@ class Sides(NamedTuple):
         yield from self.explained_sides()
         if self.is_edit_possible:
             yield "[e]dit", "edit both sides in your editor, between conflict markers"
+        elif self.why_no_edit:
+            yield "[e]dit", visible(f"not possible: {self.why_no_edit}")
         yield "[s]kip", self.meaning_of_skip
         yield "[a]bort", "change nothing"
         yield "[?]", "show what each side changed, with rows, files and schema"
@@ -79,7 +82,12 @@ class Sides(NamedTuple):
         if self.ours != OF_BATCH.ours:
             sides = self._with_effects(conflict, branch)
             can_edit = conflict.actual is not None and _is_one(conflict)
-            return sides if can_edit else sides._replace(is_edit_possible=False)
+            if can_edit:
+                return sides
+            why = why_no_value(conflict)
+            if is_renamed_twice(conflict) and conflict.proposed is not None:
+                why += f"; --resolve {conflict.key}=FILE and a side give it a value and a key"
+            return sides._replace(is_edit_possible=False, why_no_edit=why)
         return self._of_batch(conflict, ways_out)
 
     def _of_batch(self, conflict: Conflict, ways_out: WaysOut) -> Sides:
@@ -173,10 +181,22 @@ def _is_one(conflict: Conflict) -> bool:
 
     If both sides renamed it, a new value would leave the key in conflict.
     """
-    renames = (conflict.target_rename, conflict.source_rename)
-    new_keys = {rename.new for rename in renames if rename is not None}
     sides = (conflict.actual, conflict.proposed)
-    return len({side.id for side in sides if side is not None}) == 1 and len(new_keys) < 2  # noqa: PLR2004
+    ids = {side.id for side in sides if side is not None}
+    return len(ids) == 1 and not is_renamed_twice(conflict)
+
+
+def is_renamed_twice(conflict: Conflict) -> bool:
+    """Returns whether both sides gave the content different keys."""
+    renames = (conflict.target_rename, conflict.source_rename)
+    return len({rename.new for rename in renames if rename is not None}) > 1
+
+
+def why_no_value(conflict: Conflict) -> str:
+    """Returns why a new value does not resolve a conflict of a merge."""
+    if conflict.actual is None:
+        return "the branch has no content"
+    return "both sides renamed it" if is_renamed_twice(conflict) else "two contents have this key"
 
 
 def _key(name: str) -> str:
