@@ -117,8 +117,8 @@ class ContentRules:
         if needed := _needed(conflicts):
             # A decision that removes a namespace with contents is not repeated.
             with suppress(InvalidInput):
-                kept = _keeping(needed, choices, merge.undecided)
-                as_repeated = merged(changes.states, kept, blocked)
+                keeping = _keeping(needed, choices, merge.undecided)
+                as_repeated = merged(changes.states, keeping, blocked)
         return Outcome(
             edits=edits,
             details=dict(sorted(dict(_details(merge, edits, changes, conflicts, sides)).items())),

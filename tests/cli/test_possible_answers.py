@@ -143,7 +143,7 @@ def test_options_about_a_content_and_its_namespace_drop_the_rename(nessie, catal
 def test_contradicting_answers_of_a_merge_are_asked_again_without_the_others(
     nessie, catalog, answering
 ) -> None:
-    """Theirs of `c` and ours of `k` claim one key; the answer about `db.orders` is not asked again."""
+    """Theirs of `c` and ours of `k` claim one key; `db.orders` is not asked about again."""
     for name in ("a", "b"):
         catalog.create("main", name)
     catalog.branch("x")

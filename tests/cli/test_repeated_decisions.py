@@ -1,4 +1,4 @@
-"""A line that repeats decisions says what they do, and so does the report of another conflict."""
+"""Lines that repeat decisions, and reports of other conflicts, say what the decisions do."""
 
 from __future__ import annotations
 

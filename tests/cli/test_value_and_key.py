@@ -1,4 +1,4 @@
-"""A table that both sides renamed and changed gets a new value together with the key of a side."""
+"""A table that both sides renamed and changed gets a new value and the key of a side."""
 
 from __future__ import annotations
 

@@ -242,7 +242,7 @@ def _with_possible_options(
     inverse: Inverse,
     behaviors: Sequence[KeyBehavior],
 ) -> list[Conflict]:
-    """Returns the conflicts with those decisions that a server without our extensions carries out.
+    """Returns the conflicts with those decisions that a plain server carries out.
 
     Tries only the first `MOST_TRIED` conflicts, because each decision costs several requests.
     """

@@ -339,8 +339,8 @@ def _content_ids(before: StagedList, after: StagedList, decisions: Decisions) ->
 
     A content that the branch renamed and deleted is restored under another key, or without its id.
     """
-    kept = decisions.kept_changes
-    items = [*after, *(item for item in before if item.key in kept)]
+    keys = decisions.kept_changes
+    items = [*after, *(item for item in before if item.key in keys)]
     contents = (content for item in items for content in (item.seen, proposed(item)))
     return {content.id for content in contents if content is not None and content.id}
 

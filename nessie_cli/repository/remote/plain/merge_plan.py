@@ -78,7 +78,7 @@ class KeyPlan(NamedTuple):
 def replayed(
     server: Server, combination: Combination, *, is_refused: bool = False
 ) -> KeyMergeReplay | None:
-    """Returns a merge per content as it is done here; None if the server certainly does the same.
+    """Returns a merge per content as done here; None if the server certainly does the same.
 
     Costs one diff, unless contents moved or only one side has them, decisions are given, or the
     server refused the merge already (`is_refused`).
