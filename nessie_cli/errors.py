@@ -43,6 +43,8 @@ class WaysOut:
 
     source = ""
     """The name of theirs; a revert and a batch have none."""
+    effect_of_given = ""
+    """What the decisions that were given rename, delete and leave out."""
     one_by_one = ""
     """The command that asks about one conflict after the other."""
     combines = False
@@ -55,6 +57,11 @@ class WaysOut:
 
     def effect_of_proposed(self, conflict: Any) -> str:
         """Returns what keeping the staged change of a conflict does to others; "" for nothing."""
+        del conflict
+        return ""
+
+    def reason_against_proposed(self, conflict: Any) -> str:
+        """Returns why the staged change of a conflict cannot be kept; "" if it can be."""
         del conflict
         return ""
 
@@ -197,7 +204,8 @@ class ReferenceConflict(NessieError):
     commit does not list. `reference` is the branch, `head` its current hash, and `expected_hash`
     the commit that the caller started from. `is_merge` is true if the three states are base, ours
     and theirs, as in a merge, transplant or revert; otherwise they are expected, current and
-    proposed.
+    proposed. `decided` is what the given decisions do to contents (`model.MergeOption`), None
+    without decisions.
 
     The command line sets `ways_out`, and `left` (the keys that the user was asked about and did not
     decide).
@@ -224,6 +232,7 @@ class ReferenceConflict(NessieError):
         self.reference = reference
         self.head = head
         self.expected_hash = expected_hash
+        self.decided: Any = None
         self.ways_out = WaysOut()
         self.left: Sequence[Any] = ()
 
@@ -245,6 +254,7 @@ class MergeConflict(ReferenceConflict):
             expected_hash=result.expected_hash or result.common_ancestor,
         )
         self.result = result
+        self.decided = result.decided
 
 
 class ReferenceMoved(ReferenceConflict):

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
-from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, MergeOption
+from nessie_cli.model import (
+    Conflict,
+    ConflictType,
+    ContentKey,
+    MergeBehavior,
+    MergeOption,
+)
 
 
 class EffectKind(Enum):
@@ -52,6 +58,26 @@ def effects_of(option: MergeOption, conflict: Conflict) -> list[DecisionEffect]:
     taken = {new for _, new in option.renames}
     if option.behavior is MergeBehavior.FORCE and conflict.proposed and conflict.key:
         taken.add(conflict.theirs_key or conflict.key)
+    return _effects(option, taken)
+
+
+def effects_of_given(
+    decided: MergeOption | None, conflicts: Sequence[Conflict]
+) -> list[DecisionEffect]:
+    """Returns what the decisions that were given to a merge rename, delete and leave out.
+
+    `decided` and `conflicts` are those of its error. A namespace that is still needed is left out:
+    the decision about it cannot be carried out.
+    """
+    if decided is None:
+        return []
+    needed = {c.key for c in conflicts if c.type is ConflictType.NAMESPACE_NOT_EMPTY}
+    # Other contents may have the keys afterwards.
+    taken = {*decided.deletes, *(old for old, _ in decided.renames)}
+    return [effect for effect in _effects(decided, taken) if effect.key not in needed]
+
+
+def _effects(option: MergeOption, taken: Collection[ContentKey]) -> list[DecisionEffect]:
     return [
         *(DecisionEffect(EffectKind.RENAME, old, new, old in taken) for old, new in option.renames),
         *(DecisionEffect(EffectKind.DELETE, key, None, key in taken) for key in option.deletes),

@@ -41,8 +41,11 @@ def displaced_contents(result: MergeResult) -> Iterator[Displaced]:
     """Yields each content that gives its key to another one and is then absent."""
     after = {detail.result.id for detail in result.details if detail.result}
     for detail in result.details:
-        if detail.conflict or detail.result is None or isinstance(detail.result, Namespace):
+        if detail.conflict or detail.result is None:
             continue
         for content, is_ours in ((detail.target, True), (detail.source, False)):
-            if content is not None and content.id not in after:
+            if content is None or content.id in after:
+                continue
+            # Two namespaces with one key are one.
+            if not (isinstance(content, Namespace) and isinstance(detail.result, Namespace)):
                 yield Displaced(detail.key, content, is_ours)

@@ -37,6 +37,18 @@ class KeyOption(Struct, frozen=True):
     leaves_out: tuple[bytes, ...] = ()
 
 
+def joined(first: KeyOption | None, second: KeyOption | None) -> KeyOption | None:
+    """Returns what decisions about two transplanted commits change together."""
+    if first is None or second is None:
+        return first or second
+    return KeyOption(
+        second.behavior,
+        tuple(dict.fromkeys(first.deletes + second.deletes)),
+        tuple(dict.fromkeys(first.renames + second.renames)),
+        tuple(dict.fromkeys(first.leaves_out + second.leaves_out)),
+    )
+
+
 class KeyConflict(Struct, frozen=True):
     """A conflict in terms of records. `describe` converts it into a `model.Conflict`.
 
@@ -121,7 +133,7 @@ def describe(
                 blocking_namespace=(
                     decode_key(c.blocking_namespace) if c.blocking_namespace else None
                 ),
-                options=tuple(map(_option, c.options)),
+                options=tuple(map(option_of, c.options)),
                 actual_at=place_of(c.actual_at or None),
                 proposed_at=place_of(c.proposed_at or None),
                 changed_key=decode_key(c.changed_key) if c.changed_key else None,
@@ -150,7 +162,8 @@ def _unknown(_: bytes) -> None:
     """Returns no commit for a key, without looking for one."""
 
 
-def _option(option: KeyOption) -> MergeOption:
+def option_of(option: KeyOption) -> MergeOption:
+    """Returns a decision for programs."""
     return MergeOption(
         option.behavior,
         tuple(map(decode_key, option.deletes)),

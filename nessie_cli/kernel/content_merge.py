@@ -222,6 +222,11 @@ class ContentMerge:
         return of_commit
 
     @property
+    def undecided(self) -> ContentMerge:
+        """The same merge without decisions."""
+        return self._undecided
+
+    @property
     def decided(self) -> Collection[ContentStates]:
         """The contents about which the caller decided."""
         return self._given.keys()

@@ -8,6 +8,7 @@ each other only if they share a key, so a decision is tried on these contents al
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 
 from msgspec import structs
@@ -112,12 +113,19 @@ class ContentRules:
             *_of_doubles(edits, doubles, changes),
             *_of_second_entries(merge, second, changes),
         ]
+        as_repeated = merge
+        if needed := _needed(conflicts):
+            # A decision that removes a namespace with contents is not repeated.
+            with suppress(InvalidInput):
+                keeping = _keeping(needed, choices, merge.undecided)
+                as_repeated = merged(changes.states, keeping, blocked)
         return Outcome(
             edits=edits,
             details=dict(sorted(dict(_details(merge, edits, changes, conflicts, sides)).items())),
             if_source_wins=merge.edits_if_theirs_win(),
             decided=frozenset(key for states in merge.decided for key in states.keys),
             decided_ids=frozenset(states.content_id for states in merge.decided),
+            effect=effect_of_decisions(as_repeated),
             used=frozenset(used),
         )
 
@@ -172,23 +180,32 @@ def choice_of(objects: Objects, given: KeyBehavior) -> tuple[Id | None, ContentC
     )
 
 
+def _needed(conflicts: Iterable[KeyConflict]) -> list[bytes]:
+    """Returns the ids of contents that would remove or replace a namespace with contents."""
+    not_empty = (c for c in conflicts if c.type is ConflictType.NAMESPACE_NOT_EMPTY)
+    return [each.content_id for each in not_empty if each.content_id is not None]
+
+
 def _of_namespace(decisions: _Decisions, conflict: KeyConflict) -> KeyConflict:
     """Returns a conflict of a namespace with the content that it is about.
 
     A namespace that is still needed can be kept, if theirs deleted or renamed it, or if a content
-    of theirs took its key.
+    of theirs took its key. Theirs is the state of the namespace, or the content that took its key.
     """
     if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY:
         return conflict
     merge = decisions.merge
-    verdict = merge.on_ours(conflict.key)
+    verdict, arrival = merge.on_ours(conflict.key), merge.arriving(conflict.key)
     if verdict is not None and verdict.states not in merge.changed:
-        verdict = merge.arriving(conflict.key)
+        verdict = arrival
     if verdict is None:
         return conflict
     base, ours, theirs = verdict.states
+    present = theirs or (arrival and arrival.states.theirs)
     conflict = structs.replace(
         conflict,
+        expected=base and base.record,
+        proposed=present and present.record,
         content_id=verdict.states.content_id,
         base_key=base and base.key,
         theirs_key=theirs and theirs.key,
@@ -446,6 +463,30 @@ class _Decisions:
         """The keys that the merge deletes, and those of contents in conflict."""
         deleted = {key for key, record in self.merge.edits().items() if record is None}
         return deleted | {v.states.ours.key for v in self.merge.contested if v.states.ours}
+
+
+def effect_of_decisions(merge: ContentMerge) -> KeyOption | None:
+    """Returns what the decisions of a merge change, compared with the same merge without them.
+
+    Returns None without decisions.
+    """
+    if merge.undecided is merge:
+        return None
+    return _option(MergeBehavior.NORMAL, merge.undecided, merge)
+
+
+def _keeping(
+    needed: Collection[bytes], choices: Sequence[ContentChoice], undecided: ContentMerge
+) -> list[ContentChoice]:
+    """Returns decisions without those about some contents, and these contents kept on ours."""
+    verdicts = undecided.verdicts
+    named = ((choice, undecided.named(choice)) for choice in choices)
+    others = (
+        choice
+        for choice, index in named
+        if index is None or verdicts[index].states.content_id not in needed
+    )
+    return [*others, *(ContentChoice(b"", MergeBehavior.DROP, id_) for id_ in needed)]
 
 
 def _option(behavior: MergeBehavior, merge: ContentMerge, tried: ContentMerge) -> KeyOption:

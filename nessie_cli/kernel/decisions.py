@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from msgspec import Struct
 
 from nessie_cli.kernel.commits import deletion
-from nessie_cli.kernel.conflicts import KeyConflict, Place
+from nessie_cli.kernel.conflicts import KeyConflict, KeyOption, Place
 from nessie_cli.kernel.forms import Id
 from nessie_cli.model import MergeBehavior
 
@@ -62,6 +62,7 @@ class Outcome(Struct):
     `if_source_wins` are the edits if the source wins every conflict; None if they follow from the
     details. `decided` are the keys, in all three states, of contents that the caller decided, and
     `decided_ids` their ids.
+    `effect` is what the decisions change, compared with the same merge without them.
     `used` are the positions of those decisions of the caller that had a change to decide, and
     `resolved` of those whose content is written.
     """
@@ -73,6 +74,7 @@ class Outcome(Struct):
     if_source_wins: Mapping[bytes, bytes | None] | None = None
     decided: frozenset[bytes] = frozenset()
     decided_ids: frozenset[bytes] = frozenset()
+    effect: KeyOption | None = None
     used: frozenset[int] = frozenset()
     resolved: frozenset[int] = frozenset()
 

@@ -71,7 +71,8 @@ class MergeOption(Struct, frozen=True):
 
     It gives the content the key and value of that side. Beside that value, it deletes the contents
     at the keys `deletes` of the target, renames those at the old keys of `renames`, and leaves out
-    new contents at the keys `leaves_out` of the source.
+    new contents at the keys `leaves_out` of the source. NORMAL stands for all decisions that were
+    given, and then that value counts as well.
     """
 
     behavior: MergeBehavior

@@ -8,7 +8,13 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from nessie_cli.model.conflicts import Collision, Conflict, ContentPlace, MergeBehavior
+from nessie_cli.model.conflicts import (
+    Collision,
+    Conflict,
+    ContentPlace,
+    MergeBehavior,
+    MergeOption,
+)
 from nessie_cli.model.contents import Content, IcebergTable
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.references import Reference
@@ -167,7 +173,8 @@ class MergeResult(Struct, frozen=True):
     `common_ancestor` is None for a transplant. `applied` is whether the branch has moved,
     `successful` whether there is no conflict. `skipped` are the hashes of transplanted commits
     whose changes the branch already had. `has_several_bases` is whether the merge has several merge
-    bases: then the base of a conflict need not be a state of any commit.
+    bases: then the base of a conflict need not be a state of any commit. `decided` is what the
+    given decisions do to contents; it is set only with conflicts.
     """
 
     target_branch: str
@@ -180,6 +187,7 @@ class MergeResult(Struct, frozen=True):
     details: tuple[MergeDetail, ...] = ()
     skipped: tuple[str, ...] = ()
     has_several_bases: bool = False
+    decided: MergeOption | None = None
 
     @property
     def conflicts(self) -> tuple[Conflict, ...]:

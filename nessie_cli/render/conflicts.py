@@ -98,15 +98,37 @@ def conflict_lines(report: ConflictReport, terminal: Terminal) -> Iterator[Line]
             yield _row("commit", Span(short_hash(conflict.commit), "hash"))
         yield from _by("changed by", conflict.changed_by, terminal)
         yield from _by("theirs by", conflict.theirs_changed_by, terminal)
-        if (namespace := conflict.blocking_namespace) is not None:
-            text = f"theirs, because namespace {visible(str(namespace))} is not empty"
-            yield _row("not possible", Span(text))
+        yield from _not_possible(conflict, report, terminal)
         alone = _resolver_line(ways_out) if conflict.key and not several else ()
         yield from _resolve_lines(ways_out.of(conflict), alone)
+    if ways_out.effect_of_given:
+        yield []
+        yield from effect_lines(ways_out, terminal)
     if several and (lines := list(_resolve_lines(ways_out.together(), _resolver_line(ways_out)))):
         yield []
         yield [Span("all conflicts", "label")]
         yield from lines
+
+
+def _not_possible(conflict: Conflict, report: ConflictReport, terminal: Terminal) -> Iterator[Line]:
+    """Yields why theirs cannot be taken, or the staged change cannot be kept."""
+    text = ""
+    if (namespace := conflict.blocking_namespace) is not None:
+        text = f"theirs, because namespace {visible(str(namespace))} is not empty"
+    elif reason := report.ways_out.reason_against_proposed(conflict):
+        text = f"{report.sides.titles[2]}, because {visible(reason)}"
+    room = max(terminal.width - len(_INDENT) - _LABELS, _LEAST)
+    for number, line in enumerate(wrap(text, room) if text else ()):
+        yield _row("" if number else "not possible", Span(line))
+
+
+def effect_lines(ways_out: WaysOut, terminal: Terminal) -> Iterator[Line]:
+    """Yields what the decisions that were given do to contents; nothing without an effect."""
+    if ways_out.effect_of_given:
+        yield [Span("decisions so far", "label")]
+    room = max(terminal.width - len(_INDENT), _LEAST)
+    for text in wrap(ways_out.effect_of_given, room) if ways_out.effect_of_given else ():
+        yield [Span(_INDENT), Span(text, "conflict")]
 
 
 def _by(label: str, commit: CommitMeta | None, terminal: Terminal) -> Iterator[Line]:

@@ -16,10 +16,15 @@ from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import parse_content_id
-from nessie_cli.kernel.conflicts import KeyConflict, describe
+from nessie_cli.kernel.conflicts import KeyConflict, describe, option_of
 from nessie_cli.kernel.content_changes import ContentChanges, ContentStates
 from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, merge_contents
-from nessie_cli.kernel.content_rules import HasContents, choice_of, conflicts_of
+from nessie_cli.kernel.content_rules import (
+    HasContents,
+    choice_of,
+    conflicts_of,
+    effect_of_decisions,
+)
 from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id, decode_key, encode_key, format_content_id
@@ -35,6 +40,7 @@ from nessie_cli.model import (
     KeyBehavior,
     KeyRange,
     MergeBehavior,
+    MergeOption,
     RestoredFrom,
 )
 from nessie_cli.repository.reader import ReadableRepository
@@ -58,7 +64,8 @@ class Inverse(Struct, frozen=True):
     that HEAD does not have is restored from its place in `origins`, or created. `state` has the
     current contents of these keys. `if_theirs` are the edits if theirs is taken for each conflict.
     `judged` are the keys in conflict, or about which a behavior decided, and `decided_ids` the ids
-    of the contents about which one decided. `is_empty` is whether the commits changed nothing.
+    of the contents about which one decided. `decided` is what these decisions do to contents, None
+    without any. `is_empty` is whether the commits changed nothing.
     """
 
     edits: Edits
@@ -68,6 +75,7 @@ class Inverse(Struct, frozen=True):
     conflicts: Sequence[Conflict]
     judged: Collection[ContentKey]
     decided_ids: Collection[str]
+    decided: MergeOption | None
     is_empty: bool
 
 
@@ -98,6 +106,7 @@ def invert(
     )
     edits, if_theirs = states.contents(merge.edits()), states.contents(merge.edits_if_theirs_win())
     edits |= resolved
+    effect = effect_of_decisions(merge)
     conflicts = [_with_occupant(conflict, states) for conflict in conflicts]
     return Inverse(
         edits,
@@ -111,6 +120,7 @@ def invert(
         _described(repository, states, conflicts, head),
         judged,
         ids,
+        None if effect is None else option_of(effect),
         not states.changes,
     )
 

@@ -12,7 +12,7 @@ from msgspec import structs
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import Stamp, check_client_meta, draft_commit, root_of
-from nessie_cli.kernel.conflicts import describe, place_of
+from nessie_cli.kernel.conflicts import describe, option_of, place_of
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
@@ -275,6 +275,8 @@ def _merge_conflict(
         shows_contents=target.shows_contents,
     )
     result = answer(objects, target, outcome.details, None, conflicts=conflicts)
+    if outcome.effect is not None:
+        result = structs.replace(result, decided=option_of(outcome.effect))
     return MergeConflict(merge_message(conflicts), conflicts, result)
 
 

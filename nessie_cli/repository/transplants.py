@@ -17,7 +17,7 @@ from nessie_cli.kernel.commits import (
     operations_of,
     root_of,
 )
-from nessie_cli.kernel.conflicts import Place
+from nessie_cli.kernel.conflicts import Place, joined
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
@@ -255,6 +255,7 @@ class CommitReplay:
         self.total.namespace_conflicts = outcome.namespace_conflicts
         self.total.decided |= outcome.decided
         self.total.decided_ids |= outcome.decided_ids
+        self.total.effect = joined(self.total.effect, outcome.effect)
         self.total.used |= outcome.used
         self.total.resolved |= outcome.resolved
         self._settled |= outcome.edits

@@ -76,6 +76,7 @@ class MergeAnswer(NamedTuple):
     details: tuple[MergeDetail, ...]
     skipped: tuple[str, ...] = ()
     has_several_bases: bool = False
+    decided: MergeOption | None = None
 
 
 _INVALID = (InvalidInput, LookupError, TypeError, AttributeError, ValueError, RecursionError)
@@ -290,6 +291,7 @@ def decode_merge(data: Any) -> MergeAnswer:
         ),
         tuple(merge.skipped_commits),
         merge.has_several_bases,
+        None if merge.decided is None else _option(merge.decided, "decided"),
     )
 
 

@@ -284,6 +284,7 @@ class MergeOfOurs(MergeOutcome, omit_defaults=True, kw_only=True):
     details: list[MergeDetailOfOurs] = field(default_factory=empty_list)
     skipped_commits: list[Hash] = []
     has_several_bases: bool = False
+    decided: MergeOption | None = None
 
     @classmethod
     def of(cls, result: model.MergeResult) -> Self:
@@ -293,6 +294,7 @@ class MergeOfOurs(MergeOutcome, omit_defaults=True, kw_only=True):
             details=list(map(MergeDetailOfOurs.of, result.details)),
             skipped_commits=list(result.skipped),
             has_several_bases=result.has_several_bases,
+            decided=None if result.decided is None else MergeOption.of(result.decided),
         )
 
 

@@ -15,31 +15,6 @@ from nessie_cli.repository.opening import connect
 from tests.original.server import Original
 from tests.repository.plain_remote import Plain
 
-RETYPED = (
-    *(
-        f"test_every_combination_of_operation_and_states[{action}-same-type-PAYLOAD_DIFFERS]"
-        for action in ("delete", "move", "put", "recreate", "unchanged")
-    ),
-    "test_a_recreated_key_that_the_target_changed_conflicts[retype-update]",
-    "test_all_conflicts_are_reported_at_once",
-    "test_a_delete_and_a_put_without_id_recreate_a_content[content1]",
-    "test_a_delete_and_a_put_without_id_recreate_a_content[content2]",
-    "test_every_combination_of_changes_under_normal[remove-retype-PAYLOAD_DIFFERS-None]",
-    "test_every_combination_of_changes_under_normal[retype-nothing-None-view 2]",
-    "test_every_combination_of_changes_under_normal[update-retype-PAYLOAD_DIFFERS-2]",
-    *(
-        f"test_every_combination_of_changes_under_force[{by_key}-{row}]"
-        for by_key in (False, True)
-        for row in ("remove-retype-None", "retype-nothing-view 2", "update-retype-2")
-    ),
-    *(
-        f"test_every_combination_of_changes_under_drop[{by_key}-{row}]"
-        for by_key in (False, True)
-        for row in ("remove-retype", "retype-nothing", "update-retype")
-    ),
-)
-"""Tests that recreate a key as another type in one commit."""
-
 
 class TestOriginal(Plain):
     """The released original. Overrides list its differences with reasons.
@@ -53,7 +28,6 @@ class TestOriginal(Plain):
     ID = "D14: a resolved content takes the id that it is given"
     ORPHAN = "D11: a key may be left without its namespace"
     RENAMES = "D12: a content gets two keys, or is lost if the source renamed it"
-    RETYPE = "0.99.0 cannot create a key again as another type in one commit; 0.108.5 can"
     SAME_CHANGE = "D18: the same change on both sides is a conflict"
     TAKEN = "a commit cannot move a content to a key that another content leaves"
     TIME = (
@@ -61,7 +35,6 @@ class TestOriginal(Plain):
         " microsecond later"
     )
     LACKING = Plain.LACKING | {
-        **dict.fromkeys(RETYPED, RETYPE),
         "test_a_second_key_is_a_conflict": RENAMES,
         "test_a_second_key_of_a_namespace_on_both_sides_is_a_conflict": RENAMES,
         "test_random_histories_have_no_second_key": RENAMES,

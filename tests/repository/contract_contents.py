@@ -559,6 +559,24 @@ class Contents:
         catalog.merge_contents("dev", behaviors=[behave("a", "FORCE")])
         assert catalog.numbers() == {"c": 2, "k": 12}
 
+    @pytest.mark.parametrize("decided", [[behave("a", "FORCE")], []])
+    def test_an_error_says_what_the_given_decisions_do(
+        self, catalog: Catalog, decided: list[KeyBehavior]
+    ) -> None:
+        catalog.write("main", {"a": 1, "b": 1, "gone": 1})
+        catalog.branch("dev")
+        catalog.write("main", {"a": None, "b": 2})
+        catalog.write("main", {"a": 20})
+        catalog.write("dev", {"a": 3, "b": 3, "gone": None})
+        default = MergeBehavior.NORMAL if decided else MergeBehavior.FORCE
+        conflict = behave("b", "NORMAL", catalog.content("dev", "b"))
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents("dev", behaviors=[*decided, conflict], default_behavior=default)
+        assert refused.value.decided == MergeOption(MergeBehavior.NORMAL, deletes=(key("a"),))
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents("dev")
+        assert refused.value.decided is None
+
     def test_a_resolved_content_of_another_type_is_refused(self, catalog: Catalog) -> None:
         content_id = begin(catalog)
         catalog.write("dev", {"old": 2})

@@ -12,7 +12,15 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput, MergeConflict, ReferenceConflict, ReferenceMoved
-from nessie_cli.model import NO_ANCESTOR, KeyBehavior, MergeBehavior, MergeResult, ReferenceType
+from nessie_cli.model import (
+    NO_ANCESTOR,
+    CommitMeta,
+    Content,
+    KeyBehavior,
+    MergeBehavior,
+    MergeResult,
+    ReferenceType,
+)
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import CreateReference, Merge
@@ -21,7 +29,18 @@ from tests.repository.contract_division import Divides
 from tests.repository.contract_searching import Searches
 from tests.repository.servers import Servers
 from tests.repository.test_remote import Served
-from tests.repository.vocabulary import NS, Catalog, behave, key, touched
+from tests.repository.vocabulary import (
+    NS,
+    Catalog,
+    behave,
+    delete,
+    key,
+    namespace,
+    put,
+    table,
+    touched,
+    view,
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,6 +48,32 @@ def servers() -> Iterator[Servers]:
     running = Servers()
     yield running
     running.close()
+
+
+RETYPED = (
+    *(
+        f"test_every_combination_of_operation_and_states[{action}-same-type-PAYLOAD_DIFFERS]"
+        for action in ("delete", "move", "put", "recreate", "unchanged")
+    ),
+    "test_a_recreated_key_that_the_target_changed_conflicts[retype-update]",
+    "test_all_conflicts_are_reported_at_once",
+    "test_a_delete_and_a_put_without_id_recreate_a_content[content1]",
+    "test_a_delete_and_a_put_without_id_recreate_a_content[content2]",
+    "test_every_combination_of_changes_under_normal[remove-retype-PAYLOAD_DIFFERS-None]",
+    "test_every_combination_of_changes_under_normal[retype-nothing-None-view 2]",
+    "test_every_combination_of_changes_under_normal[update-retype-PAYLOAD_DIFFERS-2]",
+    *(
+        f"test_every_combination_of_changes_under_force[{by_key}-{row}]"
+        for by_key in (False, True)
+        for row in ("remove-retype-None", "retype-nothing-view 2", "update-retype-2")
+    ),
+    *(
+        f"test_every_combination_of_changes_under_drop[{by_key}-{row}]"
+        for by_key in (False, True)
+        for row in ("remove-retype", "retype-nothing", "update-retype")
+    ),
+)
+"""Tests that recreate a key as another type in one commit."""
 
 
 class Plain(Served):
@@ -47,6 +92,7 @@ class Plain(Served):
     SKIPPED = "skipped commits are not reported"
     SETTINGS = "there is no place for settings"
     LACKING: Mapping[str, str] = {
+        **dict.fromkeys(RETYPED, "one commit cannot replace a content by another type"),
         "test_a_deleted_reference_can_be_restored_from_the_reflog": REFLOG,
         "test_a_tag_keeps_its_message": MESSAGES,
         "test_a_rename_is_in_the_reflog_of_both_names": REFLOG,
@@ -152,6 +198,24 @@ class Plain(Served):
         reason = self.LACKING.get(request.node.name) or self.LACKING.get(request.node.originalname)
         if reason:
             pytest.skip(reason)
+
+    @pytest.mark.parametrize("new", [namespace("n"), view(2)])
+    def test_a_replacement_by_another_type_is_refused_before_it_is_sent(
+        self, catalog: Catalog, new: Content
+    ) -> None:
+        catalog.write("main", {"n": 1, "m": NS})
+        head = catalog.head()
+        for dry_run in (True, False):
+            with pytest.raises(InvalidInput, match="commit the deletion of 'n' first"):
+                catalog.repository.commit(
+                    "main", [delete("n"), put("n", new)], CommitMeta(""), dry_run=dry_run
+                )
+        assert catalog.head() == head
+        # The original replaces namespaces correctly.
+        catalog.commit("main", delete("m"), put("m", table(3)))
+        catalog.commit("main", delete("n"))
+        catalog.commit("main", put("n", new))
+        assert catalog.content("main", "n").type_name == new.type_name
 
     @pytest.mark.parametrize("value", [None, 2])
     @pytest.mark.parametrize("side", ["ours", "theirs"])

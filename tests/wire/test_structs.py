@@ -42,6 +42,7 @@ from nessie_cli.model import (
     MaintenanceReport,
     MergeBehavior,
     MergeDetail,
+    MergeOption,
     MergeResult,
     Namespace,
     Problem,
@@ -116,7 +117,15 @@ DETAILS = (
     MergeDetail(NEW, MergeBehavior.DROP),
 )
 MERGE = MergeResult(
-    "main", HASH, None, OTHER, HASH, applied=False, successful=False, details=DETAILS
+    "main",
+    HASH,
+    None,
+    OTHER,
+    HASH,
+    applied=False,
+    successful=False,
+    details=DETAILS,
+    decided=MergeOption(MergeBehavior.NORMAL, (KEY,), ((KEY, KEY),), (KEY,)),
 )
 COMMIT = CommitResult(MAIN, {KEY: "i"})
 CONFIG = RepositoryConfig("main", WHEN, "1")

@@ -12,8 +12,9 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.cli.merge.effects import effect_of
+from nessie_cli.cli.merge.effects import SEPARATOR, effect_of, effect_of_given
 from nessie_cli.cli.merge.names import ContentName, key_and_file
+from nessie_cli.cli.merge.sides import is_renamed_twice
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.inspection.decisions import options_of
 from nessie_cli.inspection.text import short_hash, visible
@@ -122,6 +123,7 @@ class MergeResolutions(WaysOut):
         # A given hash may be the name of a branch. What counts is the state that is shown.
         given = _joined(part for part in parts if part.is_expected)
         self._expected = ["--expected-hash", short_hash(error.head)] if error.head else given
+        self.effect_of_given = effect_of_given(error, branch)
         self.one_by_one = self._resolver()
 
     def of(self, conflict: Conflict) -> Sequence[Resolution]:
@@ -148,7 +150,7 @@ class MergeResolutions(WaysOut):
                 for option in options_of(conflict)
                 if option.behavior is side
             ]
-            if name is None or effects != [""] or self._scope(conflict):
+            if name is None or effects != [""] or self._scope(conflict) or self.effect_of_given:
                 return ""
             arguments += [_OPTIONS[side], str(name)]
         return command_line(*self._pinned, *arguments, *self._expected)
@@ -163,7 +165,15 @@ class MergeResolutions(WaysOut):
         assert position is not None
         has_default = any(map(_is_default, _parts(arguments, ())))
         is_asking = arguments[position] == "resolve"
-        if is_asking or has_default or all(c.type in BY_COMMIT for c in self._conflicts):
+        # A value that is given waits for a key, and `resolve` does not ask for one.
+        names = [part.name for part in self._decisions if part.name]
+        has_value = any(name.decides(each) for name in names for each in self._conflicts)
+        if (
+            is_asking
+            or has_default
+            or has_value
+            or all(c.type in BY_COMMIT for c in self._conflicts)
+        ):
             return ""
         return command_line(*arguments[:position], "resolve", *arguments[position:])
 
@@ -188,8 +198,15 @@ class MergeResolutions(WaysOut):
                     # The decision is about the state that is shown.
                     decided = [*self._pinned, _OPTIONS[option.behavior], name, *self._expected]
                     line = command_line(*decided)
-                    effects = [effect_of(option, conflict, self._branch), self._scope(conflict)]
-                    yield Resolution(line, "; ".join(filter(None, effects)))
+                    effect = effect_of(option, conflict, self._branch)
+                    yield Resolution(line, self._joined(effect, self._scope(conflict)))
+
+    def _joined(self, *effects: str) -> str:
+        """Returns effects, and those of the decisions that a command line repeats."""
+        texts = [
+            text for each in (*effects, self.effect_of_given) for text in each.split(SEPARATOR)
+        ]
+        return SEPARATOR.join(filter(None, dict.fromkeys(texts)))
 
     def _scope(self, conflict: Conflict) -> str:
         """Returns what a decision is for, unless it is for one commit.
@@ -209,9 +226,11 @@ class MergeResolutions(WaysOut):
             yield from self._commit("put", [str(key)], f"add {key}", "--type", "namespace")
         elif isinstance(present, Namespace):
             line = command_line(*self._pinned, "--ours", str(key), *self._expected)
-            yield Resolution(line, f"{visible(str(key))} stays on {visible(self._branch)}")
+            stays = f"{visible(str(key))} stays on {visible(self._branch)}"
+            yield Resolution(line, self._joined(stays))
         elif self._has_decided:
-            yield Resolution(command_line(*self._anew), _ANEW)
+            effect = self._joined(_ANEW) if self._undecided != self._anew else _ANEW
+            yield Resolution(command_line(*self._anew), effect)
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""
@@ -237,9 +256,9 @@ class MergeResolutions(WaysOut):
         decisions = _joined(part for part in self._decisions if _is_for(part.name, commits))
         bound = self._expected if decisions else []
         line = ["transplant", *map(short_hash, commits), "--onto", self._branch, *decisions, *bound]
+        effect = "writes the commits before this one; then prepare the branch for the others"
         return Resolution(
-            command_line(*self._here, *line),
-            "writes the commits before this one; then prepare the branch for the others",
+            command_line(*self._here, *line), self._joined(effect) if decisions else effect
         )
 
     def _commit(
@@ -250,6 +269,10 @@ class MergeResolutions(WaysOut):
         A branch that changes only by merges is prepared by another branch, which is merged. No line
         is yielded if no other branch takes commits.
         """
+        if staged := self._staged.intersection(keys):
+            line = command_line(*self._here, "--ref", self._branch, "reset", *sorted(staged))
+            yield Resolution(line, "unstages a change of this key; then try again")
+            return
         commit = ["content", verb, *keys, *options, "-m", message]
         if not self._is_merge_only(self._branch):
             line = command_line(*self._here, "--ref", self._branch, *commit)
@@ -271,7 +294,10 @@ class MergeResolutions(WaysOut):
     @property
     def _afterwards(self) -> str:
         """What follows after a commit: decisions about the state before it are given again."""
-        return f"then start over: {command_line(*self._anew)}" if self._decisions else ""
+        if not self._decisions:
+            return ""
+        again = f"then start over: {command_line(*self._anew)}"
+        return self._joined(again) if self._undecided != self._anew else again
 
     @cached_property
     def _free_branch(self) -> str | None:
@@ -286,6 +312,15 @@ class MergeResolutions(WaysOut):
     def _here(self) -> list[str]:
         """The options of all commands, without the reference."""
         return carried(self._app.options, ("store", "profile"))
+
+    @cached_property
+    def _staged(self) -> frozenset[str]:
+        """The keys that are staged for the branch: a commit of one key is refused for them."""
+        app = self._app
+        batch = app.batch_file().read() if app.workspace is not None else None
+        if batch is None or batch.branch not in (None, self._branch):
+            return frozenset()
+        return frozenset(map(str, batch.keys))
 
     @cached_property
     def _settings(self) -> Mapping[str, str]:
@@ -344,5 +379,8 @@ def _parts(arguments: Sequence[str], conflicts: Collection[Conflict]) -> Iterato
             if option == "--resolve"
             else ContentName.parse(value)
         )
-        if not any(map(name.decides, conflicts)):
+        decided = [conflict for conflict in conflicts if name.decides(conflict)]
+        # The value stays, and the key of the table is decided.
+        is_value = option == "--resolve" and all(map(is_renamed_twice, decided))
+        if not decided or is_value:
             yield _Part(given, name)

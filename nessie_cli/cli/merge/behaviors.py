@@ -149,14 +149,17 @@ def _named(options: DecisionOptions) -> Iterator[tuple[ContentName, str]]:
 
 
 def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterator[KeyBehavior]:
-    seen: dict[ContentName, str] = {}
-    files = dict(map(key_and_file, options.resolve or ()))
+    sides: dict[ContentName, str] = {}
+    files: dict[ContentName, str] = {}
+    paths = dict(map(key_and_file, options.resolve or ()))
     for name, option in _named(options):
+        # A table that both sides renamed can get a new value, and the key of a side.
+        seen = files if option == "--resolve" else sides
         if name in seen:
             raise InvalidInput(f"{option} {name}: the key is already named by {seen[name]}")
         seen[name] = option
         if option == "--resolve":
-            yield _resolved(app, branch, name.key, files[name.key])
+            yield _resolved(app, branch, name.key, paths[name.key])
         else:
             commit = app.repository().resolve(Revision(None, name.commit)) if name.commit else None
             yield KeyBehavior(
@@ -165,6 +168,22 @@ def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterat
                 content_id=name.content_id,
                 commit=commit.hash if commit else None,
             )
+
+
+def with_a_side(options: DecisionOptions) -> tuple[list[str], list[str]]:
+    """Divides the texts of `--resolve` into those whose key also has a side, and the others.
+
+    A value and a side together are a whole decision. Without a side, `resolve` finds the conflict.
+    """
+    named = {name.key for name, option in _named(options) if option != "--resolve"}
+    texts = options.resolve or ()
+    both = [text for text in texts if key_and_file(text)[0] in named]
+    return both, [text for text in texts if text not in both]
+
+
+def resolved_by_files(app: Invocation, branch: str, texts: Sequence[str]) -> list[KeyBehavior]:
+    """Returns the decisions of `--resolve KEY=FILE`, if the branch has these keys."""
+    return [_resolved(app, branch, key, file) for key, file in map(key_and_file, texts)]
 
 
 def _resolved(app: Invocation, branch: str, key: ContentKey, file: str) -> KeyBehavior:

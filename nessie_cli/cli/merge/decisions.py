@@ -7,6 +7,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from nessie_cli.cli.merge.sides import Sides
+from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Conflict, Content, ContentKey
 
@@ -27,10 +28,19 @@ class Decision(NamedTuple):
     content: Content | None = None
 
 
-class Decisions:
-    """The decisions so far, by key, and the names of the two states.
+Question = tuple[ContentKey | None, bool]
+"""A key in conflict, and whether the conflict is about the namespace that the key must have."""
 
-    Raises `InvalidInput` if options name a key twice.
+
+def question_of(conflict: Conflict) -> Question:
+    """Returns what a conflict of a batch asks. A key can have both kinds of conflicts."""
+    return conflict.key, conflict.type in OF_NAMESPACES
+
+
+class Decisions:
+    """The decisions so far, and the names of the two states.
+
+    `of` are those of options, by key. Raises `InvalidInput` if options name a key twice.
     """
 
     def __init__(
@@ -42,6 +52,8 @@ class Decisions:
     ) -> None:
         self.sides = sides
         self.of: dict[ContentKey, Decision] = {}
+        self.answers: dict[Question, Decision] = {}
+        """The answers of the user."""
         for texts, choice in ((ours, Choice.OURS), (theirs, Choice.THEIRS)):
             for text in texts:
                 self._add(ContentKey.parse(text), Decision(choice))
@@ -52,6 +64,19 @@ class Decisions:
         if key in self.of:
             raise InvalidInput(f"{key}: the key is named twice")
         self.of[key] = decision
+
+    def about(self, conflict: Conflict) -> Decision | None:
+        """Returns the decision about a conflict, if there is one."""
+        answer = self.answers.get(question_of(conflict))
+        return answer or (self.of.get(conflict.key) if conflict.key is not None else None)
+
+    @property
+    def kept_changes(self) -> set[ContentKey]:
+        """The keys whose staged changes are kept, or get a new value."""
+        answered = [(key, each) for (key, _), each in self.answers.items() if key is not None]
+        return {
+            key for key, each in (*self.of.items(), *answered) if each.choice is not Choice.OURS
+        }
 
     def refuse_other_keys(self, conflicts: Collection[Conflict]) -> None:
         """Raises `InvalidInput` for a decision about a key that is not in conflict."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import filterfalse
 from typing import TYPE_CHECKING, NamedTuple
 
+from msgspec.structs import replace
+
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.expected import refuse_changed
@@ -20,10 +22,12 @@ from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
+    Conflict,
     Content,
     ContentKey,
     KeyBehavior,
     MergeBehavior,
+    MergeOption,
     Reference,
     ReferenceType,
 )
@@ -42,6 +46,8 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 20
 """The maximum number of commits that the message of a range lists."""
+MOST_TRIED = 10
+"""The most conflicts whose decisions are tried on a server without our extensions."""
 MOST_ATTEMPTS = 5
 """The maximum number of attempts if other commits change the same keys meanwhile."""
 _OPTIONS = {
@@ -151,6 +157,9 @@ def operations_of(
     # Before tables combine, which writes files.
     _refuse_deleted(inverse, behaviors)
     if inverse.conflicts:
+        if not repository.restores_content_ids:
+            conflicts = _with_possible_options(repository, branch, to_revert, inverse, behaviors)
+            inverse = replace(inverse, conflicts=conflicts)
         raise _conflict(repository, branch, to_revert, inverse)
     refuse_second_entries(
         inverse.state | _staged_contents(app, branch.name), inverse.edits, carried(app.options)
@@ -226,6 +235,42 @@ def _commit(
     )
 
 
+def _with_possible_options(
+    repository: Repository,
+    branch: Reference,
+    to_revert: Reverted,
+    inverse: Inverse,
+    behaviors: Sequence[KeyBehavior],
+) -> list[Conflict]:
+    """Returns the conflicts with those decisions that a plain server carries out.
+
+    Tries only the first `MOST_TRIED` conflicts, because each decision costs several requests.
+    """
+
+    def is_possible(conflict: Conflict, option: MergeOption) -> bool:
+        assert conflict.key is not None
+        decision = KeyBehavior(conflict.key, option.behavior, content_id=conflict.content_id)
+        try:
+            tried = invert(repository, to_revert.commits, branch.hash, [*behaviors, decision])
+            edits = operations_for(tried.edits, tried.state, tried.origins)
+            if edits:
+                operations, meta = [edit.operation for edit in edits], CommitMeta("")
+                head = branch.hash
+                repository.commit(branch.name, operations, meta, expected_hash=head, dry_run=True)
+        except InvalidInput:
+            return False
+        except ReferenceConflict:
+            # Such as a namespace that is missing: its report says what helps.
+            return True
+        return True
+
+    tried = [
+        replace(each, options=tuple(o for o in each.options if is_possible(each, o)))
+        for each in inverse.conflicts[:MOST_TRIED]
+    ]
+    return [*tried, *inverse.conflicts[MOST_TRIED:]]
+
+
 def _conflict(
     repository: Repository, branch: Reference, to_revert: Reverted, inverse: Inverse
 ) -> ReferenceConflict:
@@ -239,13 +284,19 @@ def _conflict(
             operations = [edit.operation for edit in edits]
             meta, head = CommitMeta(""), branch.hash
             repository.commit(branch.name, operations, meta, expected_hash=head, dry_run=True)
+    except InvalidInput:
+        # A server without our extensions cannot take theirs of all contents.
+        if repository.restores_content_ids:
+            raise
     except ReferenceConflict as error:
         keys = {conflict.key for conflict in conflicts}
         conflicts += [conflict for conflict in error.conflicts if conflict.key not in keys]
-    return ReferenceConflict(
+    refusal = ReferenceConflict(
         merge_message(conflicts),
         conflicts,
         reference=branch.name,
         head=branch.hash,
         expected_hash=to_revert.commits.last,
     )
+    refusal.decided = inverse.decided
+    return refusal

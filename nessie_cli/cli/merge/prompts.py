@@ -13,12 +13,12 @@ from nessie_cli.cli.errors.conflicts import conflict_report
 from nessie_cli.cli.log.deep import deep_changes
 from nessie_cli.cli.merge.advice import BY_COMMIT
 from nessie_cli.cli.merge.conflict_file import conflict_text, edited_content
-from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
+from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions, question_of
 from nessie_cli.cli.merge.sides import OF_BATCH, Sides
 from nessie_cli.cli.staging.editor import edit
 from nessie_cli.errors import Interrupted, InvalidInput, NessieError, ReferenceConflict, WaysOut
 from nessie_cli.model import Conflict, Content, DiffEntry
-from nessie_cli.render.conflicts import conflict_lines
+from nessie_cli.render.conflicts import conflict_lines, effect_lines
 from nessie_cli.render.diffs import change_lines
 from nessie_cli.render.spans import Line, Span
 
@@ -35,22 +35,18 @@ def decide_all(
     error: ReferenceConflict,
     conflicts: Sequence[Conflict],
     decisions: Decisions,
-) -> bool:
-    """Asks about those of an error's conflicts whose key is not decided yet.
-
-    Returns False if one was skipped. Raises as `ask_all` does.
-    """
+) -> None:
+    """Asks about those of an error's conflicts that are not decided yet. Raises as `ask_all`."""
     undecided = [
         conflict
         for conflict in conflicts
-        if conflict.key is not None and conflict.key not in decisions.of
+        if conflict.key is not None and decisions.about(conflict) is None
     ]
     for conflict, decision in zip(
         undecided, ask_all(app, error, undecided, decisions.sides), strict=True
     ):
         if decision.choice is not Choice.SKIP and conflict.key is not None:
-            decisions.of[conflict.key] = decision
-    return not error.left
+            decisions.answers[question_of(conflict)] = decision
 
 
 def ask_all(
@@ -76,6 +72,7 @@ def ask_all(
             f" {sides.options(undecided)}",
             hint="; ".join(reasons),
         )
+    app.output.err.print_lines(effect_lines(error.ways_out, app.output.err))
     resolver = _Resolver(app, conflict_report(error), sides, error.reference or "HEAD")
     decisions = [
         resolver.ask(conflict, f"{number} of {len(undecided)}: " if len(undecided) > 1 else "")
@@ -125,7 +122,7 @@ class _Resolver:
             is_possible = answer != "theirs" or sides.is_theirs_possible
             if answer in _CHOICES and is_possible:
                 return Decision(_CHOICES[answer])
-            if answer != "edit":
+            if answer != "edit" or not sides.is_edit_possible:
                 self._answer_otherwise(typed, answer, sides, conflict)
             elif content := self._edit(conflict):
                 return Decision(Choice.EDIT, content)
@@ -176,19 +173,24 @@ class _Resolver:
         if conflict.actual is None and conflict.proposed is None:
             self._err.print_text("there is no content to edit; choose one side")
             return None
-        if self._sides is not OF_BATCH and conflict.actual is None:
-            self._err.print_text("the branch has no content to edit; choose one side")
-            return None
-        ids = {side.id for side in (conflict.actual, conflict.proposed) if side is not None}
-        if self._sides is not OF_BATCH and len(ids) > 1:
-            self._err.print_text("the sides are two contents with one key; choose one of them")
-            return None
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "content.json")
             path.write_text(conflict_text(conflict, self._report.sides.titles), encoding="utf-8")
             try:
                 edit(path)
-                return edited_content(path.read_text(encoding="utf-8"))
+                content = edited_content(path.read_text(encoding="utf-8"))
+                self._refuse_another(conflict, content)
             except (OSError, UnicodeDecodeError, NessieError) as error:
                 self._err.print_text(f"not accepted: {error}")
-        return None
+                return None
+        return content
+
+    def _refuse_another(self, conflict: Conflict, content: Content) -> None:
+        """Raises `InvalidInput` for a new value that is another content than that of a merge."""
+        actual = conflict.actual
+        if self._sides is OF_BATCH or actual is None:
+            return
+        if content.id not in (None, actual.id):
+            raise InvalidInput(f"the content id is not {actual.id}")
+        if content.type_name != actual.type_name:
+            raise InvalidInput(f"the type is not {actual.type_name}")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.merge.behaviors import with_id_of
-from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions
+from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions, Question, question_of
+from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.patterns import MOST_ROUNDS, ConflictId, SidePattern, deciding, id_of
 from nessie_cli.cli.merge.prompts import ask_all, decide_all
-from nessie_cli.cli.merge.sides import OF_MERGE, Sides
-from nessie_cli.cli.merge.staged import BatchResolution
+from nessie_cli.cli.merge.sides import OF_MERGE, Sides, is_renamed_twice, why_no_value
+from nessie_cli.cli.merge.staged import BatchResolution, Decided, Resolved
 from nessie_cli.cli.merge.staged_tables import StagedTables
 from nessie_cli.cli.staging.resolutions import OF_NAMESPACES
 from nessie_cli.cli.staging.submission import head_of_branch
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 
 def resolve_merge(
@@ -55,11 +59,15 @@ def resolve_merge(
     """
     answers: dict[ConflictId, KeyBehavior] = {}
     asked: Sequence[ConflictId] = ()
-    reported: set[str] = set()
-    decided = options
+
+    def attempt(left_out: ConflictId | None = None) -> None:
+        given = [each for identity, each in answers.items() if identity != left_out]
+        trial = replace(options, behaviors=[*options.behaviors, *given], dry_run=True)
+        deciding(do, trial, patterns)
+
     for _ in range(MOST_ROUNDS):
         try:
-            deciding(do, replace(decided, dry_run=True), patterns)
+            attempt()
         except ReferenceConflict as error:
             # The answers are about this state of the branch.
             options = replace(options, expected_hash=options.expected_hash or error.head)
@@ -67,21 +75,19 @@ def resolve_merge(
             if error.left:
                 raise
         except InvalidInput as error:
-            if not asked or error.message in reported:
+            asked = [identity for identity in asked if identity in answers]
+            if not asked:
                 raise
-            # The latest answers contradict each other.
-            reported.add(error.message)
-            app.output.err.print_text(visible(f"{error.message}; please answer again"))
-            for identity in asked:
+            _say_again(app, error.message)
+            for identity in _contradicting(asked, attempt):
                 del answers[identity]
-            asked = ()
         else:
             break
-        decided = replace(options, behaviors=[*options.behaviors, *answers.values()])
     unused = contents.keys() - {key for _, _, key in answers}
     if unused:
         raise InvalidInput(f"{min(unused)} is not in conflict")
-    return deciding(do, decided, patterns)
+    behaviors = [*options.behaviors, *answers.values()]
+    return deciding(do, replace(options, behaviors=behaviors), patterns)
 
 
 def _answer(
@@ -95,13 +101,21 @@ def _answer(
 ) -> Sequence[ConflictId]:
     """Adds an answer for each conflict of an error, except those that the user skipped.
 
-    Returns the conflicts that the user was asked about. Raises the error if a conflict was decided,
-    but its decision does not resolve it. The report then lists the resolutions.
+    Returns the conflicts that the user was asked about. Raises the error if an option decided a
+    conflict, but does not resolve it. The report then lists the resolutions.
     """
     conflicts = [conflict for conflict in error.conflicts if conflict.key is not None]
     named = {behavior.key for behavior in options.behaviors}
-    if not conflicts or any(c.key in named or id_of(c) in answers for c in conflicts):
+    again = [conflict for conflict in conflicts if id_of(conflict) in answers]
+    if (
+        not conflicts
+        or any(c.key in named for c in conflicts)
+        or contents.keys() & {each.key for each in again}
+    ):
         raise error
+    for conflict in again:
+        del answers[id_of(conflict)]
+        _say_again(app, f"{conflict.key} is still in conflict")
     for conflict in conflicts:
         if conflict.key in contents:
             answers[id_of(conflict)] = _resolved_by(conflict, contents[conflict.key], sides)
@@ -128,12 +142,12 @@ def _resolved_by(conflict: Conflict, content: Content, sides: Sides) -> KeyBehav
     """Returns the behavior that resolves a conflict by a new value, if it takes one."""
     assert conflict.key is not None
     if conflict.actual is None or not sides.takes_new_value(conflict):
-        reason = "two contents have this key" if conflict.actual else "the branch deleted it"
-        if conflict.target_rename and conflict.source_rename:
-            reason = "both sides renamed it"
+        reason, option = why_no_value(conflict), ContentName.of(conflict)
+        hint = "decide by --ours or --theirs"
+        if is_renamed_twice(conflict):
+            hint = f"--ours {option} or --theirs {option} beside --resolve says which key it has"
         raise InvalidInput(
-            f"{conflict.key} cannot be resolved by a new value: {reason}",
-            hint="decide by --ours or --theirs",
+            f"{conflict.key} cannot be resolved by a new value alone: {reason}", hint=hint
         )
     content = with_id_of(content, conflict.actual, conflict.key)
     return KeyBehavior(
@@ -163,14 +177,14 @@ def resolve_batch(
     a staged change cannot be kept.
     """
     repository, staged = app.repository(), batch.staged
-    done: set[ContentKey] = set()
+    done: set[Question] = set()
     for number in range(MOST_ROUNDS):
         head = head_of_branch(repository, branch)
         try:
             if staged:
                 check(StagedBatch(batch.begun_at, staged))
         except ReferenceConflict as error:
-            if {conflict.key for conflict in error.conflicts} <= done:
+            if set(map(question_of, error.conflicts)) <= done:
                 raise
             if number == 0:
                 decisions.refuse_other_keys(error.conflicts)
@@ -178,16 +192,15 @@ def resolve_batch(
             # A table that the branch changes meanwhile is combined again.
             combined = tables.combine(error, decisions) if tables is not None else set()
             conflicts = _decided_first(error.conflicts)
-            is_complete = decide_all(app, error, conflicts, decisions)
-            decided = _decided(conflicts, decisions)
             resolution = BatchResolution(
                 repository, branch, head, batch.begun_at, carried(app.options)
             )
-            staged, dropped = resolution.resolved(staged, decided, error)
+            apply = partial(resolution.resolved, staged, error=error)
+            decided, (staged, dropped) = _answered(app, error, conflicts, decisions, apply)
             for edit in dropped:
                 app.output.note(_dropped(edit))
-            done |= decided.keys() - combined
-            if not is_complete:
+            done |= {question_of(each) for key, (each, _) in decided.items() if key not in combined}
+            if error.left:
                 return staged, error
         else:
             if number == 0:
@@ -196,14 +209,65 @@ def resolve_batch(
     return staged, None
 
 
+def _answered(
+    app: Invocation,
+    error: ReferenceConflict,
+    conflicts: Sequence[Conflict],
+    decisions: Decisions,
+    apply: Callable[[Decided], Resolved],
+) -> tuple[Decided, Resolved]:
+    """Asks about the undecided ones of an error's `conflicts`, and applies all decisions.
+
+    Asks again for answers that contradict each other. Raises `InvalidInput` if options do.
+    """
+    while True:
+        asked = [each for each in conflicts if decisions.about(each) is None]
+        decide_all(app, error, conflicts, decisions)
+        decided = _decided(conflicts, decisions)
+        try:
+            return decided, apply(decided)
+        except InvalidInput as refusal:
+            asked = [each for each in asked if each.key in decided]
+            if not asked:
+                raise
+            _say_again(app, refusal.message)
+            for each in _contradicting(asked, partial(_without_answer, apply, decided)):
+                del decisions.answers[question_of(each)]
+
+
+def _contradicting(asked: Sequence[A], attempt: Callable[[A], object]) -> Sequence[A]:
+    """Returns those of the latest answers that are asked again, because they contradict others.
+
+    Those are the ones without which `attempt` succeeds; if there are none, all.
+    """
+    contradicting = []
+    for each in asked:
+        with suppress(InvalidInput):
+            with suppress(ReferenceConflict):
+                attempt(each)
+            contradicting.append(each)
+    return contradicting or asked
+
+
+def _without_answer(
+    apply: Callable[[Decided], Resolved], decided: Decided, answered: Conflict
+) -> None:
+    """Applies decisions without one of them. Raises `InvalidInput` if they contradict."""
+    apply({key: each for key, each in decided.items() if key != answered.key})
+
+
+def _say_again(app: Invocation, reason: str) -> None:
+    app.output.err.print_text(visible(f"{reason}; please answer again"))
+
+
 def _decided(
     conflicts: Sequence[Conflict], decisions: Decisions
 ) -> dict[ContentKey, tuple[Conflict, Decision]]:
     """Returns the conflicts that are decided, by key, with their decisions."""
     return {
-        key: (conflict, decisions.of[key])
+        conflict.key: (conflict, decision)
         for conflict in conflicts
-        if (key := conflict.key) is not None and key in decisions.of
+        if conflict.key is not None and (decision := decisions.about(conflict)) is not None
     }
 
 

@@ -19,8 +19,10 @@ from nessie_cli.cli.merge.behaviors import (
     meta_of_merge,
     meta_of_transplant,
     refuse_unknown,
+    resolved_by_files,
     states_of_merge,
     states_of_transplant,
+    with_a_side,
 )
 from nessie_cli.cli.merge.combining import combining
 from nessie_cli.cli.merge.commits import (
@@ -29,7 +31,7 @@ from nessie_cli.cli.merge.commits import (
     pinned_source,
     pinned_word,
 )
-from nessie_cli.cli.merge.decisions import Choice, Decisions
+from nessie_cli.cli.merge.decisions import Decisions
 from nessie_cli.cli.merge.expected import expected_commit, refuse_changed
 from nessie_cli.cli.merge.inverse import decisions_of, revert, reverted
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, DecisionOptions, MergingOptions
@@ -215,7 +217,7 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merged:
         merge_options(app, branch, _for_sides(options), meta),
         unrelated=options.unrelated or is_empty(repository, branch),
     )
-    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    contents, patterns = contents_of_files(with_a_side(options)[1]), patterns_of(options)
     combined = combining(
         app, merge, options, f"merge of {hash_} into {branch}", decided=contents.keys()
     )
@@ -235,7 +237,7 @@ def _resolve_transplant(options: Options, app: Invocation, revisions: list[str])
 
     meta = meta_of_transplant(app, options.message, commits)
     merging = replace(merge_options(app, branch, _for_sides(options), meta), any_order=True)
-    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    contents, patterns = contents_of_files(with_a_side(options)[1]), patterns_of(options)
     combined = combining(
         app,
         transplant,
@@ -259,8 +261,9 @@ def _resolve_revert(options: Options, app: Invocation, revision: str) -> RevertR
 
     meta = meta_of(app, _message(options) or to_revert.message)
     expected = expected_commit(app, options.expected_hash)
-    decided = MergeOptions(meta, decisions_of(options), expected_hash=expected)
-    contents, patterns = contents_of_files(options.resolve), patterns_of(options)
+    values = resolved_by_files(app, branch, with_a_side(options)[0])
+    decided = MergeOptions(meta, [*decisions_of(options), *values], expected_hash=expected)
+    contents, patterns = contents_of_files(with_a_side(options)[1]), patterns_of(options)
     combined = combining(
         app,
         commit,
@@ -336,8 +339,8 @@ def _content_ids(before: StagedList, after: StagedList, decisions: Decisions) ->
 
     A content that the branch renamed and deleted is restored under another key, or without its id.
     """
-    proposals = {key for key, each in decisions.of.items() if each.choice is not Choice.OURS}
-    items = [*after, *(item for item in before if item.key in proposals)]
+    keys = decisions.kept_changes
+    items = [*after, *(item for item in before if item.key in keys)]
     contents = (content for item in items for content in (item.seen, proposed(item)))
     return {content.id for content in contents if content is not None and content.id}
 
@@ -348,6 +351,7 @@ def _for_sides(options: Options) -> MergingOptions:
         message=options.message,
         ours=options.ours,
         theirs=options.theirs,
+        resolve=with_a_side(options)[0],
         expected_hash=options.expected_hash,
         allow_failed_run=options.allow_failed_run,
     )

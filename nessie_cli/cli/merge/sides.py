@@ -27,6 +27,7 @@ class Sides(NamedTuple):
     """The contents that the answer for theirs deletes and that its meaning does not name."""
     is_theirs_possible: bool = True
     is_edit_possible: bool = True
+    why_no_edit: str = ""
     replaces_another: bool = False
     """Whether a new value can replace another content that the branch has at the key."""
 
@@ -59,6 +60,8 @@ class Sides(NamedTuple):
         yield from self.explained_sides()
         if self.is_edit_possible:
             yield "[e]dit", "edit both sides in your editor, between conflict markers"
+        elif self.why_no_edit:
+            yield "[e]dit", visible(f"not possible: {self.why_no_edit}")
         yield "[s]kip", self.meaning_of_skip
         yield "[a]bort", "change nothing"
         yield "[?]", "show what each side changed, with rows, files and schema"
@@ -79,32 +82,47 @@ class Sides(NamedTuple):
         if self.ours != OF_BATCH.ours:
             sides = self._with_effects(conflict, branch)
             can_edit = conflict.actual is not None and _is_one(conflict)
-            return sides if can_edit else sides._replace(is_edit_possible=False)
-        key, below = conflict.key, "the changes below it"
+            if can_edit:
+                return sides
+            why = why_no_value(conflict)
+            if is_renamed_twice(conflict) and conflict.proposed is not None:
+                why += f"; --resolve {conflict.key}=FILE and a side give it a value and a key"
+            return sides._replace(is_edit_possible=False, why_no_edit=why)
+        return self._of_batch(conflict, ways_out)
+
+    def _of_batch(self, conflict: Conflict, ways_out: WaysOut) -> Sides:
+        """Returns these sides with the effects of the answers about a conflict of a batch."""
         if conflict.same_file_key is not None:
-            why = f"{conflict.same_file_key} has the same metadata file"
-            return self._replace(meaning_of_theirs=f"not possible: {why}", is_theirs_possible=False)
-        is_taken = conflict.type is ConflictType.NAMESPACE_ABSENT and conflict.proposed is not None
+            return self._without_theirs(f"{conflict.same_file_key} has the same metadata file")
         match conflict.type:
-            case ConflictType.NAMESPACE_ABSENT:
-                keep, drop = f"create namespace {key} and keep {below}", f"drop {below}"
-                if conflict.proposed is not None:
-                    type_ = type_label(conflict.proposed.type_name)
-                    keep = f"not possible: {key} is staged as {type_}"
-            case ConflictType.NOT_A_NAMESPACE:
-                keep, drop = f"replace {key} by a namespace and keep {below}", f"drop {below}"
+            case ConflictType.NAMESPACE_ABSENT | ConflictType.NOT_A_NAMESPACE:
+                return self._with_namespace(conflict)
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 return self._with_deletions(conflict)
-            case _:
-                effect = ways_out.effect_of_proposed(conflict)
-                if not effect:
-                    return self
-                return self._replace(meaning_of_theirs=f"keep the staged change; {effect}")
-        return self._replace(
-            meaning_of_ours=drop,
-            meaning_of_theirs=keep,
-            is_theirs_possible=not is_taken,
-            is_edit_possible=not is_taken and self.is_edit_possible,
+        if reason := ways_out.reason_against_proposed(conflict):
+            return self._without_theirs(reason)
+        if effect := ways_out.effect_of_proposed(conflict):
+            return self._replace(meaning_of_theirs=f"keep the staged change; {effect}")
+        return self
+
+    def _without_theirs(self, reason: str) -> Sides:
+        meaning = f"not possible: {visible(reason)}"
+        return self._replace(meaning_of_theirs=meaning, is_theirs_possible=False)
+
+    def _with_namespace(self, conflict: Conflict) -> Sides:
+        """Returns these sides with the effects on a namespace that staged changes need."""
+        key, below = conflict.key, "the changes below it"
+        sides = self._replace(meaning_of_ours=f"drop {below}")
+        if conflict.type is ConflictType.NOT_A_NAMESPACE:
+            meaning = f"replace {key} by a namespace and keep {below}"
+            return sides._replace(meaning_of_theirs=meaning)
+        if conflict.proposed is None:
+            meaning = f"create namespace {key} and keep {below}"
+            return sides._replace(meaning_of_theirs=meaning)
+        type_ = type_label(conflict.proposed.type_name)
+        meaning = f"not possible: {key} is staged as {type_}"
+        return sides._replace(
+            meaning_of_theirs=meaning, is_theirs_possible=False, is_edit_possible=False
         )
 
     def _with_deletions(self, conflict: Conflict) -> Sides:
@@ -114,8 +132,10 @@ class Sides(NamedTuple):
         keep = f"delete these contents below {key} too:"
         if not deletes:
             keep = f"not possible: {key} has too many contents to delete them all by one answer"
+        rename = conflict.source_rename
+        dropped = f", and drop its staged rename to {rename.new}" if rename else ""
         return self._replace(
-            meaning_of_ours=f"keep the namespace {key}",
+            meaning_of_ours=f"keep the namespace {key}{dropped}",
             meaning_of_theirs=keep,
             deletes=deletes,
             is_theirs_possible=bool(deletes),
@@ -161,10 +181,22 @@ def _is_one(conflict: Conflict) -> bool:
 
     If both sides renamed it, a new value would leave the key in conflict.
     """
-    renames = (conflict.target_rename, conflict.source_rename)
-    new_keys = {rename.new for rename in renames if rename is not None}
     sides = (conflict.actual, conflict.proposed)
-    return len({side.id for side in sides if side is not None}) == 1 and len(new_keys) < 2  # noqa: PLR2004
+    ids = {side.id for side in sides if side is not None}
+    return len(ids) == 1 and not is_renamed_twice(conflict)
+
+
+def is_renamed_twice(conflict: Conflict) -> bool:
+    """Returns whether both sides gave the content different keys."""
+    renames = (conflict.target_rename, conflict.source_rename)
+    return len({rename.new for rename in renames if rename is not None}) > 1
+
+
+def why_no_value(conflict: Conflict) -> str:
+    """Returns why a new value does not resolve a conflict of a merge."""
+    if conflict.actual is None:
+        return "the branch has no content"
+    return "both sides renamed it" if is_renamed_twice(conflict) else "two contents have this key"
 
 
 def _key(name: str) -> str:

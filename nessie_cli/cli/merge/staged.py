@@ -14,7 +14,7 @@ from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import Conflict, ConflictType, Content, ContentKey, Namespace
 from nessie_cli.repository.base import Repository
 from nessie_cli.workspace.content_edits import ContentEdit, without_keys
-from nessie_cli.workspace.staging import StagedList, delete_all, put, replace
+from nessie_cli.workspace.staging import StagedList, delete_all, effective, put, replace
 
 Decided = Mapping[ContentKey, tuple[Conflict, Decision]]
 """The conflicts of a batch, by key, with their decisions."""
@@ -69,7 +69,8 @@ class BatchResolution:
                 current |= {item.key for item in staged if _is_below(item.key, key)}
         left, removed = without_keys(staged, current) if current else (staged, [])
         _refuse_contradiction(removed, current, set(proposed))
-        dropped = tuple(edit for edit in removed if (edit.old or edit.new) not in decided)
+        # The answer about a content says itself what it drops.
+        dropped = tuple(edit for edit in removed if (edit.old or edit.new) not in of_contents)
         if not proposed:
             return Resolved(left, dropped)
         restaged = self._restager.restaged(left, proposed)
@@ -96,7 +97,7 @@ class BatchResolution:
             return delete_all(staged, present, present.get)
         state = self._repository.contents(self._head, [key]).get
         namespace = Namespace(elements=key.elements)
-        if conflict.type is ConflictType.NAMESPACE_ABSENT or state(key) is None:
+        if conflict.type is ConflictType.NAMESPACE_ABSENT or effective(staged, key, state) is None:
             return put(staged, key, namespace, state)
         return replace(staged, key, namespace, state)
 

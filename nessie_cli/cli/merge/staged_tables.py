@@ -45,14 +45,14 @@ class StagedTables:
         for conflict in error.conflicts:
             if conflict.key in self._keys:
                 # The branch has changed the table again.
-                del decisions.of[conflict.key]
+                decisions.answers.pop((conflict.key, False), None)
         combined: dict[ContentKey, Decision] = {}
         error.conflicts = tuple(
-            each if each.key in decisions.of else self._combined(each, error, combined)
+            each if decisions.about(each) else self._combined(each, error, combined)
             for each in error.conflicts
         )
-        decisions.of |= combined
-        self._keys &= decisions.of.keys()
+        decisions.answers |= {(key, False): decision for key, decision in combined.items()}
+        self._keys = {key for key in self._keys if (key, False) in decisions.answers}
         self._keys |= combined.keys()
         return combined.keys()
 

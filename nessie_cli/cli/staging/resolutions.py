@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import CurrentHash, command_line, key_option
 from nessie_cli.cli.staging.batch import changes_of
-from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution, WaysOut
+from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.iceberg.combination.merging import states_of
 from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import (
@@ -19,6 +19,7 @@ from nessie_cli.model import (
     ConflictType,
     Content,
     ContentKey,
+    Delete,
     KeyRange,
     Namespace,
     UnknownContent,
@@ -88,6 +89,7 @@ class BatchResolutions(WaysOut):
         for item in staged:
             self._items.setdefault(item.key, []).append(item)
         self._keys_in_conflict = {conflict.key for conflict in error.conflicts}
+        self._reasons: dict[ContentKey, str] = {}
         self._keeps_ids = app.repository().restores_content_ids
         self._restored = origins_of(staged).keys() if self._keeps_ids else set()
 
@@ -98,18 +100,15 @@ class BatchResolutions(WaysOut):
             return CurrentHash(self._app, self._error).of(conflict)
         match conflict.type:
             case ConflictType.NAMESPACE_ABSENT:
-                return [self._absent(conflict, key), *self._reset(self._staged_below(key))]
+                return [*self._absent(conflict, key), *self._reset(self._staged_below(key))]
             case ConflictType.NOT_A_NAMESPACE:
-                replace = self._namespace("replace", key, self._expected_hash())._replace(
-                    effect=f"deletes the present {visible(str(key))}"
-                )
-                return [*self._reset(self._staged_below(key)), replace]
+                return [*self._reset(self._staged_below(key)), *self._in_place_of(key)]
             case ConflictType.NAMESPACE_NOT_EMPTY:
                 return self._empty(key)
         lines: list[Resolution] = []
         if conflict.other_key is not None:
             lines = self._by_decision(conflict, key)
-        elif conflict.same_file_key is None:
+        elif conflict.same_file_key is None and not self.reason_against_proposed(conflict):
             lines = self._stage_again(conflict, key)
         return [*lines, *self._reset([key])]
 
@@ -251,6 +250,15 @@ class BatchResolutions(WaysOut):
             if len(self._of_contents) == 1 or conflict.key in keys
         )
 
+    def reason_against_proposed(self, conflict: Conflict) -> str:
+        """Returns why the staged change cannot be kept; "" if it can be."""
+        key = conflict.key
+        if key is None or conflict not in self._of_contents:
+            return ""
+        if self._all_kept is None and key not in self._reasons:
+            self._restaged([key])
+        return self._reasons.get(key, "")
+
     def deleted_by_proposed(self, conflict: Conflict) -> Collection[ContentKey]:
         """Returns the keys of contents of which `effect_of_proposed` says that it deletes them."""
         restaged = self._all_kept
@@ -295,7 +303,7 @@ class BatchResolutions(WaysOut):
 
     def _restaged(self, keys: Sequence[ContentKey]) -> Restaged | None:
         """Returns the batch with the changes of these keys kept, or None if they cannot be."""
-        from nessie_cli.cli.staging.restaging import Restager
+        from nessie_cli.cli.staging.restaging import CannotKeep, Restager
 
         branch, head = self._error.reference, self._error.head
         if not (branch and head):
@@ -303,7 +311,9 @@ class BatchResolutions(WaysOut):
         restager = Restager(self._app.repository(), branch, head, self._error.expected_hash)
         try:
             return restager.restaged(self._staged, dict.fromkeys(keys))
-        except InvalidInput:
+        except CannotKeep as refusal:
+            if len(keys) == 1:
+                self._reasons[keys[0]] = refusal.why
             return None
 
     def _expected_hash(self) -> list[str]:
@@ -312,15 +322,32 @@ class BatchResolutions(WaysOut):
     def _namespace(self, verb: str, key: ContentKey, options: Sequence[str] = ()) -> Resolution:
         return self._staging([verb], [key], ("--type", "namespace", *options))
 
-    def _absent(self, conflict: Conflict, key: ContentKey) -> Resolution:
-        """Returns the command that creates a namespace, or moves the content staged at its key."""
+    def _in_place_of(self, key: ContentKey) -> list[Resolution]:
+        """Returns the command that creates a namespace in the place of another content."""
+        if key not in self._items:
+            effect = f"deletes the present {_text(key)}"
+            line = self._namespace("replace", key, self._expected_hash())
+            return [line._replace(effect=effect)]
+        return [self._namespace("put", key)] if self._is_left(key) else []
+
+    def _is_left(self, key: ContentKey) -> bool:
+        """Returns whether the batch frees a key, and this part of it is not in conflict."""
+        is_in_conflict = any(conflict.key == key for conflict in self._of_contents)
+        items = self._items.get(key, ())
+        return not is_in_conflict and all(isinstance(item.operation, Delete) for item in items)
+
+    def _absent(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
+        """Returns the command that creates a namespace, or moves the content staged at its key.
+
+        There is none if another change of the namespace is staged.
+        """
         if conflict.proposed is None:
-            return self._namespace("put", key)
+            return [self._namespace("put", key)] if self._is_left(key) else []
         names = (f"{key.elements[-1]}_{number}" for number in count(1))
         keys = (ContentKey((*key.elements[:-1], name)) for name in names)
         free = next(free for free in keys if self._is_free(free))
         line = self._staging(["rename"], [key, free])
-        return line._replace(effect=f"makes room for namespace {visible(str(key))}")
+        return [line._replace(effect=f"makes room for namespace {visible(str(key))}")]
 
     def _is_free(self, key: ContentKey) -> bool:
         is_staged = key in self._items

@@ -24,7 +24,15 @@ from typing import TYPE_CHECKING, NamedTuple
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.renamed import Departures, Place, departures, places_of_restored
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import Content, ContentKey, Namespace, Unchanged
+from nessie_cli.model import (
+    NAMESPACE_VALIDATION,
+    Content,
+    ContentKey,
+    Delete,
+    KeyRange,
+    Namespace,
+    Unchanged,
+)
 from nessie_cli.revisions import Revision
 from nessie_cli.workspace.batch import Staged
 from nessie_cli.workspace.content_edits import (
@@ -81,7 +89,7 @@ class Restager:
     def restaged(self, staged: StagedList, choices: Choices) -> Restaged:
         """Returns the batch with the changes of some keys staged again.
 
-        Raises `InvalidInput` if one of them cannot be kept.
+        Raises `CannotKeep` if one of them cannot be kept.
         """
         edits = content_edits(staged)
         back = places_of_restored(self._repository, self._head, staged)
@@ -129,8 +137,10 @@ class Restager:
         taken = {item.key for item in operations}
         unmodified = (self._checked_again(item, places) for item in checks)
         operations += tuple(item for item in unmodified if item.key not in taken)
+        after = with_origins(with_edits(staged, keys, operations), deleted | restored)
+        self._refuse_needed(replaced, state, after)
         return Restaged(
-            with_origins(with_edits(staged, keys, operations), deleted | restored),
+            after,
             replaced,
             {old: place.key for old, place in places.items() if place.key != old},
             {key: place.key for key, place in back.items() if place.key != key},
@@ -188,7 +198,7 @@ class Restager:
     ) -> list[ContentEdit]:
         """Returns the edit of a content at a place. One of another type replaces it."""
         if edit.new is None and place.key != edit.old:
-            raise _cannot(
+            raise CannotKeep(
                 (
                     f"'{edit.old}' was renamed to '{place.key}' on {self._branch}, and the batch"
                     " deletes it"
@@ -221,7 +231,7 @@ class Restager:
         if edit.new is None:
             return []
         if value is None and not edit.changes_value:
-            raise _cannot(
+            raise CannotKeep(
                 f"'{edit.old}' was deleted on {self._branch}, and the batch renames it",
                 hint=f"`{self._line('reset', str(edit.old))}` unstages the rename",
             )
@@ -233,7 +243,7 @@ class Restager:
     def _checked_again(self, item: Staged, places: Mapping[ContentKey, Place]) -> Staged:
         place = places.get(item.key)
         if place is None:
-            raise _cannot(
+            raise CannotKeep(
                 (
                     f"'{item.key}' was deleted on {self._branch}, and the batch requires it to be"
                     " unmodified"
@@ -264,7 +274,7 @@ class Restager:
                 others.append(edit)
                 continue
             if key in arrived:
-                raise _cannot(
+                raise CannotKeep(
                     (
                         f"two contents would get the key '{key}', because one of them was renamed"
                         f" to it on {self._branch}"
@@ -291,6 +301,27 @@ class Restager:
             arrived[key] = edit if edit.old or is_back else edit._replace(after=after.with_id(None))
         return [*others, *arrived.values()], tuple(replaced)
 
+    def _refuse_needed(
+        self,
+        replaced: Iterable[ContentKey],
+        state: Mapping[ContentKey, Content],
+        after: StagedList,
+    ) -> None:
+        """Raises `CannotKeep` if a namespace with contents would give way."""
+        needed = [key for key in replaced if isinstance(state.get(key), Namespace)]
+        if not needed or self._repository.config().settings.get(NAMESPACE_VALIDATION) == "false":
+            return
+        gone = {item.key for item in after if isinstance(item.operation, Delete)}
+        at = Revision(None, self._head)
+        for key in needed:
+            below = (entry.key for entry in self._repository.entries(at, KeyRange(prefix=key)))
+            child = next((each for each in below if each != key and each not in gone), None)
+            if child is not None:
+                raise CannotKeep(
+                    f"namespace '{key}' is not empty: {child}",
+                    hint=f"`{self._line('reset', str(key))}` unstages the change",
+                )
+
     def _line(self, *arguments: str) -> str:
         return command_line(*self._options, *arguments)
 
@@ -299,7 +330,7 @@ class Restager:
         if value is None or (edit.before is not None and value.id == edit.before.id):
             return
         decision = self._line("resolve", "--proposed", str(edit.new))
-        raise _cannot(
+        raise CannotKeep(
             (
                 f"the batch renames '{edit.old}' to '{edit.new}', where {self._branch} has another"
                 " content, and a value does not decide which of them has the key"
@@ -365,5 +396,9 @@ def _moved(content: Content, old: ContentKey, new: ContentKey) -> Content:
     return content
 
 
-def _cannot(why: str, hint: str) -> InvalidInput:
-    return InvalidInput(f"the staged change cannot be kept: {why}", hint=hint)
+class CannotKeep(InvalidInput):
+    """A staged change cannot be staged again on the present state: `why`."""
+
+    def __init__(self, why: str, hint: str) -> None:
+        super().__init__(f"the staged change cannot be kept: {why}", hint=hint)
+        self.why = why

@@ -228,12 +228,17 @@ def _with_contents(call: Invocation, batch: StagedBatch, conflict: Conflict) -> 
         puts = (i.operation for i in batch.staged if isinstance(i.operation, Put))
         staged = (put.content for put in puts if put.key == conflict.key)
         return replace(conflict, proposed=next(staged, None))
-    if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY or conflict.key is None:
+    key = conflict.key
+    if conflict.type is not ConflictType.NAMESPACE_NOT_EMPTY or key is None:
         return conflict
-    names = first_below(call, call.head, conflict.key, batch.keys)
+    edits = content_edits(batch.staged)
+    new = next((edit.new for edit in edits if edit.old == key and edit.is_rename), None)
+    if new is not None:
+        conflict = replace(conflict, source_rename=Rename(key, new))
+    names = first_below(call, call.head, key, batch.keys)
     if not names:
         return conflict
-    left = contents_below(call, call.head, conflict.key, batch.keys)
+    left = contents_below(call, call.head, key, batch.keys)
     deletion = [MergeOption(MergeBehavior.FORCE, deletes=tuple(left))] if left else []
     return replace(
         conflict,

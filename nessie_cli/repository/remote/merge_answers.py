@@ -88,6 +88,7 @@ class DetailedAnswer(ABC):
             details=self.details({conflict.key: conflict for conflict in conflicts}),
             skipped=answer.skipped,
             has_several_bases=answer.has_several_bases,
+            decided=answer.decided,
         )
         if not answer.successful:
             raise MergeConflict(merge_message(conflicts), conflicts, result)

@@ -296,6 +296,7 @@ class Transport:
                 f" ({status}){f': {where}' if where else ''}; use that address"
             )
         fault = understood(lambda: decode_error(status, document, request), "error")
+        fault.message = fault.message or f"{request}: the server gives no reason ({status})"
         return _Forbidden(fault.message) if isinstance(fault, NotAllowed) else fault
 
     def _unreachable(self, error: OSError) -> StoreUnavailable:

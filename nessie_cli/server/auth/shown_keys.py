@@ -94,7 +94,18 @@ class ShownKeys:
         """Returns a result with the details of shown keys."""
         head = result.effective_target_hash
         details = (self._detail(each, head) for each in result.details if self._shows(each))
-        return structs.replace(result, details=tuple(details))
+        decided = result.decided and self._option(result.decided)
+        return structs.replace(result, details=tuple(details), decided=decided)
+
+    def _option(self, given: MergeOption) -> MergeOption:
+        """Returns a decision without its effects on hidden keys."""
+        ours, theirs = self.of_ours, self.of_theirs
+        return MergeOption(
+            given.behavior,
+            tuple(filter(ours, given.deletes)),
+            tuple((old, new) for old, new in given.renames if ours(old) and theirs(new)),
+            tuple(filter(theirs, given.leaves_out)),
+        )
 
     def _shows(self, detail: MergeDetail) -> bool:
         """Returns whether the key of a detail is shown. It is of ours, of theirs, or of both."""
@@ -140,14 +151,6 @@ class ShownKeys:
             listed = self._rights.may(rules.LIST_COMMIT_LOG, name)
             return side if listed else structs.replace(side, by=None)
 
-        def option(given: MergeOption) -> MergeOption:
-            return MergeOption(
-                given.behavior,
-                tuple(filter(ours, given.deletes)),
-                tuple((old, new) for old, new in given.renames if ours(old) and theirs(new)),
-                tuple(filter(theirs, given.leaves_out)),
-            )
-
         actual_at = self._place(conflict.actual_at, head)
         proposed_at = self._place(conflict.proposed_at, head)
         shown = structs.replace(
@@ -163,7 +166,7 @@ class ShownKeys:
             ),
             source_rename=rename(conflict.source_rename, self._source, theirs),
             target_rename=rename(conflict.target_rename, self._branch, ours),
-            options=tuple(map(option, conflict.options)),
+            options=tuple(map(self._option, conflict.options)),
             actual=None if conflict.actual_at and actual_at is None else conflict.actual,
             proposed=None if conflict.proposed_at and proposed_at is None else conflict.proposed,
             actual_at=actual_at,

@@ -140,7 +140,7 @@ class AnswerByContent(DetailedAnswer):
             for place in (conflict.actual_at, conflict.proposed_at):
                 if place is not None:
                     reader.add_keys(place.hash, [place.key])
-            if conflict.type in OF_NAMESPACES:
+            if _is_of_namespaces(conflict):
                 reader.add_keys(head, [conflict.key])
         changed_by = self.server.changes_since(
             [each.changed_key for each in conflicts if each.changed_key is not None],
@@ -150,7 +150,7 @@ class AnswerByContent(DetailedAnswer):
         )
 
         def completed(conflict: Conflict) -> Conflict:
-            if conflict.type in OF_NAMESPACES:
+            if _is_of_namespaces(conflict):
                 (with_current,) = with_namespaces([conflict], reader.state(head), changed_by)
                 return with_current
             actual = conflict.actual or reader.content_at(conflict.actual_at)
@@ -201,6 +201,11 @@ class AnswerByContent(DetailedAnswer):
         if conflict.commit is not None:
             return commit_at(self.server.session, conflict.commit).parent
         return self.answer.common_ancestor or NO_ANCESTOR
+
+
+def _is_of_namespaces(conflict: Conflict) -> bool:
+    """Returns whether a conflict about a namespace is about no content that theirs changed."""
+    return conflict.type in OF_NAMESPACES and conflict.content_id is None
 
 
 def _is_no_base(

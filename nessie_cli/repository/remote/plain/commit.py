@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 
@@ -13,11 +13,14 @@ from nessie_cli.model import (
     NO_ANCESTOR,
     CommitResult,
     ContentKey,
+    Delete,
     LogEntry,
+    Namespace,
     Operation,
     Put,
     Reference,
     ReferenceType,
+    type_label,
 )
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.commits import AddedIds
@@ -111,7 +114,30 @@ def _checked(server: Server, target: Reference, change: Commit) -> CommitResult:
     check = check_commit(server, operations, expected, target.hash)
     if check.conflicts:
         raise check.refusal(target.name, target.hash, expected)
+    _refuse_other_types(session=server.session, operations=operations, head=target.hash)
     return CommitResult(target, AddedIds(check.applied.added), applied=False)
+
+
+def _refuse_other_types(session: RestSession, operations: Sequence[Operation], head: str) -> None:
+    """Raises `InvalidInput` if one commit replaces a content by one of another type.
+
+    The original server (0.99.0) stores such a commit, answers 400 without a message, and cannot
+    read the branch afterwards. It replaces only namespaces correctly.
+    """
+    deleted = {each.key for each in operations if isinstance(each, Delete)}
+    puts = [each for each in operations if isinstance(each, Put) and each.key in deleted]
+    present = contents(session, head, [put.key for put in puts]) if puts else {}
+    for put in puts:
+        before = present.get(put.key)
+        if before is None or isinstance(before, Namespace):
+            continue
+        if before.type_name != put.content.type_name:
+            old, new = type_label(before.type_name), type_label(put.content.type_name)
+            raise InvalidInput(
+                f"server {session.transport.url} cannot replace '{put.key}' in one commit: it is"
+                f" of type {old}, and would be of type {new}",
+                hint=f"commit the deletion of '{put.key}' first",
+            )
 
 
 def _send(

@@ -33,7 +33,7 @@ from nessie_cli.repository.remote.history import commit_at
 from nessie_cli.repository.remote.lost_answers import look_up_outcome
 from nessie_cli.repository.remote.merge_answers import AnswerByKey, with_current_namespaces
 from nessie_cli.repository.remote.plain.commit import branch_to_write, find_committed, newer_commits
-from nessie_cli.repository.remote.plain.merge_plan import Combination, plan
+from nessie_cli.repository.remote.plain.merge_plan import Combination, replayed
 from nessie_cli.repository.remote.plain.sent_commits import run_of
 from nessie_cli.repository.remote.server import Server
 from nessie_cli.repository.remote.session import RestSession, understood
@@ -163,12 +163,18 @@ def _send_planned(server: Server, combination: Combination, send: SendCombinatio
     options = combination.options
     if options.expected_hash not in (None, combination.target.hash) and not options.per_key:
         _refuse_changed(server, combination, send)
-    planned = plan(server, combination)
+    replay = replayed(server, combination)
+    planned = None if replay is None else replay.plan()
     try:
         result = send(combination._replace(options=planned.options) if planned else combination)
-    except MergeConflict:
+    except ReferenceConflict as error:
         # The same rename on both sides shows only in a conflict.
-        planned = None if planned else plan(server, combination, is_refused=True)
+        if planned is None and isinstance(error, MergeConflict):
+            replay = replay or replayed(server, combination, is_refused=True)
+            planned = None if replay is None else replay.plan()
+        else:
+            planned = None
+        error.decided = None if replay is None else replay.decided
         if planned is None:
             raise
         result = send(combination._replace(options=planned.options))

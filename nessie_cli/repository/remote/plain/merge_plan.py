@@ -14,13 +14,14 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
 from typing import NamedTuple
 
 from msgspec import structs
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
 from nessie_cli.kernel.committing import parse_content_id
-from nessie_cli.kernel.conflicts import describe
+from nessie_cli.kernel.conflicts import describe, joined, option_of
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import build
@@ -74,12 +75,13 @@ class KeyPlan(NamedTuple):
     details: tuple[MergeDetail, ...]
 
 
-def plan(server: Server, combination: Combination, *, is_refused: bool = False) -> KeyPlan | None:
-    """Returns how to send a merge per content; None if the server needs no other options.
+def replayed(
+    server: Server, combination: Combination, *, is_refused: bool = False
+) -> KeyMergeReplay | None:
+    """Returns a merge per content as done here; None if the server certainly does the same.
 
     Costs one diff, unless contents moved or only one side has them, decisions are given, or the
-    server refused the merge already (`is_refused`). Raises `MergeConflict` for conflicts of moved
-    contents, and `ReferenceConflict` if the server cannot merge them.
+    server refused the merge already (`is_refused`).
     """
     session, options, sources = server.session, combination.options, combination.sources
     if options.per_key or sources[-1] == NO_ANCESTOR:
@@ -93,14 +95,7 @@ def plan(server: Server, combination: Combination, *, is_refused: bool = False) 
         base = Ancestry(session).merge_base(combination.target.hash, sources[-1])
         if base in (NO_ANCESTOR, sources[-1]):
             return None
-    replay = KeyMergeReplay(server, combination, base)
-    has_other_names = any(given.content_id or given.commit for given in options.behaviors)
-    if not (replay.has_moved or replay.keeps_namespace or has_other_names):
-        return None
-    replay.check_conflicts()
-    return KeyPlan(
-        structs.replace(options, behaviors=replay.behaviors()), replay.details(conflicts=())
-    )
+    return KeyMergeReplay(server, combination, base)
 
 
 def _has_moved(session: RestSession, combination: Combination) -> bool:
@@ -152,19 +147,36 @@ class KeyMergeReplay:
         self._keys: defaultdict[bytes, set[bytes]] = defaultdict(set)
         self._steps = list(self._replayed())
 
-    @property
-    def has_moved(self) -> bool:
-        """Whether a content that a side changed has different keys."""
-        return any(len(keys) > 1 for keys in self._keys.values())
+    def plan(self) -> KeyPlan | None:
+        """Returns how to send the merge; None if the server needs no other options.
+
+        Raises `MergeConflict` for conflicts of moved contents, and `ReferenceConflict` if the
+        server cannot merge them.
+        """
+        options = self._combination.options
+        has_moved = any(len(keys) > 1 for keys in self._keys.values())
+        has_other_names = any(given.content_id or given.commit for given in options.behaviors)
+        if not (has_moved or self._keeps_namespace or has_other_names):
+            return None
+        self._check_conflicts()
+        return KeyPlan(
+            structs.replace(options, behaviors=self._behaviors()), self._details(conflicts=())
+        )
 
     @property
-    def keeps_namespace(self) -> bool:
+    def _keeps_namespace(self) -> bool:
         """Whether a decision keeps a namespace that a transplant on the server replaces."""
         return self._combination.is_transplant and any(
             detail.behavior is DROP and is_namespace(detail.source) and is_namespace(detail.target)
             for step in self._steps
             for detail in step.outcome.details.values()
         )
+
+    @property
+    def decided(self) -> MergeOption | None:
+        """What the given decisions do to contents."""
+        effect = reduce(joined, (step.outcome.effect for step in self._steps))
+        return None if effect is None else option_of(effect)
 
     def _replayed(self) -> Iterator[_Step]:
         target, sources, options, is_transplant, _ = self._combination
@@ -224,7 +236,7 @@ class KeyMergeReplay:
 
     # -- conflicts and details -------------------------------------------------------------------
 
-    def check_conflicts(self) -> None:
+    def _check_conflicts(self) -> None:
         """Raises `MergeConflict` if contents are in conflict."""
         by_key = {c.key: c for step in self._steps for c in step.outcome.conflicts}
         if not by_key:
@@ -260,7 +272,8 @@ class KeyMergeReplay:
             expected_hash=options.expected_hash,
             applied=False,
             successful=False,
-            details=self.details(conflicts),
+            details=self._details(conflicts),
+            decided=self.decided,
         )
         raise MergeConflict(merge_message(conflicts), conflicts, result)
 
@@ -283,7 +296,7 @@ class KeyMergeReplay:
         options = [each for each in conflict.options if not each.renames and is_possible(each)]
         return structs.replace(conflict, options=tuple(options))
 
-    def details(self, conflicts: Iterable[Conflict]) -> tuple[MergeDetail, ...]:
+    def _details(self, conflicts: Iterable[Conflict]) -> tuple[MergeDetail, ...]:
         """Returns the keys that change, those that a decision keeps, and those in conflict."""
         by_key = {conflict.key: conflict for conflict in conflicts}
         before, after = self._steps[0].ours, self._steps[-1].after
@@ -311,7 +324,7 @@ class KeyMergeReplay:
 
     # -- decisions per key -----------------------------------------------------------------------
 
-    def behaviors(self) -> list[KeyBehavior]:
+    def _behaviors(self) -> list[KeyBehavior]:
         """Returns the decisions per key with the same result.
 
         Raises `ReferenceConflict` if there are none.
