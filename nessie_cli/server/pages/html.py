@@ -70,6 +70,7 @@ def environment() -> Environment:
         path=encode_canonical,
         label=type_label,
         cut=_cut,
+        end=_end,
     )
     return templates
 
@@ -104,6 +105,11 @@ def _cut(text: str | None, most: int = 1_000) -> str | None:
     if text is None or left_out <= 0:
         return text
     return f"{text[:most]}… ({left_out:,} more characters)"
+
+
+def _end(path: str) -> str:
+    """Returns the last element of a path, and of a long one its end."""
+    return path[path.rfind("/", 0, -1) :][-64:]
 
 
 def _lines(text: str) -> list[str]:
