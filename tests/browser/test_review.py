@@ -72,12 +72,12 @@ def test_a_conflict_is_resolved_merged_and_undone(visitor, repository):
     expect(tab.locator("tbody tr").first).to_contain_text("Merge branch 'nightly' into main")
     merged = repository.reference("main").hash
     assert merged != before
-    link(tab, "Reflog").click()
-    heading(tab, "Reflog")
+    tab.get_by_role("status").get_by_role("link", name="reflog of main").click()
+    heading(tab, "Reflog of main")
     button(tab, "Undo merge of main").click()
-    expect(button(tab, "Undo assign of main")).to_be_visible()
+    expect(button(tab, "Redo merge of main")).to_be_visible()
     assert repository.reference("main").hash == before
-    button(tab, "Undo assign of main").click()
+    button(tab, "Redo merge of main").click()
     expect(tab.locator("tbody tr")).to_have_count(len(list(repository.reflog())))
     assert repository.reference("main").hash == merged
 
@@ -150,11 +150,11 @@ def test_a_branch_is_created_renamed_and_deleted(visitor, repository):
     heading(tab, "History of dev")
     link(tab, "Branches").click()
     row = tab.get_by_role("row").filter(has=link(tab, "dev"))
-    row.get_by_text("Change").click()
+    row.get_by_text("Rename or delete").click()
     row.get_by_label("New name").fill("feature")
     row.get_by_role("button", name="Rename").click()
     row = tab.get_by_role("row").filter(has=link(tab, "feature"))
-    row.get_by_text("Change").click()
+    row.get_by_text("Rename or delete").click()
     row.get_by_role("button", name="Delete feature").click()
     expect(link(tab, "feature")).to_have_count(0)
     assert [each.name for each in repository.references()] == ["main", "nightly"]

@@ -29,6 +29,7 @@ from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.changes import has_rows
 from nessie_cli.server.pages.conflicts import (
     MOST_PREVIEWED,
     ConflictStates,
@@ -55,6 +56,11 @@ class MergedChange(NamedTuple):
     change: ContentChange
     is_combined: bool
     combination: TableCombination | None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether there are rows that can be compared."""
+        return has_rows(self.change)
 
 
 def merged_change(
@@ -119,8 +125,9 @@ class MergePages:
         sides = _sides_of(call)
         shown = call.needed_field("source_hash"), call.needed_field("target_hash")
         given = decisions(call.form)
+        done = redirect(page_url("history", ref=sides.target.name, done="merge"))
         if call.was_done(sides.target.name):
-            return redirect(page_url("history", ref=sides.target.name))
+            return done
         if (sides.source.hash, sides.target.hash) != shown:
             return self._page(call, sides, given, moved_from=_at(sides, shown))
         conflicts = _conflicts(self._draft(call, sides, ()))
@@ -130,7 +137,7 @@ class MergePages:
             self._submit(call, _merge(sides, decided, meta, dry_run=False))
         except MergeConflict:
             return self._page(call, _sides_of(call), given)
-        return redirect(page_url("history", ref=sides.target.name))
+        return done
 
     # -- the preview -------------------------------------------------------------------------------
     def _page(

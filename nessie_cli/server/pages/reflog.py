@@ -24,13 +24,20 @@ UNDO, REDO = "undo of ", "redo of "
 class OperationRow(NamedTuple):
     """An operation; `can_be_undone` if it is the newest one of its reference or setting.
 
-    `word` says what it did. An undo has the message of the operation that it undid.
+    An undo and a redo have the `operation` and the message that they undid or did again, and a
+    `prefix`.
     """
 
     entry: ReflogEntry
     can_be_undone: bool
-    word: str
+    operation: str
     message: str
+    prefix: str = ""
+
+    @property
+    def button(self) -> str:
+        """The word of the button that undoes it."""
+        return "Redo" if self.prefix == UNDO else "Undo"
 
 
 def reflog(call: PageCall) -> Reply:
@@ -71,12 +78,10 @@ def _rows(entries: Sequence[ReflogEntry], default_branch: str) -> list[Operation
 
 def _row(entry: ReflogEntry, before: OperationRow | None) -> OperationRow:
     """Returns an operation, given the one before it on the same reference or setting."""
-    row = OperationRow(entry, can_be_undone=False, word=entry.operation, message=entry.message)
     if before is None or not _reverses(entry, before.entry):
-        return row
-    done, is_undo = before.word, before.word.startswith(UNDO)
-    done = done.removeprefix(UNDO).removeprefix(REDO)
-    return row._replace(word=f"{REDO if is_undo else UNDO}{done}", message=before.message)
+        return OperationRow(entry, False, entry.operation, entry.message)
+    prefix = REDO if before.prefix == UNDO else UNDO
+    return OperationRow(entry, False, before.operation, before.message, prefix)
 
 
 def _reverses(entry: ReflogEntry, before: ReflogEntry) -> bool:

@@ -83,7 +83,7 @@ class RevertPages:
         """`POST /ui/revert`: the revert that was shown, or that the branch has moved since."""
         asked = _revert_of(call)
         given = decisions(call.form)
-        done = redirect(page_url("history", ref=asked.branch.name))
+        done = redirect(page_url("history", ref=asked.branch.name, done="revert"))
         if call.was_done(asked.branch.name):
             return done
         shown = call.needed_field("target_hash")
