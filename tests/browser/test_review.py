@@ -2,6 +2,8 @@
 
 import re
 
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+from nessie_cli.server.pages.conflicts import MOST_PREVIEWED
 from tests.browser.chromium import expect
 
 CONFLICT = "sales.customers"
@@ -168,3 +170,24 @@ def test_times_are_those_of_the_reader(visit, server):
     link(tab, "nightly").click()
     heading(tab, "History of nightly")
     expect(tab.locator("time").first).to_have_attribute("title", re.compile("UTC$"))
+
+
+def test_a_large_merge_is_previewed_after_its_first_page(visitor, repository):
+    head = repository.reference("nightly").hash
+    repository.create_reference(ReferenceType.BRANCH, "bulk", head)
+    keys = [ContentKey(("sales", f"n{number:04}")) for number in range(MOST_PREVIEWED + 1)]
+    puts = [Put(key, IcebergTable(metadata_location=f"file:/{key}.json")) for key in keys]
+    repository.commit("bulk", puts, CommitMeta("many tables"))
+    tab = visitor.open()
+    tab.get_by_role("row").filter(has=link(tab, "bulk")).get_by_role("link", name="Merge").click()
+    heading(tab, "Merge bulk into main")
+    if not visitor.has_scripts:
+        expect(tab.get_by_text(f"More than {MOST_PREVIEWED} contents change")).to_be_visible()
+        link(tab, "Show the preview").click()
+    expect(tab.get_by_role("heading", name="1 conflict")).to_be_visible()
+    expect(tab.locator("p.numbers")).to_contain_text(f"{MOST_PREVIEWED + 2} created")
+    tab.go_back()
+    if not visitor.has_scripts:
+        expect(link(tab, "Show the preview")).to_be_visible()
+        tab.go_back()
+    heading(tab, "Branches")

@@ -14,6 +14,8 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.server.pages.conflicts import CONFLICTS, MOST_PREVIEWED
+from tests.server.row_server import DIFF, guarded_rows, row_server
+from tests.server.web.browser import Browser
 
 MERGE = "/ui/merge?source=dev&into=main"
 
@@ -267,3 +269,37 @@ def test_the_first_merge_of_a_catalog(browser, repository):
     assert page.status == 200
     browser.post("/ui/merge", **page.form("/ui/merge"))
     assert content(repository, "main", "n").snapshot_id == 1
+
+
+def test_a_conflict_has_the_rows_of_all_states(tmp_path):
+    with row_server(tmp_path) as server:
+        # dev deletes row 2 and adds 7 and 8; main deletes rows 1 and 2 of the same file.
+        server.lake.delete("main", 1)
+        server.lake.delete("main", 2)
+        page = Browser(server.client).get(MERGE)
+        assert "rows 3 1 4" in page.text
+        location = server.table("dev").metadata_location
+        assert f"…/{location.rpartition('/')[2]} {location}" in page.text
+        [decision] = decisions_of(page)
+        page = Browser(server.client).get(f"{MERGE}&{decision}=theirs")
+        assert "rows 3 1 4 4" in page.text
+        page = Browser(server.client).get(f"{MERGE}&{decision}=ours")
+        assert "rows 3 1 4 1" in page.text
+
+
+def test_the_rows_of_a_conflict_need_the_right_to_read_them(tmp_path):
+    changes = "['LIST_COMMIT_LOG', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY']"
+    rights = f"user == 'eve' && ({DIFF} || op in {changes})"
+    with guarded_rows(tmp_path, rights) as (guarded_server, server):
+        server.lake.delete("main", 1)
+        server.lake.delete("main", 2)
+        browser = Browser(guarded_server.as_("eve"))
+        page = browser.get(MERGE)
+        assert "1 conflict" in page.text
+        assert "The metadata is not readable here: 'READ_ROWS' is not allowed" in page.text
+        assert "rows 3 1 4" not in page.text
+        for part in ("ref == 'main'", "ref == 'dev'"):
+            guarded_server.rule(rights, f"op == 'READ_ROWS' && {part}")
+            assert "rows 3 1 4" not in browser.get(MERGE).text
+        guarded_server.rule(rights, "op == 'READ_ROWS'")
+        assert "rows 3 1 4" in browser.get(MERGE).text
