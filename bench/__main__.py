@@ -37,8 +37,8 @@ def measurements(how: How) -> Mapping[str, Measurement]:
     """Returns the benchmarks by name, in the order in which they run.
 
     `merging` uses the large store that `load` creates, or creates one itself. `completion`,
-    `reading`, `pages` and `spark` share a repository in the same way. `how` is for the benchmarks of
-    commands. `spark` needs PySpark and a Java.
+    `reading`, `pages` and `spark` share a repository in the same way. `how` is for the benchmarks
+    of commands. `spark` needs PySpark and a Java.
     """
     found: dict[str, Measurement] = {
         "startup": partial(startup.measure, how=how),

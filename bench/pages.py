@@ -1,14 +1,16 @@
-"""The pages of the web interface on the large repository of `reading`, and commits beside them.
+"""The pages of the web interface on a large repository, and commits beside them.
 
 The first byte of each page is timed at its client, on a server process of its own; the medians are
 those of warm requests. `--by processor` takes the processor time of the server instead, for a
-machine that is busy. The store has a branch with as many changes as tables, and one with many
-conflicts. A writer over REST then commits in turns, alone and beside a client that loads pages.
+machine that is busy. The store is a copy of that of `reading`, with branches that change all
+tables, few tables, and tables that `main` changed, too. A writer over REST then commits in turns,
+alone and beside a client that loads pages.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -40,7 +42,10 @@ TURNS, SECONDS = 6, 3.0
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
     """Returns the first byte of each page, and the ratio of commits."""
-    store = lake(scratch, small=how.small) / ".nessie" / "store.sqlite"
+    source = lake(scratch, small=how.small) / ".nessie" / "store.sqlite"
+    store = scratch / ("pages-small.sqlite" if how.small else "pages.sqlite")
+    if not store.exists():
+        shutil.copy(source, store)
     with connect(str(store)) as repository:
         _prepare(repository)
     branch = f"team/feature-{25 if how.small else 501}"
