@@ -19,6 +19,7 @@ from bench import (
     iceberg,
     load,
     merging,
+    pages,
     reading,
     remote,
     serving,
@@ -36,14 +37,15 @@ def measurements(how: How) -> Mapping[str, Measurement]:
     """Returns the benchmarks by name, in the order in which they run.
 
     `merging` uses the large store that `load` creates, or creates one itself. `completion`,
-    `reading` and `spark` share a repository in the same way. `how` is for the benchmarks of
-    commands. `spark` needs PySpark and a Java.
+    `reading`, `pages` and `spark` share a repository in the same way. `how` is for the benchmarks
+    of commands. `spark` needs PySpark and a Java.
     """
     found: dict[str, Measurement] = {
         "startup": partial(startup.measure, how=how),
         "remote": partial(remote.measure, how=how),
         "completion": partial(completion.measure, how=how),
         "reading": partial(reading.measure, how=how),
+        "pages": partial(pages.measure, how=how),
         "commits": commits.measure,
         "load": load.measure,
         "merging": merging.measure,

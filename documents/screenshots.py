@@ -54,7 +54,7 @@ SCREENSHOTS = (
     Screenshot("web-branches", "branches", (1120, 420)),
     Screenshot("web-compare", _COMPARISON),
     Screenshot("web-rows", f"{_COMPARISON}&rows=sales.customers", (1120, 660)),
-    Screenshot("web-merge", _MERGE, (1120, 680), 200, _decide),
+    Screenshot("web-merge", _MERGE, (1120, 740), 200, _decide),
     Screenshot("web-merge-narrow", _MERGE, NARROW),
     Screenshot("web-history", "history?ref=main", (1120, 520)),
 )

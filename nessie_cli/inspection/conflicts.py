@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
-from nessie_cli.errors import NessieError
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.inspection.fields import Difference, differences
 from nessie_cli.model import Conflict, Content, ContentKey, IcebergTable, IcebergView, Rename
+
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.metadata import Document
 
 LARGEST_FILE = 4 * 2**20
 """Metadata files larger than this are not read for a conflict report."""
@@ -65,25 +68,41 @@ def figures(conflict: Conflict) -> Sequence[Mapping[str, str]]:
     Returns nothing if a metadata file is remote, large or unreadable: a report must not wait for a
     network.
     """
+    try:
+        return figures_read(conflict, _read_local)
+    except NessieError:
+        return ()
+
+
+def figures_read(
+    conflict: Conflict, read: Callable[[int, IcebergTable | IcebergView], Document]
+) -> Sequence[Mapping[str, str]]:
+    """Returns rows, files and columns of the three states, by label.
+
+    `read` returns the metadata of a state: 0 is the base, 1 ours, 2 theirs. Raises its errors.
+    """
     from nessie_cli.iceberg.comparison import figures_of
+
+    states = (conflict.expected, conflict.actual, conflict.proposed)
+    return _with_few_columns(
+        [
+            figures_of(state, read(side, state))
+            if isinstance(state, IcebergTable | IcebergView)
+            else {}
+            for side, state in enumerate(states)
+        ]
+    )
+
+
+def _read_local(_: int, content: IcebergTable | IcebergView) -> Document:
     from nessie_cli.iceberg.files import Files
     from nessie_cli.iceberg.locations import scheme_of
     from nessie_cli.iceberg.metadata import parse_document
 
-    files = Files()
-    states: list[Mapping[str, str]] = []
-    for state in (conflict.expected, conflict.actual, conflict.proposed):
-        if not isinstance(state, IcebergTable | IcebergView):
-            states.append({})
-            continue
-        location = state.metadata_location
-        try:
-            if scheme_of(location) not in ("", "file") or files.size(location) > LARGEST_FILE:
-                return ()
-            states.append(figures_of(state, parse_document(files.read(location), location)))
-        except NessieError:
-            return ()
-    return _with_few_columns(states)
+    files, location = Files(), content.metadata_location
+    if scheme_of(location) not in ("", "file") or files.size(location) > LARGEST_FILE:
+        raise InvalidInput(f"{location} is remote or large")
+    return parse_document(files.read(location), location)
 
 
 def _with_few_columns(states: Sequence[Mapping[str, str]]) -> Sequence[Mapping[str, str]]:

@@ -130,8 +130,8 @@ def near_merge_base(
 ) -> Id | None:
     """Returns `history.merge_base` if it is the fork of first parents and near `a` or `b`.
 
-    Otherwise returns None. The commits from the fork to the nearer one must not be merges, and must
-    not be merged into the other.
+    Then it is the only one of `history.merge_bases`. Otherwise returns None. The commits from the
+    fork to the nearer one must not be merges, and must not be merged into the other.
     """
     fork = history.common_first_parent(objects, a, b)
     if fork in (a, b):

@@ -16,6 +16,7 @@ from nessie_cli.kernel.conflicts import describe, option_of, place_of
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
+from nessie_cli.kernel.fast_paths import near_merge_base
 from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.key_merge import KeyRules
 from nessie_cli.kernel.objects import Objects
@@ -109,7 +110,7 @@ def _merge(
     options, context, objects = change.options, at.context, at.drafting_objects()
     from_ = bytes.fromhex(source.hash)
     expected = expected_commit(objects, branch, options.expected_hash)
-    bases = _bases(objects, branch, from_, options)
+    bases = _bases(drafts, objects, from_, options)
     target = MergeTarget(
         branch,
         options.expected_hash,
@@ -189,13 +190,18 @@ def as_recorded(result: MergeResult, done: Recorded) -> MergeResult:
 
 
 def _bases(
-    objects: Objects, branch: StoredReference, source: Id, options: MergeOptions
+    drafts: BranchDrafts[MergeResult], objects: Objects, source: Id, options: MergeOptions
 ) -> Sequence[Id]:
     """Returns the merge bases. A merge per key has one, as in the original."""
+    branch = drafts.branch
     if source == NO_COMMIT != branch.target:
         return [NO_COMMIT]
+    # This base is the only one.
+    near = near_merge_base(objects, drafts.at.view.find_indexed, branch.target, source)
     bases = (
-        [history.merge_base(objects, branch.target, source)]
+        [near]
+        if near is not None
+        else [history.merge_base(objects, branch.target, source)]
         if options.per_key
         else history.merge_bases(objects, [branch.target], [source])
     )

@@ -199,7 +199,10 @@ def _login_pages(
         sessions = Sessions(parts.local.sessions, parts.gate, cookie)
         return LoginPages(sessions, all_pages, parts.local.link)
     is_secure = parts.tls is not None or parts.public_url.startswith("https:")
-    cookie = Cookie("nessie" if is_secure else "nessie-session", is_secure)
+    port = urlsplit(parts.public_url).port
+    name = ("nessie" if is_secure else "nessie-session") + (f"-{port}" if port else "")
+    # A proxy may send another port than that of the public URL.
+    cookie = Cookie(name, is_secure, has_port=not parts.public_url)
     oidc = parts.oidc
     issuer, client = (oidc.issuer, oidc.client) if oidc else ("", "")
     sessions = Sessions(repository.sessions, parts.gate, cookie, issuer=issuer, client=client)

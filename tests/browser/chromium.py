@@ -47,6 +47,7 @@ class Visitor:
             base_url=url, locale="en-GB", reduced_motion="reduce", **settings | options
         )
         self.context.set_default_timeout(PATIENCE)
+        self.has_scripts = options.get("java_script_enabled", True)
         self.faults: list[str] = []
         self.context.on("console", self._note)
         self.context.on("weberror", lambda error: self.faults.append(str(error.error)))

@@ -122,18 +122,23 @@ def test_the_order_of_the_controls(visit, server):
     tab = visit(server).open("/ui/merge?source=nightly&into=main")
     tab.get_by_role("link", name="Swap").focus()
     visited = []
-    for _ in range(6):
+    for _ in range(11):
         tab.keyboard.press("Tab")
         visited.append(
-            tab.evaluate("document.activeElement.closest('a, label, button').innerText.trim()")
+            tab.evaluate(
+                "(e => e.className || e.innerText.trim())"
+                "(document.activeElement.closest('a, label, button, details'))"
+            )
         )
     assert visited == [
+        *["hash"] * 2,
         "Changed rows on main",
         "Changed rows on nightly",
+        *["location"] * 3,
         "Decide later",
-        "Message",
         "Show the result",
-        "Merge into main",
+        "grow",
+        "main",
     ]
     tab.get_by_label("Decide later").focus()
     tab.keyboard.press("ArrowUp")

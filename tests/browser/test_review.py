@@ -2,6 +2,8 @@
 
 import re
 
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+from nessie_cli.server.pages.conflicts import MOST_PREVIEWED
 from tests.browser.chromium import expect
 
 CONFLICT = "sales.customers"
@@ -72,12 +74,12 @@ def test_a_conflict_is_resolved_merged_and_undone(visitor, repository):
     expect(tab.locator("tbody tr").first).to_contain_text("Merge branch 'nightly' into main")
     merged = repository.reference("main").hash
     assert merged != before
-    link(tab, "Reflog").click()
-    heading(tab, "Reflog")
+    tab.get_by_role("status").get_by_role("link", name="reflog of main").click()
+    heading(tab, "Reflog of main")
     button(tab, "Undo merge of main").click()
-    expect(button(tab, "Undo assign of main")).to_be_visible()
+    expect(button(tab, "Redo merge of main")).to_be_visible()
     assert repository.reference("main").hash == before
-    button(tab, "Undo assign of main").click()
+    button(tab, "Redo merge of main").click()
     expect(tab.locator("tbody tr")).to_have_count(len(list(repository.reflog())))
     assert repository.reference("main").hash == merged
 
@@ -150,11 +152,11 @@ def test_a_branch_is_created_renamed_and_deleted(visitor, repository):
     heading(tab, "History of dev")
     link(tab, "Branches").click()
     row = tab.get_by_role("row").filter(has=link(tab, "dev"))
-    row.get_by_text("Change").click()
+    row.get_by_text("Rename or delete").click()
     row.get_by_label("New name").fill("feature")
     row.get_by_role("button", name="Rename").click()
     row = tab.get_by_role("row").filter(has=link(tab, "feature"))
-    row.get_by_text("Change").click()
+    row.get_by_text("Rename or delete").click()
     row.get_by_role("button", name="Delete feature").click()
     expect(link(tab, "feature")).to_have_count(0)
     assert [each.name for each in repository.references()] == ["main", "nightly"]
@@ -168,3 +170,24 @@ def test_times_are_those_of_the_reader(visit, server):
     link(tab, "nightly").click()
     heading(tab, "History of nightly")
     expect(tab.locator("time").first).to_have_attribute("title", re.compile("UTC$"))
+
+
+def test_a_large_merge_is_previewed_after_its_first_page(visitor, repository):
+    head = repository.reference("nightly").hash
+    repository.create_reference(ReferenceType.BRANCH, "bulk", head)
+    keys = [ContentKey(("sales", f"n{number:04}")) for number in range(MOST_PREVIEWED + 1)]
+    puts = [Put(key, IcebergTable(metadata_location=f"file:/{key}.json")) for key in keys]
+    repository.commit("bulk", puts, CommitMeta("many tables"))
+    tab = visitor.open()
+    tab.get_by_role("row").filter(has=link(tab, "bulk")).get_by_role("link", name="Merge").click()
+    heading(tab, "Merge bulk into main")
+    if not visitor.has_scripts:
+        expect(tab.get_by_text(f"More than {MOST_PREVIEWED} contents change")).to_be_visible()
+        link(tab, "Show the preview").click()
+    expect(tab.get_by_role("heading", name="1 conflict")).to_be_visible()
+    expect(tab.locator("p.numbers")).to_contain_text(f"{MOST_PREVIEWED + 2} created")
+    tab.go_back()
+    if not visitor.has_scripts:
+        expect(link(tab, "Show the preview")).to_be_visible()
+        tab.go_back()
+    heading(tab, "Branches")

@@ -54,20 +54,18 @@ def test_the_commit_at_a_time(picks: Picks) -> None:
 
 @laws
 @given(PICKS)
-def test_the_near_merge_base_is_the_merge_base(picks: Picks) -> None:
+def test_the_near_merge_base_is_the_only_merge_base(picks: Picks) -> None:
     graph = Graph(picks[:30])
     objects = graph.objects()
     for a in graph.ids:
         for b in graph.ids:
-            base = history.merge_base(objects, a, b)
-            assert fast_paths.near_merge_base(objects, graph.heap.find_indexed, a, b, short=0) in (
-                base,
-                None,
-            )
-            assert fast_paths.near_merge_base(objects, graph.heap.find_indexed, a, b, short=1) in (
-                base,
-                None,
-            )
+            bases = history.merge_bases(objects, [a], [b])
+            assert history.merge_base(objects, a, b) == bases[0]
+            for short in (0, 1):
+                near = fast_paths.near_merge_base(
+                    objects, graph.heap.find_indexed, a, b, short=short
+                )
+                assert near is None or [near] == bases
 
 
 def test_the_merge_base_of_a_short_branch_is_its_start() -> None:

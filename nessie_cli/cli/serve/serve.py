@@ -9,7 +9,13 @@ import typer
 from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.serve.warehouses import AllowLocationOption, WarehousesOption, warehouses_of
+from nessie_cli.cli.serve.options import (
+    AllowLocationOption,
+    WarehousesOption,
+    port_option,
+    warehouse_option,
+    warehouses_of,
+)
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Secret
 from nessie_cli.workspace import environment as env
@@ -46,22 +52,13 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = "127.0.0.1"
     port: Annotated[
         int,
-        typer.Option(
-            "--port",
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="The port to listen on; 0 selects a free port.",
-        ),
+        port_option("--port", "The port to listen on; 0 selects a free port."),
     ] = 19120
     management_port: Annotated[
         int | None,
-        typer.Option(
+        port_option(
             "--management-port",
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="Also answer health checks and metrics on this port, over plain HTTP. Clients"
+            "Also answer health checks and metrics on this port, over plain HTTP. Clients"
             " that fill the main port do not delay them.",
         ),
     ] = None
@@ -214,11 +211,9 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     warehouse: Annotated[
         list[str] | None,
-        typer.Option(
-            "--warehouse",
-            metavar="[NAME=]URI",
-            help="Also serve Iceberg REST under /iceberg, with tables at this location; repeatable."
-            " The first warehouse is the default.",
+        warehouse_option(
+            "Also serve Iceberg REST under /iceberg, with tables at this location; repeatable."
+            " The first warehouse is the default."
         ),
     ] = None
     allow_location: AllowLocationOption = None

@@ -11,7 +11,13 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.serve.warehouses import AllowLocationOption, WarehousesOption, warehouses_of
+from nessie_cli.cli.serve.options import (
+    AllowLocationOption,
+    WarehousesOption,
+    port_option,
+    warehouse_option,
+    warehouses_of,
+)
 from nessie_cli.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -40,21 +46,11 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
     port: Annotated[
         int,
-        typer.Option(
-            "--port",
-            metavar="PORT",
-            min=0,
-            max=65535,
-            help="The port of the server on this machine; 0 selects a free port.",
-        ),
+        port_option("--port", "The port of the server on this machine; 0 selects a free port."),
     ] = 0
     warehouse: Annotated[
         list[str] | None,
-        typer.Option(
-            "--warehouse",
-            metavar="[NAME=]URI",
-            help="Read and combine the tables at this location; repeatable.",
-        ),
+        warehouse_option("Read and combine the tables at this location; repeatable."),
     ] = None
     allow_location: AllowLocationOption = None
     warehouses: WarehousesOption = None

@@ -171,12 +171,17 @@ class TableCombinations:
         return submit
 
     def submit(
-        self, call: Call, change: Merge | Transplant, rules: CombinationRules
+        self,
+        call: Call,
+        change: Merge | Transplant,
+        rules: CombinationRules,
+        most_changes: int | None = None,
     ) -> MergeResult:
         """Merges or transplants, and combines the tables in conflict.
 
         Waits for its turn, for other writes, and for files: only for threads that may wait. Raises
-        as `Call.submit` does, and `Unavailable` if many others combine tables.
+        as `Call.submit` does, `Unavailable` if many others combine tables, and `LargeMerge` for a
+        dry run of more changes than `most_changes`.
         """
         # Conflicts need their contents. The behaviors of combined tables are not the client's.
         asked = structs.replace(change, options=structs.replace(change.options, combination=rules))
@@ -184,7 +189,8 @@ class TableCombinations:
         files = WarehouseFiles(self._files, self._locations, self._large_files)
         try:
             with self._turn():
-                return _replayed(call, change) or self._merged(call, change, rules, files)
+                replayed = _replayed(call, change)
+                return replayed or self._merged(call, change, rules, files, most_changes)
         except _Repeated:
             replayed = _replayed(call, change)
             assert replayed is not None, "it was carried out"
@@ -233,13 +239,19 @@ class TableCombinations:
         return False
 
     def _merged(
-        self, call: Call, change: Merge | Transplant, rules: CombinationRules, files: WarehouseFiles
+        self,
+        call: Call,
+        change: Merge | Transplant,
+        rules: CombinationRules,
+        files: WarehouseFiles,
+        most_changes: int | None,
     ) -> MergeResult:
         call.check_rights(change)
 
         def do(options: MergeOptions) -> MergeResult:
             asked = structs.replace(change, options=options)
-            result = call.preview(asked) if options.dry_run else call.commit(asked)
+            dry_run = options.dry_run
+            result = call.preview(asked, most_changes) if dry_run else call.commit(asked)
             if call.repeated:
                 raise _Repeated
             return result

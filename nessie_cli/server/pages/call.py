@@ -81,6 +81,10 @@ class PageCall(Call):
         """Returns a query parameter or, for a form, a field."""
         return self.text(name) or self.field(name)
 
+    def message(self, default: str) -> str:
+        """Returns the message of a commit that the form or the address has, or the default."""
+        return self.value("message").replace("\r\n", "\n").strip() or default
+
     def needed_field(self, name: str) -> str:
         """Returns a field of the form. Raises `InvalidInput` if it is empty."""
         text = self.field(name)

@@ -61,5 +61,10 @@ def _row(change: ContentChange, most: int) -> ChangeRow:
         facts[:most],
         max(len(fields) - most, 0) + max(len(facts) - most, 0),
         change.metadata.problems if change.metadata else (),
-        any(isinstance(side, IcebergTable) for side in (change.before, change.after)),
+        has_rows(change),
     )
+
+
+def has_rows(change: ContentChange) -> bool:
+    """Returns whether a change is of a table, whose rows can be compared."""
+    return any(isinstance(side, IcebergTable) for side in (change.before, change.after))

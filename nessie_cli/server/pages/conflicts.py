@@ -5,20 +5,35 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
+from nessie_cli.errors import NessieError, NotAllowed
+from nessie_cli.iceberg.metadata import Document
+from nessie_cli.inspection.conflicts import (
+    SideChange,
+    differing_fields,
+    figures_read,
+    side_changes,
+)
 from nessie_cli.inspection.decisions import DecisionEffect, effects_of, options_of
 from nessie_cli.inspection.fields import Difference, fields
 from nessie_cli.model import (
+    CommitMeta,
     Conflict,
     Content,
     IcebergTable,
+    IcebergView,
     KeyBehavior,
     MergeBehavior,
 )
 from nessie_cli.model.conflicts import OF_NAMESPACES
 from nessie_cli.revisions import Revision
 from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.listings import Listing, listing
+from nessie_cli.server.pages.table_access import MetadataReader, TableAccess
 
+CONFLICTS = 20
+"""The conflicts of one page."""
+MOST_PREVIEWED = 500
+"""The most changes of a merge or revert that are previewed at once."""
 _DECISION = "decide."
 """The beginning of the names of fields with decisions; a content id or key follows."""
 BEHAVIORS: Mapping[str, MergeBehavior] = {
@@ -34,19 +49,44 @@ class Choice(NamedTuple):
     effects: Sequence[DecisionEffect]
 
 
+class ConflictStates(NamedTuple):
+    """Where the states of conflicts are.
+
+    `ours` and `theirs` are revisions by the references through which they are seen, and `commits`
+    the hashes of base, ours and theirs. `is_undone` is whether theirs is the state before a commit,
+    and not a change of an author.
+    """
+
+    ours: Revision
+    theirs: Revision
+    commits: tuple[str, str, str]
+    is_undone: bool = False
+
+
+class Decided(NamedTuple):
+    """The decisions about conflicts, and the contents of the branch after them, by id."""
+
+    given: Mapping[str, str]
+    results: Mapping[str | None, Content]
+
+
 class ConflictRow(NamedTuple):
     """A conflict: what both sides did, the fields of the three states, and its decision.
 
-    `field` names the decision in the form. `result` has the fields of the content after the
-    decision; None if the content is absent then, or nothing is decided. The caller may not read a
-    side that is hidden, nor the files of a table without `shows_files`.
+    `field` names the decision in the form. `theirs_by` is the commit of theirs, if there is one
+    that the caller may see. `problem` says why the metadata files of the states are not read.
+    `result` has the fields of the content after the decision; None if the content is absent then,
+    or nothing is decided. The caller may not read a side that is hidden, nor the files of a table
+    without `shows_files`.
     """
 
     conflict: Conflict
     field: str
     ours: SideChange
     theirs: SideChange
+    theirs_by: CommitMeta | None
     fields: Sequence[Difference]
+    problem: str
     choices: Sequence[Choice]
     chosen: str
     result: Mapping[str, str] | None
@@ -100,51 +140,113 @@ def behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[K
     return list(decided.values())
 
 
-def conflict_rows(
-    call: PageCall,
-    conflicts: Sequence[Conflict],
-    given: Mapping[str, str],
-    results: Mapping[str | None, Content],
-    states: tuple[Revision, Revision],
-) -> list[ConflictRow]:
-    """Returns conflicts with their decisions.
+class ShownConflicts(NamedTuple):
+    """The conflicts of a page, and the decisions about all others, by the names of their fields."""
 
-    `results` are contents after them, by id. `states` are ours and theirs.
+    listing: Listing[ConflictRow]
+    other_decisions: Mapping[str, str]
+
+
+def shown_conflicts(
+    call: PageCall,
+    access: TableAccess,
+    conflicts: Sequence[Conflict],
+    decided: Decided,
+    states: ConflictStates,
+) -> ShownConflicts:
+    """Returns the conflicts of a page with their decisions.
+
+    Costs up to three metadata files for each conflict.
     """
-    return [_conflict_row(call, conflict, given, results, states) for conflict in conflicts]
+    page = listing(call, conflicts, CONFLICTS, "conflicts")
+    with access.metadata(call.repository) as metadata:
+        reader = metadata if access.has_warehouses else None
+        rows = [_conflict_row(call, reader, each, decided, states) for each in page.rows]
+    shown = {row.field for row in rows}
+    others = {_field_of(conflict) for conflict in conflicts} - shown
+    other_decisions = {name: value for name, value in decided.given.items() if name in others}
+    return ShownConflicts(page.with_rows(rows), other_decisions)
 
 
 def _conflict_row(
     call: PageCall,
+    reader: MetadataReader | None,
     conflict: Conflict,
-    given: Mapping[str, str],
-    results: Mapping[str | None, Content],
-    states: tuple[Revision, Revision],
+    decided: Decided,
+    states: ConflictStates,
 ) -> ConflictRow:
     field = _field_of(conflict)
-    chosen = given.get(field, "")
+    chosen = decided.given.get(field, "")
     values = {behavior: value for value, behavior in BEHAVIORS.items()}
-    content = _result(conflict, chosen, results)
+    content = _result(conflict, chosen, decided.results)
     key = conflict.key
-    hides_ours = conflict.actual is None and not call.may_see_key(states[0], key)
+    hides_ours = conflict.actual is None and not call.may_see_key(states.ours, key)
     theirs_key = conflict.theirs_key or key
-    hides_theirs = conflict.proposed is None and not call.may_see_key(states[1], theirs_key)
+    hides_theirs = conflict.proposed is None and not call.may_see_key(states.theirs, theirs_key)
+    ours, theirs = side_changes(conflict)
+    figures: Sequence[Mapping[str, str]] = ()
+    problem = ""
+    if reader is not None:
+        try:
+            figures = _figures(reader, conflict, states)
+        except NessieError as error:
+            problem = error.message
+    result = None if content is None else {**fields(content), **_of(content, conflict, figures)}
+    labels = {label for figure in figures for label in figure}
     return ConflictRow(
         conflict,
         field,
-        *side_changes(conflict),
-        differing_fields(conflict),
+        ours,
+        theirs,
+        _theirs_by(call, conflict, states) if theirs.verbs and not hides_theirs else None,
+        # The numbers of rows say more than ids.
+        sorted(differing_fields(conflict, figures), key=lambda each: each.label not in labels),
+        problem,
         [
             Choice(values[option.behavior], effects_of(option, conflict))
             for option in sorted(options_of(conflict), key=lambda each: each.behavior)
             if option.behavior in values
         ],
         chosen,
-        fields(content) if content is not None else None,
+        result,
         hides_ours,
         hides_theirs,
-        key is not None and call.may_read_rows(states[0], key),
+        key is not None and call.may_read_rows(states.ours, key),
     )
+
+
+def _figures(
+    reader: MetadataReader, conflict: Conflict, states: ConflictStates
+) -> Sequence[Mapping[str, str]]:
+    """Returns rows, files and columns of the three states. Raises any `NessieError`."""
+    key = conflict.key
+    keys = (conflict.base_key or key, key, conflict.theirs_key or key)
+
+    def read(side: int, content: IcebergTable | IcebergView) -> Document:
+        at, known_as = states.commits[side], keys[side]
+        assert known_as is not None
+        return reader.read(at, known_as, content)
+
+    return figures_read(conflict, read) if key is not None else ()
+
+
+def _of(
+    content: Content, conflict: Conflict, figures: Sequence[Mapping[str, str]]
+) -> Mapping[str, str]:
+    """Returns the figures of a content that is one of the states."""
+    contents = (conflict.expected, conflict.actual, conflict.proposed)
+    same = (figure for state, figure in zip(contents, figures, strict=False) if state == content)
+    return next(same, {})
+
+
+def _theirs_by(call: PageCall, conflict: Conflict, states: ConflictStates) -> CommitMeta | None:
+    key = conflict.theirs_key or conflict.base_key or conflict.key
+    if states.is_undone or key is None:
+        return None
+    try:
+        return call.repository.last_change(states.theirs, key)
+    except NotAllowed:
+        return None
 
 
 def _result(

@@ -19,6 +19,8 @@ from nessie_cli.server.pages.assets import assets
 from nessie_cli.server.pages.urls import page_url
 from nessie_cli.wire.keys import encode_canonical
 
+_LONG_NAME = 36
+"""The length from which names of files are shortened."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
     " font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -70,6 +72,7 @@ def environment() -> Environment:
         path=encode_canonical,
         label=type_label,
         cut=_cut,
+        end=_end,
     )
     return templates
 
@@ -104,6 +107,12 @@ def _cut(text: str | None, most: int = 1_000) -> str | None:
     if text is None or left_out <= 0:
         return text
     return f"{text[:most]}… ({left_out:,} more characters)"
+
+
+def _end(path: str) -> str:
+    """Returns the last element of a path, a long one without its middle."""
+    end = path[path.rfind("/", 0, -1) :]
+    return end if len(end) <= _LONG_NAME else f"{end[:18]}…{end[-14:]}"
 
 
 def _lines(text: str) -> list[str]:

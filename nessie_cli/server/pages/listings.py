@@ -9,6 +9,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.server.pages.call import PageCall
 
 A = TypeVar("A")
+B = TypeVar("B")
 ROWS = 50
 """The rows of one page of a list."""
 
@@ -30,12 +31,23 @@ class Listing(NamedTuple, Generic[A]):
         """The number of the last row."""
         return self.first + len(self.rows) - 1
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether these are all rows."""
+        return self.total <= len(self.rows)
 
-def listing(call: PageCall, rows: Sequence[A], size: int = ROWS) -> Listing[A]:
-    """Returns the part of a list that the query parameter `page` names (from 1)."""
-    number = call.number("page") or 1
+    def with_rows(self, rows: Sequence[B]) -> Listing[B]:
+        """Returns this part of the list with other rows."""
+        return Listing(rows, *self[1:])
+
+
+def listing(
+    call: PageCall, rows: Sequence[A], size: int = ROWS, parameter: str = "page"
+) -> Listing[A]:
+    """Returns the part of a list that a query parameter names (from 1)."""
+    number = call.number(parameter) or 1
     if number < 1:
-        raise InvalidInput(f"page: must be at least 1, not {number}")
+        raise InvalidInput(f"{parameter}: must be at least 1, not {number}")
     start = (number - 1) * size
     return Listing(
         rows[start : start + size],

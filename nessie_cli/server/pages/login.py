@@ -153,7 +153,7 @@ class LoginPages:
         reply = self._page(call, self._known(call.text("next") or ""))
         id_ = self._cookie.read(call.all_headers)
         if id_ and self._sessions.admission(id_) is None:
-            return reply._replace(headers=[*reply.headers, self._cookie.clear()])
+            return reply._replace(headers=[*reply.headers, self._cookie.clear(call.all_headers)])
         return reply
 
     def log_in(self, call: PageCall) -> Reply:
@@ -165,13 +165,13 @@ class LoginPages:
             reply = self._page(call, next_page, error.message)
             headers = [*reply.headers, (b"www-authenticate", error.challenge)]
             return reply._replace(status=_UNAUTHORIZED, headers=headers)
-        return self._begun(session, next_page)
+        return self._begun(call, session, next_page)
 
     def log_out(self, call: PageCall) -> Reply:
         """`POST /ui/logout`: ends the session."""
         self._sessions.end(self._previous(call))
         reply = redirect(HOME if self._gate.anonymous else page_url("login"))
-        return reply._replace(headers=[*reply.headers, self._cookie.clear()])
+        return reply._replace(headers=[*reply.headers, self._cookie.clear(call.all_headers)])
 
     def start(self, call: PageCall) -> Reply:
         """`GET /ui/start`: the one-time link of `nessie ui`. Its session ends with the browser."""
@@ -181,7 +181,7 @@ class LoginPages:
             raise HttpFault(405, "This link takes GET, not HEAD")
         token = self._link.use(call.text("token") or "")
         session = self._sessions.log_in(token, self._previous(call))
-        return self._with_cookie(redirect(HOME), session.id, None)
+        return self._with_cookie(call, redirect(HOME), session.id, None)
 
     async def go_to_issuer(self, call: PageCall) -> Reply:
         """`GET /ui/login/issuer`: leads to the login of the issuer.
@@ -194,13 +194,15 @@ class LoginPages:
             next_page = ""
         url, cookie = await self.pools[0].submit(partial(self._oidc.begin, next_page))
         reply = redirect(url)
-        return reply._replace(headers=[*reply.headers, self._pending.set(cookie, LOGIN_SECONDS)])
+        pending = self._pending.set(call.all_headers, cookie, LOGIN_SECONDS)
+        return reply._replace(headers=[*reply.headers, pending])
 
     async def come_from_issuer(self, call: PageCall) -> Reply:
         """`GET /ui/login/callback`: begins the session of the caller whom the issuer names."""
         oidc, sessions = self._oidc, self._sessions
         assert oidc is not None
         pending = self._pending.read(call.all_headers)
+        cleared = self._pending.clear(call.all_headers)
         query = {name: call.text(name) or "" for name in call.parameters}
         previous = self._previous(call)
 
@@ -214,9 +216,9 @@ class LoginPages:
         except Unauthenticated as error:
             reply = self._page(call, "", error.message)._replace(status=_UNAUTHORIZED)
             challenge = (b"www-authenticate", error.challenge)
-            return reply._replace(headers=[*reply.headers, challenge, self._pending.clear()])
-        reply = self._begun(session, next_page)
-        return reply._replace(headers=[*reply.headers, self._pending.clear()])
+            return reply._replace(headers=[*reply.headers, challenge, cleared])
+        reply = self._begun(call, session, next_page)
+        return reply._replace(headers=[*reply.headers, cleared])
 
     def _previous(self, call: PageCall) -> str:
         return self._cookie.read(call.all_headers)
@@ -233,11 +235,13 @@ class LoginPages:
         }
         return call.page("login.html", "Log in", **values)
 
-    def _begun(self, session: NewSession, next_page: str) -> Reply:
-        return self._with_cookie(redirect(next_page or HOME), session.id, session.seconds)
+    def _begun(self, call: PageCall, session: NewSession, next_page: str) -> Reply:
+        reply = redirect(next_page or HOME)
+        return self._with_cookie(call, reply, session.id, session.seconds)
 
-    def _with_cookie(self, reply: Reply, id_: str, seconds: int | None) -> Reply:
-        return reply._replace(headers=[*reply.headers, self._cookie.set(id_, seconds)])
+    def _with_cookie(self, call: PageCall, reply: Reply, id_: str, seconds: int | None) -> Reply:
+        cookie = self._cookie.set(call.all_headers, id_, seconds)
+        return reply._replace(headers=[*reply.headers, cookie])
 
 
 def _open(method: str, path: str, handler: Any, *, hides_query: bool = False) -> Endpoint:

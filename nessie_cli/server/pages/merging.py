@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from secrets import token_hex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
@@ -19,19 +19,28 @@ from nessie_cli.model import (
     Conflict,
     Content,
     KeyBehavior,
-    MergeDetail,
     MergeResult,
     Reference,
     ReferenceType,
     TableCombination,
 )
 from nessie_cli.repository.changes import Merge, MergeOptions
+from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
-from nessie_cli.server.pages.conflicts import behaviors, conflict_rows, decisions
+from nessie_cli.server.pages.changes import has_rows
+from nessie_cli.server.pages.conflicts import (
+    MOST_PREVIEWED,
+    ConflictStates,
+    Decided,
+    behaviors,
+    decisions,
+    shown_conflicts,
+)
 from nessie_cli.server.pages.html import redirect
-from nessie_cli.server.pages.listings import listing
+from nessie_cli.server.pages.listings import Listing, listing
+from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import page_url
 
 if TYPE_CHECKING:
@@ -47,6 +56,11 @@ class MergedChange(NamedTuple):
     change: ContentChange
     is_combined: bool
     combination: TableCombination | None
+
+    @property
+    def is_table(self) -> bool:
+        """Whether there are rows that can be compared."""
+        return has_rows(self.change)
 
 
 def merged_change(
@@ -72,11 +86,14 @@ class Sides(NamedTuple):
         name, hash_ = self.source.name, self.source.hash
         return name if self.is_head else f"{name}@{hash_}" if name else hash_
 
-    @property
-    def states(self) -> tuple[Revision, Revision]:
-        """The commits of ours and theirs, by the references through which they are seen."""
-        source = self.source
-        return Revision(self.target.name), Revision(source.name or None, source.hash)
+    def states(self, base: str) -> ConflictStates:
+        """The states of conflicts, given the hash of the merge base."""
+        source, target = self.source, self.target
+        return ConflictStates(
+            Revision(target.name),
+            Revision(source.name or None, source.hash),
+            (base, target.hash, source.hash),
+        )
 
     @property
     def label(self) -> str:
@@ -95,7 +112,8 @@ class Sides(NamedTuple):
 class MergePages:
     """The pages of merges. With `combinations`, tables that both sides changed combine."""
 
-    def __init__(self, combinations: TableCombinations | None) -> None:
+    def __init__(self, access: TableAccess, combinations: TableCombinations | None) -> None:
+        self._access = access
         self._combinations = combinations
 
     def show(self, call: PageCall) -> Reply:
@@ -107,8 +125,9 @@ class MergePages:
         sides = _sides_of(call)
         shown = call.needed_field("source_hash"), call.needed_field("target_hash")
         given = decisions(call.form)
+        done = redirect(page_url("history", ref=sides.target.name, done="merge"))
         if call.was_done(sides.target.name):
-            return redirect(page_url("history", ref=sides.target.name))
+            return done
         if (sides.source.hash, sides.target.hash) != shown:
             return self._page(call, sides, given, moved_from=_at(sides, shown))
         conflicts = _conflicts(self._draft(call, sides, ()))
@@ -118,7 +137,7 @@ class MergePages:
             self._submit(call, _merge(sides, decided, meta, dry_run=False))
         except MergeConflict:
             return self._page(call, _sides_of(call), given)
-        return redirect(page_url("history", ref=sides.target.name))
+        return done
 
     # -- the preview -------------------------------------------------------------------------------
     def _page(
@@ -128,54 +147,83 @@ class MergePages:
         given: Mapping[str, str],
         moved_from: Sides | None = None,
     ) -> Reply:
-        undecided = self._draft(call, sides, ())
+        most = None if call.value("full") else MOST_PREVIEWED
+        try:
+            undecided = self._draft(call, sides, (), most)
+        except LargeMerge:
+            return _reply(call, sides, moved_from, is_large=True)
         conflicts = _conflicts(undecided)
         decided = undecided
         if conflicts and given:
             decided = self._draft(call, sides, behaviors(conflicts, given))
         result = decided.result if isinstance(decided, MergeConflict) else decided
-        rows = _change_rows(call, result)
-        reply = call.page(
-            "merge.html",
-            f"Merge {sides.label} into {sides.target.name}",
-            at=sides.source,
-            revision=sides.revision,
-            fixed_url=call.url_with(source=sides.source.hash),
-            sides=sides,
-            moved_from=moved_from,
-            conflicts=conflict_rows(
-                call,
-                conflicts,
-                given,
-                _results(result),
-                (
-                    Revision(sides.target.name),
-                    Revision(sides.source.name or None, sides.source.hash),
-                ),
+        changes = _certain_changes(result)
+        states = sides.states(result.common_ancestor or NO_ANCESTOR)
+        results = _results(result)
+        return _reply(
+            call,
+            sides,
+            moved_from,
+            conflicts=shown_conflicts(
+                call, self._access, conflicts, Decided(given, results), states
             ),
             left=len(_conflicts(decided)),
-            numbers=tally(row.change for row in rows),
-            listing=listing(call, rows),
-            is_merged=result.resultant_hash is not None and not rows and not conflicts,
-            message=call.text("message") or sides.message,
-            request=token_hex(16),
+            numbers=tally(changes),
+            listing=_merged_changes(call, result, listing(call, changes)),
+            is_merged=result.resultant_hash is not None and not changes and not conflicts,
             reads_rows=call.reads_rows,
         )
-        return reply._replace(status=409) if moved_from else reply
 
     def _draft(
-        self, call: PageCall, sides: Sides, behaviors: Sequence[KeyBehavior]
+        self,
+        call: PageCall,
+        sides: Sides,
+        behaviors: Sequence[KeyBehavior],
+        most_changes: int | None = None,
     ) -> MergeResult | MergeConflict:
-        """Returns the result of a dry run, or its conflicts."""
+        """Returns the result of a dry run, or its conflicts.
+
+        Raises `LargeMerge` for more changes than `most_changes`.
+        """
         try:
-            return self._submit(call, _merge(sides, behaviors, None, dry_run=True))
+            return self._submit(call, _merge(sides, behaviors, None, dry_run=True), most_changes)
         except MergeConflict as conflict:
             return conflict
 
-    def _submit(self, call: PageCall, change: Merge) -> MergeResult:
+    def _submit(
+        self, call: PageCall, change: Merge, most_changes: int | None = None
+    ) -> MergeResult:
         if self._combinations is not None:
-            return self._combinations.submit(call, change, CombinationRules())
-        return call.preview(change) if change.is_dry_run else call.commit(change)
+            return self._combinations.submit(call, change, CombinationRules(), most_changes)
+        if change.is_dry_run:
+            return call.preview(change, most_changes)
+        return call.commit(change)
+
+
+def _reply(
+    call: PageCall,
+    sides: Sides,
+    moved_from: Sides | None,
+    *,
+    is_large: bool = False,
+    **values: Any,
+) -> Reply:
+    """Returns the page. A merge that `is_large` is previewed only if that is asked for."""
+    reply = call.page(
+        "merge.html",
+        f"Merge {sides.label} into {sides.target.name}",
+        at=sides.source,
+        revision=sides.revision,
+        fixed_url=call.url_with(source=sides.source.hash),
+        sides=sides,
+        moved_from=moved_from,
+        is_large=is_large,
+        most=MOST_PREVIEWED,
+        message=call.message(sides.message),
+        request=token_hex(16),
+        **({"is_merged": False} | values),
+    )
+    return reply._replace(status=409) if moved_from else reply
 
 
 def _sides_of(call: PageCall) -> Sides:
@@ -221,16 +269,22 @@ def _results(result: MergeResult) -> dict[str | None, Content]:
     return {detail.result.id: detail.result for detail in result.details if detail.result}
 
 
-def _change_rows(call: PageCall, result: MergeResult) -> list[MergedChange]:
-    combinations: dict[object, MergeDetail] = {
-        detail.key: detail for detail in result.details if detail.combination is not None
+def _certain_changes(result: MergeResult) -> list[ContentChange]:
+    """Returns the changes of the target that are not in conflict."""
+    certain = tuple(each for each in result.details if each.conflict is None)
+    return changes_of(differences_of(structs.replace(result, details=certain)))
+
+
+def _merged_changes(
+    call: PageCall, result: MergeResult, page: Listing[ContentChange]
+) -> Listing[MergedChange]:
+    """Returns the changes of a page, with the combinations of their tables."""
+    combinations = {
+        detail.key: detail.combination for detail in result.details if detail.combination
     }
-    rows = []
-    certain = structs.replace(
-        result, details=tuple(each for each in result.details if each.conflict is None)
+    return page.with_rows(
+        [
+            merged_change(call, change, combinations.get(change.key), result.target_branch)
+            for change in page.rows
+        ]
     )
-    for change in changes_of(differences_of(certain)):
-        detail = combinations.get(change.key)
-        combination = detail.combination if detail else None
-        rows.append(merged_change(call, change, combination, result.target_branch))
-    return rows

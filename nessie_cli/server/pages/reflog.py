@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import islice
 from typing import NamedTuple
 
 from nessie_cli.errors import ReferenceMoved
-from nessie_cli.inspection.undo import last_operation, plan
+from nessie_cli.inspection.undo import RENAME, last_operation, plan
 from nessie_cli.model import ReflogEntry
 from nessie_cli.model.references import SETTING_PREFIX
 from nessie_cli.server.auth.authorized import AuthorizedRepository
@@ -17,12 +18,26 @@ from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import ROWS
 from nessie_cli.server.pages.urls import page_url
 
+UNDO, REDO = "undo of ", "redo of "
+
 
 class OperationRow(NamedTuple):
-    """An operation; `can_be_undone` if it is the newest one of its reference or setting."""
+    """An operation; `can_be_undone` if it is the newest one of its reference or setting.
+
+    An undo and a redo have the `operation` and the message that they undid or did again, and a
+    `prefix`.
+    """
 
     entry: ReflogEntry
     can_be_undone: bool
+    operation: str
+    message: str
+    prefix: str = ""
+
+    @property
+    def button(self) -> str:
+        """The word of the button that undoes it."""
+        return "Redo" if self.prefix == UNDO else "Undo"
 
 
 def reflog(call: PageCall) -> Reply:
@@ -30,13 +45,8 @@ def reflog(call: PageCall) -> Reply:
     name = call.text("ref") or None
     number = max(call.number("page") or 1, 1)
     first = (number - 1) * ROWS
-    seen: set[str] = set()
-    rows = []
-    for entry in islice(call.repository.reflog(name), first + ROWS + 1):
-        # The default branch cannot be deleted.
-        is_first = entry.before is None and entry.reference == call.default_branch
-        rows.append(OperationRow(entry, entry.reference not in seen and not is_first))
-        seen.add(entry.reference)
+    # An undo is known by the operation before it, which may be on the next page.
+    rows = _rows(list(islice(call.repository.reflog(name), first + 2 * ROWS)), call.default_branch)
     return call.page(
         "reflog.html",
         f"Reflog of {name}" if name else "Reflog",
@@ -45,6 +55,41 @@ def reflog(call: PageCall) -> Reply:
         previous=number - 1,
         next=number + 1 if len(rows) > first + ROWS else 0,
     )
+
+
+def _rows(entries: Sequence[ReflogEntry], default_branch: str) -> list[OperationRow]:
+    """Returns operations, which are the newest first."""
+    rows: list[OperationRow] = []
+    previous: dict[str, OperationRow] = {}
+    for entry in reversed(entries):
+        row = _row(entry, previous.get(entry.reference))
+        rows.append(row)
+        previous[entry.reference] = row
+    newest = {row.entry.number for row in previous.values()}
+    return [
+        # The default branch cannot be deleted.
+        row._replace(
+            can_be_undone=row.entry.number in newest
+            and not (row.entry.before is None and row.entry.reference == default_branch)
+        )
+        for row in reversed(rows)
+    ]
+
+
+def _row(entry: ReflogEntry, before: OperationRow | None) -> OperationRow:
+    """Returns an operation, given the one before it on the same reference or setting."""
+    if before is None or not _reverses(entry, before.entry):
+        return OperationRow(entry, False, entry.operation, entry.message)
+    prefix = REDO if before.prefix == UNDO else UNDO
+    return OperationRow(entry, False, before.operation, before.message, prefix)
+
+
+def _reverses(entry: ReflogEntry, before: ReflogEntry) -> bool:
+    """Returns whether an operation puts back what another one changed."""
+    if entry.setting is not None:
+        return (entry.value_before, entry.value_after) == (before.value_after, before.value_before)
+    is_undo = entry.operation in ("assign", "create") and before.operation != RENAME
+    return is_undo and (entry.before, entry.after) == (before.after, before.before)
 
 
 def undo(call: PageCall) -> Reply:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from itertools import islice
 from secrets import token_hex
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.iceberg.combination.merging import TableMerger
 from nessie_cli.iceberg.deleted_files import refuse_deleted
-from nessie_cli.inspection.changes import changes_of, tally
+from nessie_cli.inspection.changes import ContentChange, changes_of, tally
 from nessie_cli.model import CommitMeta, Content, DiffEntry, KeyBehavior, LogEntry, Reference
 from nessie_cli.model.conflicts import merge_message
 from nessie_cli.repository.changes import Commit, MergeOptions
@@ -20,10 +21,18 @@ from nessie_cli.repository.recreated import refuse_second_entries
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
-from nessie_cli.server.pages.conflicts import behaviors, conflict_rows, decisions
+from nessie_cli.server.pages.conflicts import (
+    MOST_PREVIEWED,
+    ConflictStates,
+    Decided,
+    behaviors,
+    decisions,
+    shown_conflicts,
+)
 from nessie_cli.server.pages.html import redirect
-from nessie_cli.server.pages.listings import listing
+from nessie_cli.server.pages.listings import Listing, listing
 from nessie_cli.server.pages.merging import MergedChange, merged_change
+from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import page_url
 
 if TYPE_CHECKING:
@@ -42,6 +51,14 @@ class Revert(NamedTuple):
         entry = self.commit
         return f'Revert "{entry.meta.subject}"\n\nThis reverts commit {entry.hash}.'
 
+    @property
+    def states(self) -> ConflictStates:
+        """The states of conflicts: the base is the commit, theirs the state before it."""
+        commit, branch = self.commit, self.branch
+        commits = (commit.hash, branch.hash, commit.parent)
+        theirs = Revision(None, commit.parent)
+        return ConflictStates(Revision(branch.name), theirs, commits, is_undone=True)
+
 
 class RevertDraft(NamedTuple):
     """What a revert would do: the inverse with the combined tables, or the conflicts."""
@@ -54,7 +71,8 @@ class RevertDraft(NamedTuple):
 class RevertPages:
     """The pages of reverts. With `combinations`, tables that were changed since combine."""
 
-    def __init__(self, combinations: TableCombinations | None) -> None:
+    def __init__(self, access: TableAccess, combinations: TableCombinations | None) -> None:
+        self._access = access
         self._combinations = combinations
 
     def show(self, call: PageCall) -> Reply:
@@ -65,7 +83,7 @@ class RevertPages:
         """`POST /ui/revert`: the revert that was shown, or that the branch has moved since."""
         asked = _revert_of(call)
         given = decisions(call.form)
-        done = redirect(page_url("history", ref=asked.branch.name))
+        done = redirect(page_url("history", ref=asked.branch.name, done="revert"))
         if call.was_done(asked.branch.name):
             return done
         shown = call.needed_field("target_hash")
@@ -81,37 +99,28 @@ class RevertPages:
     def _page(
         self, call: PageCall, asked: Revert, given: Mapping[str, str], moved_from: str = ""
     ) -> Reply:
+        if not call.value("full") and _is_large(call, asked):
+            return _reply(call, asked, moved_from, is_large=True)
         undecided = self._draft(call, asked, ())
         conflicts = undecided.conflict.conflicts if undecided.conflict else ()
         decided = undecided
         if conflicts and given:
             decided = self._draft(call, asked, behaviors(conflicts, given))
-        rows = _change_rows(call, asked, decided)
-        contents = [row.change.after for row in rows if row.change.after is not None]
+        changes = _changes(decided)
+        contents = [change.after for change in changes if change.after is not None]
         results: dict[str | None, Content] = {content.id: content for content in contents}
-        entry = asked.commit
-        reply = call.page(
-            "revert.html",
-            f"Revert {entry.hash[:12]} on {asked.branch.name}",
-            at=asked.branch,
-            revision=asked.branch.name,
-            fixed_url=call.url_with(ref=entry.hash),
-            asked=asked,
-            moved_from=moved_from,
-            conflicts=conflict_rows(
-                call,
-                conflicts,
-                given,
-                results,
-                (Revision(asked.branch.name), Revision(None, entry.parent)),
+        states = asked.states
+        return _reply(
+            call,
+            asked,
+            moved_from,
+            conflicts=shown_conflicts(
+                call, self._access, conflicts, Decided(given, results), states
             ),
             left=len(decided.conflict.conflicts) if decided.conflict else 0,
-            numbers=tally(row.change for row in rows),
-            listing=listing(call, rows),
-            message=asked.message,
-            request=token_hex(16),
+            numbers=tally(changes),
+            listing=_merged_changes(call, asked, decided, listing(call, changes)),
         )
-        return reply._replace(status=409) if moved_from else reply
 
     def _draft(
         self,
@@ -148,6 +157,34 @@ class RevertPages:
             except ReferenceConflict as conflict:
                 return RevertDraft(None, merger, conflict)
         return RevertDraft(inverse, merger)
+
+
+def _reply(
+    call: PageCall, asked: Revert, moved_from: str, *, is_large: bool = False, **values: Any
+) -> Reply:
+    """Returns the page. A revert that `is_large` is previewed only if that is asked for."""
+    reply = call.page(
+        "revert.html",
+        f"Revert {asked.commit.hash[:12]} on {asked.branch.name}",
+        at=asked.branch,
+        revision=asked.branch.name,
+        fixed_url=call.url_with(ref=asked.commit.hash),
+        asked=asked,
+        moved_from=moved_from,
+        is_large=is_large,
+        most=MOST_PREVIEWED,
+        message=call.message(asked.message),
+        request=token_hex(16),
+        **values,
+    )
+    return reply._replace(status=409) if moved_from else reply
+
+
+def _is_large(call: PageCall, asked: Revert) -> bool:
+    """Returns whether a commit has more than `MOST_PREVIEWED` changes."""
+    ends = Revision(None, asked.commit.parent), Revision(None, asked.commit.hash)
+    changes = islice(call.repository.diff(*ends), MOST_PREVIEWED + 1)
+    return sum(1 for _ in changes) > MOST_PREVIEWED
 
 
 def _revert_of(call: PageCall) -> Revert:
@@ -193,21 +230,30 @@ def _performed(call: PageCall, asked: Revert, inverse: Inverse, meta: CommitMeta
     return inverse
 
 
-def _change_rows(call: PageCall, asked: Revert, draft: RevertDraft) -> list[MergedChange]:
-    inverse, merger = draft.inverse, draft.merger
+def _changes(draft: RevertDraft) -> list[ContentChange]:
+    """Returns the changes of the branch."""
+    inverse = draft.inverse
     if inverse is None:
         return []
     # A namespace that was created again stays as it is.
     edits = operations_for(inverse.edits, inverse.state, inverse.origins)
     keys = sorted({edit.operation.key for edit in edits})
-    entries = [DiffEntry(key, inverse.state.get(key), inverse.edits[key]) for key in keys]
-    combinations = merger.combinations if merger is not None else {}
-    return [
-        merged_change(
-            call,
-            change,
-            combinations.get(change.after.id if change.after else None),
-            asked.branch.name,
-        )
-        for change in changes_of(entries)
-    ]
+    return changes_of(DiffEntry(key, inverse.state.get(key), inverse.edits[key]) for key in keys)
+
+
+def _merged_changes(
+    call: PageCall, asked: Revert, draft: RevertDraft, page: Listing[ContentChange]
+) -> Listing[MergedChange]:
+    """Returns the changes of a page, with the combinations of their tables."""
+    combinations = draft.merger.combinations if draft.merger is not None else {}
+    return page.with_rows(
+        [
+            merged_change(
+                call,
+                change,
+                combinations.get(change.after.id if change.after else None),
+                asked.branch.name,
+            )
+            for change in page.rows
+        ]
+    )

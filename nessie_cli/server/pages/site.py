@@ -65,8 +65,8 @@ def site(access: TableAccess, combinations: TableCombinations | None) -> tuple[E
 
     `access` reads the files of tables. With `combinations`, merges and reverts combine tables.
     """
-    merges = MergePages(combinations)
-    reverts = RevertPages(combinations)
+    merges = MergePages(access, combinations)
+    reverts = RevertPages(access, combinations)
     return (
         *_PAGES,
         _shown("commit", partial(commits.commit, access)),

@@ -280,12 +280,15 @@ class Call:
         finally:
             self._access = None
 
-    def preview(self, change: Change[A]) -> A:
-        """Returns the answer of a dry run, which is drafted on this thread."""
+    def preview(self, change: Change[A], most_changes: int | None = None) -> A:
+        """Returns the answer of a dry run, which is drafted on this thread.
+
+        Raises `LargeMerge` for a merge of more changes than `most_changes`.
+        """
         assert change.is_dry_run
         self._access = self._catalog.open(self._catalog.repository)
         try:
-            return self.submit(change, ChangeSubmission())
+            return self.submit(change, ChangeSubmission(most_changes=most_changes))
         finally:
             self._access = self._draft = None
 

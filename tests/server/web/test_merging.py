@@ -1,5 +1,7 @@
 """The page of a merge: preview, decisions, and the merge that was shown."""
 
+from urllib.parse import urlencode
+
 import pytest
 
 from nessie_cli.model import (
@@ -11,6 +13,9 @@ from nessie_cli.model import (
     Put,
     ReferenceType,
 )
+from nessie_cli.server.pages.conflicts import CONFLICTS, MOST_PREVIEWED
+from tests.server.row_server import DIFF, guarded_rows, row_server
+from tests.server.web.browser import Browser
 
 MERGE = "/ui/merge?source=dev&into=main"
 
@@ -180,6 +185,83 @@ def test_a_namespace_that_is_gone_is_a_conflict_of_the_page(browser, repository)
     assert "amespace 'ns' must exist" in page.text
 
 
+def test_both_authors_of_a_conflict_are_named(browser, sides):
+    page = browser.get(MERGE)
+    text = page.text.replace(" ", "")
+    for author, number, commit in (("main", 2, "main"), ("dev", 3, "dev~1")):
+        short = sides.commit_at(commit).hash[:12]
+        assert f"On{author}:changedby{author},“tis{number}”({short})." in text
+
+
+def conflicting(repository, number):
+    """Makes `main` and `dev` with different states of this many tables."""
+    keys = [ContentKey((f"t{n:04}",)) for n in range(number)]
+
+    def puts(version):
+        ids = {key: found.id for key, found in repository.contents("main", keys).items()}
+        return [
+            Put(
+                key,
+                IcebergTable(
+                    id=ids.get(key), metadata_location=f"file:/{key}{version}.json", snapshot_id=1
+                ),
+            )
+            for key in keys
+        ]
+
+    repository.commit("main", puts(1), CommitMeta("1"))
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    repository.commit("dev", puts(2), CommitMeta("2"))
+    repository.commit("main", puts(3), CommitMeta("3"))
+    return keys
+
+
+def test_many_conflicts_are_decided_page_by_page(browser, repository):
+    keys = conflicting(repository, CONFLICTS + 5)
+    page = browser.get(MERGE)
+    assert f"1 to {CONFLICTS} of {CONFLICTS + 5} conflicts" in page.text
+    decided = dict.fromkeys(decisions_of(page), "theirs")
+    assert len(decided) == CONFLICTS
+    page = browser.get(f"{MERGE}&{urlencode(decided)}&conflicts=2")
+    assert "5 conflicts are left to decide" in page.text
+    fields = page.form("/ui/merge")
+    assert decided.items() <= fields.items()
+    rest = {each: "ours" for each in decisions_of(page) if each not in decided}
+    assert len(rest) == 5
+    assert browser.post("/ui/merge", **fields | rest).status == 200
+    after = repository.contents("main", keys)
+    assert [after[key].metadata_location[-6] for key in keys] == ["2"] * CONFLICTS + ["3"] * 5
+
+
+def decisions_of(page):
+    """Returns the names of the fields with decisions on a page, in order."""
+    names = (each.attributes.get("name", "") for each in page.elements)
+    return list(dict.fromkeys(name for name in names if name.startswith("decide.")))
+
+
+def test_a_large_merge_is_previewed_if_that_is_asked_for(browser, repository):
+    put(repository, "main", "t", 1)
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    keys = [ContentKey((f"n{n:04}",)) for n in range(MOST_PREVIEWED + 1)]
+    tables = [IcebergTable(metadata_location=f"file:/{key}.json") for key in keys]
+    repository.commit("dev", list(map(Put, keys, tables)), CommitMeta("load"))
+    page = browser.get(MERGE)
+    assert f"More than {MOST_PREVIEWED} contents change" in page.text
+    assert not page.forms
+    [full] = [link for link in page.links if "full=1" in link]
+    page = browser.get(full)
+    assert f"{MOST_PREVIEWED + 1} created" in page.text
+    assert f"1 to 50 of {MOST_PREVIEWED + 1}" in page.text
+    assert browser.post("/ui/merge", **page.form("/ui/merge")).status == 200
+    assert len(list(repository.entries("main"))) == MOST_PREVIEWED + 2
+    # A revert of as many changes.
+    url = f"/ui/revert?ref={repository.reference('dev').hash}&into=dev"
+    page = browser.get(url)
+    assert f"More than {MOST_PREVIEWED} contents change" in page.text
+    page = browser.get(f"{url}&full=1")
+    assert f"{MOST_PREVIEWED + 1} deleted" in page.text
+
+
 def test_the_first_merge_of_a_catalog(browser, repository):
     repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
     put(repository, "dev", "n", 1)
@@ -187,3 +269,38 @@ def test_the_first_merge_of_a_catalog(browser, repository):
     assert page.status == 200
     browser.post("/ui/merge", **page.form("/ui/merge"))
     assert content(repository, "main", "n").snapshot_id == 1
+
+
+def test_a_conflict_has_the_rows_of_all_states(tmp_path):
+    with row_server(tmp_path) as server:
+        # dev deletes row 2 and adds 7 and 8; main deletes rows 1 and 2 of the same file.
+        server.lake.delete("main", 1)
+        server.lake.delete("main", 2)
+        page = Browser(server.client).get(MERGE)
+        assert "rows 3 1 4" in page.text
+        location = server.table("dev").metadata_location
+        name = location.rpartition("/")[2]
+        assert f"…/{name[:17]}…{name[-14:]} {location}" in page.text
+        [decision] = decisions_of(page)
+        page = Browser(server.client).get(f"{MERGE}&{decision}=theirs")
+        assert "rows 3 1 4 4" in page.text
+        page = Browser(server.client).get(f"{MERGE}&{decision}=ours")
+        assert "rows 3 1 4 1" in page.text
+
+
+def test_the_rows_of_a_conflict_need_the_right_to_read_them(tmp_path):
+    changes = "['LIST_COMMIT_LOG', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY']"
+    rights = f"user == 'eve' && ({DIFF} || op in {changes})"
+    with guarded_rows(tmp_path, rights) as (guarded_server, server):
+        server.lake.delete("main", 1)
+        server.lake.delete("main", 2)
+        browser = Browser(guarded_server.as_("eve"))
+        page = browser.get(MERGE)
+        assert "1 conflict" in page.text
+        assert "The metadata is not readable here: 'READ_ROWS' is not allowed" in page.text
+        assert "rows 3 1 4" not in page.text
+        for part in ("ref == 'main'", "ref == 'dev'"):
+            guarded_server.rule(rights, f"op == 'READ_ROWS' && {part}")
+            assert "rows 3 1 4" not in browser.get(MERGE).text
+        guarded_server.rule(rights, "op == 'READ_ROWS'")
+        assert "rows 3 1 4" in browser.get(MERGE).text

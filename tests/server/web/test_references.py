@@ -79,8 +79,33 @@ def test_an_operation_is_undone_and_redone(browser, repository):
     assert fields["name"] == "main"
     browser.post("/ui/undo", **fields)
     assert repository.reference("main").hash == first
-    browser.post("/ui/undo", **browser.get("/ui/reflog").form("/ui/undo"))
+    page = browser.get("/ui/reflog")
+    assert "undo of commit" in page.text
+    browser.post("/ui/undo", **page.form("/ui/undo"))
     assert repository.reference("main").hash == second
+    page = browser.get("/ui/reflog")
+    assert "redo of commit" in page.text
+    browser.post("/ui/undo", **page.form("/ui/undo"))
+    assert browser.get("/ui/reflog").text.count("undo of commit") == 2
+
+
+def test_a_move_to_another_commit_is_no_undo(browser, repository):
+    first = commit(repository)
+    commit(repository, name="u")
+    commit(repository, name="v")
+    head = repository.reference("main").hash
+    repository.assign_reference("main", first, expected_hash=head)
+    page = browser.get("/ui/reflog")
+    assert "assign" in page.text
+    assert "undo of" not in page.text
+
+
+def test_a_restored_branch_is_an_undo(browser, repository):
+    head = commit(repository)
+    repository.create_reference(ReferenceType.BRANCH, "dev", head)
+    repository.delete_reference("dev", expected_hash=head)
+    browser.post("/ui/undo", **browser.get("/ui/reflog?ref=dev").form("/ui/undo"))
+    assert "undo of delete" in browser.get("/ui/reflog").text
 
 
 def test_a_deleted_branch_is_restored(browser, repository):

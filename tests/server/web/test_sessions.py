@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -20,7 +21,6 @@ from tests.server.guarding import guarded, with_gate
 from tests.server.serving import serving
 from tests.server.web.browser import Browser
 
-COOKIE = "nessie-session"
 FORM = {
     "content-type": "application/x-www-form-urlencoded",
     "sec-fetch-site": "same-origin",
@@ -49,6 +49,10 @@ def token(server, tmp_path):
     return issue(tmp_path)
 
 
+def cookie_name(server):
+    return f"nessie-session-{urlsplit(server.url).port}"
+
+
 @pytest.fixture
 def logged_in(browser, token):
     assert browser.post("/ui/login", token=token).status == 200
@@ -74,12 +78,13 @@ def test_other_addresses_lead_to_the_login_and_then_to_the_first_page(browser, t
     assert browser.url == "/ui/branches"
 
 
-def test_the_cookie_is_for_this_server_and_no_script(browser, token):
+def test_the_cookie_is_for_this_server_and_no_script(browser, server, token):
     body = f"token={token}".encode()
     answer = browser.answer("POST", "/ui/login", body, FORM)
     name, *attributes = answer.headers["set-cookie"].split("; ")
-    assert name.startswith(f"{COOKIE}=")
-    assert len(name) == len(COOKIE) + 1 + 43
+    full_name, _, value = name.partition("=")
+    assert full_name == cookie_name(server)
+    assert len(value) == 43
     assert attributes == ["Path=/", "HttpOnly", "SameSite=Lax", f"Max-Age={LONGEST}"]
     assert token not in str(answer)
 
@@ -98,6 +103,34 @@ def test_over_tls_no_other_host_can_set_the_cookie(tmp_path, parts):
         assert [*browser.cookies] == ["__Host-nessie"]
         answer = browser.answer("POST", "/ui/login", f"token={token}".encode(), FORM)
         assert "; Secure" in answer.headers["set-cookie"]
+        browser.client.close()
+
+
+def test_servers_on_two_ports_of_a_host_have_sessions_of_their_own(tmp_path, logged_in):
+    (tmp_path / "other").mkdir()
+    with guarded(tmp_path / "other", with_rules=False) as other:
+        there = Browser(Client(other.url))
+        # A browser sends the cookies of a host to all its ports.
+        there.cookies = logged_in.cookies
+        assert there.post("/ui/login", token=issue(tmp_path / "other")).status == 200
+        for browser in (there, logged_in):
+            browser.get("/ui/tags")
+            assert browser.url == "/ui/tags"
+        there.post("/ui/logout")
+        logged_in.get("/ui/branches")
+        assert logged_in.url == "/ui/branches"
+        there.client.close()
+
+
+def test_a_public_url_names_the_port(tmp_path):
+    (tmp_path / "tokens").touch(0o600)
+    token = issue(tmp_path)
+    gate = open_gate(Security(tokens=tmp_path / "tokens"))
+    parts = Parts(public_url="http://catalog.example.com:8080", gate=gate)
+    with connect("memory:") as repository, serving(app=application(repository, parts)) as url:
+        browser = Browser(Client(url))
+        assert browser.post("/ui/login", token=token).status == 200
+        assert [*browser.cookies] == ["nessie-session-8080"]
         browser.client.close()
 
 
@@ -121,10 +154,11 @@ def test_a_login_has_a_new_id_and_ends_the_session_before(logged_in, token):
     assert logged_in.url == "/ui/login"
 
 
-def test_an_id_that_the_browser_chose_becomes_no_session(browser, token):
-    browser.cookies = {COOKIE: "A" * 43}
+def test_an_id_that_the_browser_chose_becomes_no_session(browser, server, token):
+    cookie = cookie_name(server)
+    browser.cookies = {cookie: "A" * 43}
     browser.post("/ui/login", token=token)
-    assert browser.cookies[COOKIE] != "A" * 43
+    assert browser.cookies[cookie] != "A" * 43
 
 
 @pytest.mark.parametrize("given", ["", "x", "nessie_000000000000_" + "a" * 43])
@@ -294,8 +328,9 @@ def test_a_wrong_token_in_the_header_counts_more_than_the_session(logged_in):
 
 
 @pytest.mark.parametrize("cookie", ["x", "A" * 43, "A" * 44, "", "../" * 9, "é" * 43, "\t"])
-def test_a_damaged_cookie_is_no_session(browser, cookie):
-    answer = browser.answer("GET", "/ui/branches", headers={"cookie": f"a=b; {COOKIE}={cookie}; c"})
+def test_a_damaged_cookie_is_no_session(browser, server, cookie):
+    sent = f"a=b; {cookie_name(server)}={cookie}; c"
+    answer = browser.answer("GET", "/ui/branches", headers={"cookie": sent})
     assert answer.status == 303
 
 
@@ -351,11 +386,12 @@ def test_the_log_has_no_token_and_no_cookie(tmp_path):
 
 def test_all_servers_of_a_store_share_sessions(tmp_path):
     (tmp_path / "tokens").touch(0o600)
-    security = Security(tokens=tmp_path / "tokens")
+    gate = open_gate(Security(tokens=tmp_path / "tokens"))
+    parts = Parts(gate=gate, public_url="http://catalog.example.com")
     with (
         connect("memory:") as repository,
-        serving(app=with_gate(repository, security)) as first,
-        serving(app=with_gate(repository, security)) as second,
+        serving(app=application(repository, parts)) as first,
+        serving(app=application(repository, parts)) as second,
     ):
         browser = Browser(Client(first))
         browser.post("/ui/login", token=issue(tmp_path))

@@ -1,8 +1,8 @@
-"""The options about warehouses that `nessie serve` and `nessie ui` share."""
+"""The options that `nessie serve` and `nessie ui` share."""
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,6 +28,16 @@ WarehousesOption = Annotated[
         " Cannot be combined with --warehouse or --allow-location.",
     ),
 ]
+
+
+def port_option(name: str, help_: str) -> Any:
+    """Returns an option for a port."""
+    return typer.Option(name, metavar="PORT", min=0, max=65535, help=help_)
+
+
+def warehouse_option(help_: str) -> Any:
+    """Returns the option `--warehouse`, which can be repeated."""
+    return typer.Option("--warehouse", metavar="[NAME=]URI", help=help_)
 
 
 def warehouses_of(
