@@ -8,7 +8,9 @@ from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin
 from tests.repository.vocabulary import Catalog
 
 
-def begun(repository: Repository, target: str = "main", *, key: str = "", tag: str = "") -> ActiveRun:
+def begun(
+    repository: Repository, target: str = "main", *, key: str = "", tag: str = ""
+) -> ActiveRun:
     """Begins a run at the head of its target."""
     plan = RunPlan(target, repository.reference(target).hash, key=key, tag=tag)
     return begin(repository, plan, "etl")

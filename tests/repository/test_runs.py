@@ -136,7 +136,13 @@ def test_one_run_has_a_key(catalog: Catalog) -> None:
 
 def test_a_run_whose_process_died_before_its_branch_gets_it(catalog: Catalog) -> None:
     run = PipelineRun(
-        id=id_of_key("k"), target="main", base=catalog.head(), who="", key="k", began=1, expires=2**40
+        id=id_of_key("k"),
+        target="main",
+        base=catalog.head(),
+        who="",
+        key="k",
+        began=1,
+        expires=2**40,
     )
     assert catalog.repository.runs.put(RunRecord(run)) is not None
     assert begun(catalog.repository, key="k").head() == run.base

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model.runs import PipelineRun, check_run_id
 from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
-from nessie_cli.server.auth.authorized import caller_of, require_runs
+from nessie_cli.server.auth.authorized import caller_of, may_have_runs, require_runs
 from nessie_cli.server.nessie.extensions import require_extensions
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES_FILES, Doc, Endpoint
@@ -43,7 +43,11 @@ class Runs:
     def get_runs(self, call: Call) -> Answer:
         """The runs of the caller."""
         require_extensions(call)
-        own = [record for record in self._records.all() if _is_own(call, record.run)]
+        own = [
+            record
+            for record in self._records.all()
+            if _is_own(call, record.run) and may_have_runs(call.repository, record.run.branch)
+        ]
         return Answer(RunsAnswer([_answer(record) for record in own]))
 
     def get_run(self, call: Call) -> Answer:
