@@ -79,8 +79,8 @@ class PipelineRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     exit_code: int | None = None
     reason: str = ""
     ended: int | None = None
-    beat: int = 0
-    """Grows while a process works on the run."""
+    seen: int = 0
+    """The time of the last change: a process that works on the run makes one every few seconds."""
     token: str = ""
     roles: tuple[str, ...] = ()
     """The roles of the caller who began it, at a server."""

@@ -7,12 +7,12 @@ of its source, so a branch that begins with such a commit is refused, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
-from itertools import chain
 from typing import Any
 
-from nessie_cli.errors import NessieError, NotFound, WriteRefused
-from nessie_cli.model.runs import PipelineRun, RunState
+from nessie_cli.errors import NessieError, NotFound, ReferenceNotFound, WriteRefused
+from nessie_cli.model.runs import PipelineRun, RunStage, RunState
 from nessie_cli.repository.changes import Merge, Transplant
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.reader import ReadableRepository
@@ -42,8 +42,8 @@ def refuse_failed_run(
         return None
     failed = [
         record.run
-        for record in chain(runs.all(RunState.FAILED), runs.all(RunState.DISCARDED))
-        if record.run.head not in ("", record.run.base)
+        for record in runs.all(RunState.FAILED, RunState.DISCARDED, RunState.RUNNING)
+        if record.run.state is not RunState.RUNNING or record.run.stage is RunStage.COMMAND
     ]
     if not failed or (options.per_key and settings().get(REFUSED) != "true"):
         return None
@@ -54,11 +54,16 @@ def refuse_failed_run(
         if not brought.isdisjoint(_commits(run, repository)):
             return partial(
                 WriteRefused,
-                f"the source has commits of run {run.id}, which was never published"
-                f" ({run.state}: {run.reason or run.stage})",
+                f"the source has commits of run {run.id}, which was never published ({_why(run)})",
                 hint=f"`nessie run --show {run.id}` shows it; --allow-failed-run merges it anyway",
             )
     return None
+
+
+def _why(run: PipelineRun) -> str:
+    if run.state is RunState.RUNNING:
+        return "its command runs, or was killed"
+    return f"{run.state}: {run.reason or run.stage}"
 
 
 def _of_source(draft: Draft[Any], repository: ReadableRepository) -> set[str]:
@@ -73,11 +78,23 @@ def _of_source(draft: Draft[Any], repository: ReadableRepository) -> set[str]:
 
 
 def _commits(run: PipelineRun, repository: ReadableRepository) -> Iterator[str]:
-    """Yields the commits that only a run made, if they are still there."""
+    """Yields the commits that only a run made, if they are still there.
+
+    Those that it has merged from its target are not its own.
+    """
+    exclude = [run.base, run.against, _head(repository, run.target)]
     try:
-        for entry in repository.log_excluding(Revision(None, run.head), [Revision(None, run.base)]):
-            if entry.hash == run.against:
-                return
+        # A run that was killed during its command has recorded no commit.
+        head = run.head or repository.reference(run.branch).hash
+        for entry in repository.log_excluding(
+            Revision(None, head), [Revision(None, hash_) for hash_ in exclude if hash_]
+        ):
             yield entry.hash
     except NotFound:
         return
+
+
+def _head(repository: ReadableRepository, branch: str) -> str:
+    with suppress(ReferenceNotFound):
+        return repository.reference(branch).hash
+    return ""

@@ -1,7 +1,7 @@
 """The records of runs, as values in a table of the store, and the tokens of runs.
 
 A token is `nessie-run_ID_SECRET`. The record has the SHA-256 of the secret, so a token ends with
-its run. It stands for the caller who began the run.
+its run, and a minute after the last sign of life. It stands for the caller who began the run.
 """
 
 from __future__ import annotations
@@ -10,15 +10,19 @@ import hashlib
 import hmac
 import re
 import secrets
+import time
 from typing import Protocol
 
 from msgspec import MsgspecError, Struct, json
+from msgspec.structs import replace
 
 from nessie_cli.errors import DamagedObject, NotFound
 from nessie_cli.model.runs import PipelineRun, RunState
 from nessie_cli.store.base import RunTable
 from nessie_cli.store.records import StoredRun
 
+TOKEN_LIFE = 60
+"""Seconds without a sign of life of a run after which its token is refused."""
 _TOKEN = re.compile(r"nessie-run_([a-z0-9][a-z0-9._-]{0,99})_([A-Za-z0-9_-]{43})")
 _encode, _decode = json.Encoder().encode, json.Decoder(PipelineRun).decode
 
@@ -36,8 +40,8 @@ class RunRecords(Protocol):
     def get(self, id_: str) -> RunRecord | None:
         """Returns the record of a run, or None."""
 
-    def all(self, state: RunState | None = None) -> list[RunRecord]:
-        """Returns the records of all runs (in a state), the oldest first."""
+    def all(self, *states: RunState) -> list[RunRecord]:
+        """Returns the records of all runs (in one of these states), the oldest first."""
 
     def put(self, record: RunRecord) -> RunRecord | None:
         """Stores a record, and returns it with its new version.
@@ -61,14 +65,14 @@ class StoredRuns:
         stored = self._table.get(id_)
         return None if stored is None else _record(stored)
 
-    def all(self, state: RunState | None = None) -> list[RunRecord]:
-        """Returns the records of all runs (in a state), the oldest first."""
-        records = map(_record, self._table.all(state))
+    def all(self, *states: RunState) -> list[RunRecord]:
+        """Returns the records of all runs (in one of these states), the oldest first."""
+        records = map(_record, self._table.all(*states))
         return sorted(records, key=lambda record: (record.run.began, record.run.id))
 
     def put(self, record: RunRecord) -> RunRecord | None:
         """Stores a record, and returns it with its new version, or None."""
-        run, version = record.run, record.version + 1
+        run, version = replace(record.run, seen=int(time.time())), record.version + 1
         stored = StoredRun(run.id, run.state, _encode(run), version)
         return RunRecord(run, version) if self._table.put(stored) else None
 
@@ -89,10 +93,15 @@ def is_run_token(token: str) -> bool:
 
 
 def run_of_token(records: RunRecords, token: str) -> PipelineRun | None:
-    """Returns the run of a token, or None if it has ended. Reads its record."""
+    """Returns the run of a token, or None if it has ended or its process was killed.
+
+    Reads its record.
+    """
     match = _TOKEN.fullmatch(token)
     record = records.get(match[1]) if match else None
     if match is None or record is None or record.run.state is not RunState.RUNNING:
+        return None
+    if time.time() - record.run.seen > TOKEN_LIFE:
         return None
     return record.run if hmac.compare_digest(_hash(match[2]), record.run.token) else None
 

@@ -26,6 +26,7 @@ from nessie_cli.errors import (
     InvalidInput,
     NessieError,
     ReferenceNotFound,
+    StoreUnavailable,
 )
 from nessie_cli.model import ReferenceType
 from nessie_cli.model.runs import (
@@ -95,10 +96,20 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
     )
     record = records.put(RunRecord(run))
     if record is None:
-        # Another process has begun the run of this key.
-        return join(repository, run.id)
+        # Another process has begun the run of this key, and may have ended before its branch was.
+        active = join(repository, run.id)
+        if not active.run.has_ended:
+            active.make_branch()
+        return active
     active = ActiveRun(repository, records, record)
-    active.make_branch()
+    try:
+        active.make_branch()
+    except StoreUnavailable:
+        # The branch may have been created, and the record lets it expire.
+        raise
+    except NessieError:
+        records.delete(run.id)
+        raise
     return active
 
 
@@ -202,16 +213,15 @@ class ActiveRun:
 
     def make_branch(self) -> None:
         """Creates the branch, unless an earlier attempt has done so."""
-        try:
-            self.repository.create_reference(
-                ReferenceType.BRANCH,
-                self.branch,
-                self.run.base,
-                request_id=self.request_id("branch"),
-            )
-        except BaseException:
-            self._records.delete(self.run.id)
-            raise
+        with suppress(ReferenceNotFound):
+            self.head()
+            return
+        self.repository.create_reference(
+            ReferenceType.BRANCH,
+            self.branch,
+            self.run.base,
+            request_id=self.request_id("branch"),
+        )
 
     @contextmanager
     def working(self, on_loss: Callable[[], None] = lambda: None) -> Iterator[None]:
@@ -224,7 +234,7 @@ class ActiveRun:
         def beat() -> None:
             while not ending.wait(BEAT):
                 try:
-                    self.change(beat=self.run.beat + 1)
+                    self.change()
                 except RunChanged:
                     on_loss()
                     return
@@ -265,7 +275,6 @@ class ActiveRun:
             pid=os.getpid(),
             reason="",
             ended=None,
-            beat=self.run.beat + 1,
         )
 
     def fail(

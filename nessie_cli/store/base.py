@@ -239,8 +239,8 @@ class RunTable(Protocol):
     def get(self, id_: str) -> StoredRun | None:
         """Returns a record, or None. Costs one small read."""
 
-    def all(self, state: str | None = None) -> list[StoredRun]:
-        """Returns the records (in a state), in the order of their ids."""
+    def all(self, *states: str) -> list[StoredRun]:
+        """Returns the records (in one of these states), in the order of their ids."""
 
     def delete(self, id_: str) -> None:
         """Deletes a record, durably. Does nothing if there is none."""

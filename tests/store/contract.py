@@ -17,6 +17,7 @@ from tests.store.contract_commit import CommitContract
 from tests.store.contract_concurrency import ConcurrencyContract
 from tests.store.contract_dump import DumpContract
 from tests.store.contract_maintenance import MaintenanceContract
+from tests.store.contract_runs import RunContract
 from tests.store.contract_sessions import SessionContract
 from tests.store.samples import (
     COMMIT,
@@ -41,7 +42,12 @@ class Boom(Exception):
 
 
 class StoreContract(
-    CommitContract, ConcurrencyContract, DumpContract, MaintenanceContract, SessionContract
+    CommitContract,
+    ConcurrencyContract,
+    DumpContract,
+    MaintenanceContract,
+    RunContract,
+    SessionContract,
 ):
     """Inherit, and override `make_store`.
 

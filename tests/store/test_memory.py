@@ -18,6 +18,9 @@ class TestMemoryStore(StoreContract):
     def make_store(self, clock: Clock) -> SQLiteStore:
         return create_temporary(clock)
 
+    def drop_runs(self) -> None:
+        """Nothing to drop: every such store is new."""
+
     def drop_sessions(self) -> None:
         """Nothing to drop: every such store is new."""
 

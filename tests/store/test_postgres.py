@@ -24,6 +24,10 @@ class TestPostgresStore(StoreContract):
     def make_store(self, clock: Clock) -> PostgresStore:
         return create_postgres(self.url, clock=clock)
 
+    def drop_runs(self) -> None:
+        with shared_server().connect() as connection:
+            connection.execute(f"DROP TABLE {self.url.partition('schema=')[2]}.runs")
+
     def drop_sessions(self) -> None:
         with shared_server().connect() as connection:
             connection.execute(f"DROP TABLE {self.url.partition('schema=')[2]}.sessions")

@@ -18,6 +18,10 @@ class TestSQLiteStore(StoreContract):
     def make_store(self, clock: Clock) -> SQLiteStore:
         return create_sqlite(str(self.path), clock=clock)
 
+    def drop_runs(self) -> None:
+        with raw(self.path) as connection:
+            connection.execute("DROP TABLE runs")
+
     def drop_sessions(self) -> None:
         with raw(self.path) as connection:
             connection.execute("DROP TABLE sessions")

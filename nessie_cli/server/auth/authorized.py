@@ -69,6 +69,13 @@ def require_runs(repository: ReadableRepository, branch: str) -> None:
         repository.rights.require(rules.MANAGE_RUNS, branch)
 
 
+def may_have_runs(repository: ReadableRepository, branch: str) -> bool:
+    """Returns whether the caller may have the run with a branch."""
+    if not isinstance(repository, AuthorizedRepository):
+        return True
+    return repository.rights.may(rules.MANAGE_RUNS, branch)
+
+
 def caller_of(repository: ReadableRepository, name: str | None) -> tuple[str, tuple[str, ...]]:
     """Returns the name and the roles of a caller; roles count only where rules do."""
     if isinstance(repository, AuthorizedRepository):

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.model.runs import PipelineRun, RunState, check_run_id
+from nessie_cli.model.runs import PipelineRun, check_run_id
 from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
-from nessie_cli.server.auth.authorized import caller_of, require_runs
+from nessie_cli.server.auth.authorized import caller_of, may_have_runs, require_runs
 from nessie_cli.server.nessie.extensions import require_extensions
-from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Call
+from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES_FILES, Doc, Endpoint
 from nessie_cli.wire.runs import RunAnswer, RunRequest, RunsAnswer
 from nessie_cli.wire.validation import checked
@@ -41,27 +41,28 @@ class Runs:
         )
 
     def get_runs(self, call: Call) -> Answer:
-        """The runs of the caller (in a state)."""
+        """The runs of the caller."""
         require_extensions(call)
-        state = call.text("state")
-        try:
-            records = self._records.all(RunState(state) if state else None)
-        except ValueError:
-            raise InvalidInput(f"state: {state!r} is none of a run") from None
-        own = [record for record in records if _is_own(call, record.run)]
+        own = [
+            record
+            for record in self._records.all()
+            if _is_own(call, record.run) and may_have_runs(call.repository, record.run.branch)
+        ]
         return Answer(RunsAnswer([_answer(record) for record in own]))
 
     def get_run(self, call: Call) -> Answer:
         """A run of the caller."""
-        record = self._own(call)
+        _, record = self._own(call)
         return Answer(RunAnswer(None) if record is None else _answer(record))
 
     def put_run(self, call: Call) -> Answer:
         """Stores the next version of a record, with the caller of the request and its roles."""
         given = checked(RunRequest, call.needed_json("run"), "")
-        run, record = given.run, self._own(call)
-        if run.id != call.segments["run"]:
+        run, (id_, record) = given.run, self._own(call)
+        if run.id != id_:
             raise InvalidInput("run.id: differs from that of the path")
+        if (record.version if record else 0) != given.version:
+            return Answer(RunAnswer(None))
         name, roles = caller_of(call.repository, call.caller)
         if record is not None and _constant(record.run) != _constant(run):
             raise InvalidInput("run: what a run begins with cannot change")
@@ -70,20 +71,24 @@ class Runs:
 
     def delete_run(self, call: Call) -> Answer:
         """Deletes a record."""
-        if self._own(call) is None:
-            raise run_not_found(call.segments["run"])
-        self._records.delete(call.segments["run"])
-        return NO_CONTENT
+        id_, record = self._own(call)
+        if record is None:
+            raise run_not_found(id_)
+        self._records.delete(id_)
+        return Answer(RunAnswer(None))
 
-    def _own(self, call: Call) -> RunRecord | None:
-        """Returns the record that a request names. Raises `NotAllowed` for another caller's."""
+    def _own(self, call: Call) -> tuple[str, RunRecord | None]:
+        """Returns the id that a request names, and its record.
+
+        Raises `NotAllowed` for another caller's.
+        """
         require_extensions(call)
         id_ = check_run_id(call.segments["run"])
         record = self._records.get(id_)
         require_runs(call.repository, f"run/{id_}")
         if record is not None and not _is_own(call, record.run):
             raise NotAllowed(f"run {id_} was begun by another caller")
-        return record
+        return id_, record
 
 
 def _is_own(call: Call, run: PipelineRun) -> bool:

@@ -13,7 +13,7 @@ from nessie_cli.store.postgres.schema import RUNS
 from nessie_cli.store.records import StoredRun
 
 _ALL = "SELECT id, state, data, version FROM runs ORDER BY id"
-_IN_STATE = "SELECT id, state, data, version FROM runs WHERE state = %s ORDER BY id"
+_IN_STATES = "SELECT id, state, data, version FROM runs WHERE state = ANY(%s) ORDER BY id"
 _GET = "SELECT id, state, data, version FROM runs WHERE id = %s"
 _INSERT = """INSERT INTO runs (state, data, version, id) VALUES (%s, %s, %s, %s)
     ON CONFLICT (id) DO NOTHING"""
@@ -52,9 +52,9 @@ class PostgresRuns:
         rows = self._read(_GET, (id_,))
         return StoredRun(*rows[0]) if rows else None
 
-    def all(self, state: str | None = None) -> list[StoredRun]:
-        """Returns the records (in a state), in the order of their ids."""
-        rows = self._read(_ALL) if state is None else self._read(_IN_STATE, (state,))
+    def all(self, *states: str) -> list[StoredRun]:
+        """Returns the records (in one of these states), in the order of their ids."""
+        rows = self._read(_IN_STATES, (list(states),)) if states else self._read(_ALL)
         return [StoredRun(*row) for row in rows]
 
     def delete(self, id_: str) -> None:

@@ -14,7 +14,7 @@ from nessie_cli.store.sqlite.schema import LATER_TABLES
 _CREATE = LATER_TABLES["runs"].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")
 _EXISTS = "SELECT 1 FROM sqlite_schema WHERE name = 'runs'"
 _ALL = "SELECT id, state, data, version FROM runs ORDER BY id"
-_IN_STATE = "SELECT id, state, data, version FROM runs WHERE state = ? ORDER BY id"
+_IN_STATES = "SELECT id, state, data, version FROM runs WHERE state IN ({}) ORDER BY id"
 _GET = "SELECT id, state, data, version FROM runs WHERE id = ?"
 _INSERT = "INSERT OR IGNORE INTO runs (state, data, version, id) VALUES (?, ?, ?, ?)"
 _UPDATE = "UPDATE runs SET state = ?, data = ?, version = ? WHERE id = ? AND version = ?"
@@ -49,9 +49,10 @@ class SQLiteRuns:
         rows = self._read(_GET, (id_,))
         return StoredRun(*rows[0]) if rows else None
 
-    def all(self, state: str | None = None) -> list[StoredRun]:
-        """Returns the records (in a state), in the order of their ids."""
-        rows = self._read(_ALL) if state is None else self._read(_IN_STATE, (state,))
+    def all(self, *states: str) -> list[StoredRun]:
+        """Returns the records (in one of these states), in the order of their ids."""
+        sql = _IN_STATES.format(", ".join("?" * len(states))) if states else _ALL
+        rows = self._read(sql, states)
         return [StoredRun(*row) for row in rows]
 
     def delete(self, id_: str) -> None:

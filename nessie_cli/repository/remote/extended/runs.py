@@ -23,15 +23,16 @@ class RemoteRuns:
         """Returns the record of a run, or None."""
         return _record(self._transport.get(f"runs/{segment(id_)}"))
 
-    def all(self, state: RunState | None = None) -> list[RunRecord]:
-        """Returns the records of all runs (in a state), the oldest first."""
-        answer = self._transport.get("runs", {"state": state})
+    def all(self, *states: RunState) -> list[RunRecord]:
+        """Returns the records of all runs (in one of these states), the oldest first."""
+        answer = self._transport.get("runs")
 
         def decode(answer: Any) -> list[RunRecord]:
             runs = convert(answer, RunsAnswer).runs
             return [RunRecord(each.run, each.version) for each in runs if each.run is not None]
 
-        return understood(answer, decode, "the runs")
+        records = understood(answer, decode, "the runs")
+        return [record for record in records if not states or record.run.state in states]
 
     def put(self, record: RunRecord) -> RunRecord | None:
         """Stores a record, and returns it with its new version, or None.
