@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = (
     "nessie content expire db.orders --dry-run",
-    "nessie content expire 'db.*' --older-than 30d --keep-last 10",
+    "nessie content expire 'db.o*' --older-than 30d --keep-last 10",
     "nessie content expire db.orders --older-than 30d -m 'expire old snapshots'",
 )
 MOST_ATTEMPTS = 20
@@ -179,7 +179,7 @@ class ExpiryResult(CommittedResult, frozen=True):
                 f"merges with {', '.join(branches)} need snapshots since the last common one:"
                 " delete merged branches, and they can expire"
             )
-        if self.older_commits_live is None:
+        if self.older_commits_live is None or not self.keys:
             return
         later = sum(each.freed or 0 for each in self.tables)
         if self.older_commits_live:
@@ -234,7 +234,7 @@ def show(result: ExpiryResult, output: Output) -> None:
     shown = [
         each for each in result.tables if not each.expiration.is_empty or each.expiration.holds
     ]
-    if shown:
+    if shown and not output.options.quiet:
         columns = [_KEY, *_COUNTS, *([_LATER] if is_dry_run else []), _HELD]
         output.out.print_table(columns, [_row(each, is_dry_run=is_dry_run) for each in shown])
     if result.keys:
