@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
 TABLES = int(os.environ.get("NESSIE_TEST_RETENTION", "150"))
 HOUR = 3_600_000
 AGES = range(1, 20)
-"""In hours. Ages and limits differ by half an hour, because Iceberg takes its own time as now."""
+"""In hours. Limits lie half an hour between them, because Iceberg has a time of its own."""
 
 
 def random_table(rng: random.Random, location: Path, now: int) -> dict[str, Any]:
