@@ -36,7 +36,7 @@ _nessie_command() {
             commands='' options='--user --workspace --repository --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='setting' repeats=0 behind='-' ;;
         'content')
-            commands='put delete rename replace unmodified show history list' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            commands='put delete rename replace expire unmodified show history list' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'content put')
             commands='' options='--type --metadata-location --snapshot-id --schema-id --spec-id --sort-order-id --version-id --sql-text --dialect --signature-id --checkpoint-location --last-checkpoint --property --from-metadata --content -m --message --author --expected-hash --id --new --existing --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -50,6 +50,9 @@ _nessie_command() {
         'content replace')
             commands='' options='--type --metadata-location --snapshot-id --schema-id --spec-id --sort-order-id --version-id --sql-text --dialect --signature-id --checkpoint-location --last-checkpoint --property --from-metadata --content -m --message --author --expected-hash --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--type:=iceberg-table,iceberg-view,namespace,delta-table,udf --metadata-location:file --snapshot-id:- --schema-id:- --spec-id:- --sort-order-id:- --version-id:- --sql-text:- --dialect:- --signature-id:- --checkpoint-location:file --last-checkpoint:file --property:- --from-metadata:file --content:file -m:- --message:- --author:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--metadata-location --checkpoint-location --property -m --message --author -C' kinds='key' repeats=0 behind='-' ;;
+        'content expire')
+            commands='' options='--older-than --keep-last -m --message --dry-run --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--older-than:- --keep-last:- -m:- --message:- --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message -C' kinds='key' repeats=1 behind='-' ;;
         'content unmodified')
             commands='' options='-m --message --author --expected-hash --no-verify --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='-m:- --message:- --author:- --expected-hash:hash --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-m --message --author -C' kinds='key' repeats=1 behind='-' ;;
@@ -195,8 +198,8 @@ _nessie_command() {
             commands='' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'stats')
-            commands='' options='-n --most --sizes --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
-            values='-n:- --most:- --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='range' repeats=0 behind='-' ;;
+            commands='' options='-n --most --sizes --by-branch --small --engine --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='-n:- --most:- --small:- --engine:=local,spark --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='range' repeats=0 behind='-' ;;
         'demo')
             commands='lake' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;

@@ -6,6 +6,7 @@ https://iceberg.apache.org/spec/#optional-snapshot-summary-fields
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from heapq import nsmallest
 from typing import Any
 
@@ -14,7 +15,7 @@ from msgspec import Struct
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import shown
-from nessie_cli.iceberg.metadata import NO_SNAPSHOT, parse_document
+from nessie_cli.iceberg.metadata import NO_SNAPSHOT, oldest_snapshot, parse_document
 from nessie_cli.model import ContentKey, IcebergTable
 
 _TOLD = ("total-records", "total-data-files", "total-files-size")
@@ -23,7 +24,8 @@ _TOLD = ("total-records", "total-data-files", "total-files-size")
 class MeasuredTable(Struct, frozen=True):
     """The size of a table, None for parts that are missing in the summary of its snapshot.
 
-    `problem` is the reason why its metadata file cannot be read, in one line.
+    `oldest_snapshot` is the time of the oldest one in its metadata file. `problem` is the reason
+    why that cannot be read, in one line.
     """
 
     key: ContentKey
@@ -31,6 +33,7 @@ class MeasuredTable(Struct, frozen=True):
     files: int | None = None
     bytes: int | None = None
     problem: str | None = None
+    oldest_snapshot: datetime | None = None
 
     @property
     def rank(self) -> tuple[int, int, ContentKey]:
@@ -54,7 +57,7 @@ def size_of_table(key: ContentKey, content: IcebergTable, files: Files) -> Measu
     try:
         document = parse_document(files.read(content.metadata_location), content.metadata_location)
         rows, data_files, size = _told(document, content.snapshot_id)
-        return MeasuredTable(key, rows, data_files, size)
+        return MeasuredTable(key, rows, data_files, size, oldest_snapshot=oldest_snapshot(document))
     except (InvalidInput, StoreUnavailable) as error:
         return MeasuredTable(key, problem=error.message)
     except (TypeError, ValueError, KeyError, AttributeError, RecursionError):

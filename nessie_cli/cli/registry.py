@@ -62,6 +62,11 @@ CONTENT_COMMANDS: Mapping[str, CommandEntry] = {
         "Stage a replacement: delete a key's content, and create a new one with a new content id.",
         STAGING,
     ),
+    "expire": CommandEntry(
+        "content.expire",
+        "Remove old snapshots from the metadata of Iceberg tables, in one commit.",
+        MAINTENANCE,
+    ),
     "unmodified": CommandEntry(
         "content.unmodified",
         "Stage a check that keys are unmodified when the batch is committed.",

@@ -12,6 +12,7 @@ import json
 import re
 import uuid
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
@@ -107,6 +108,12 @@ def in_state(document: Document, content: IcebergTable) -> Document:
     if document.get("table-uuid") is None and content.id is not None:
         changed["table-uuid"] = _as_uuid(content.id)
     return {**document, **changed} if changed else document
+
+
+def oldest_snapshot(document: Any) -> datetime | None:
+    """Returns the time of the oldest snapshot in table metadata, None without snapshots."""
+    times = [snapshot["timestamp-ms"] for snapshot in document.get("snapshots") or ()]
+    return datetime.fromtimestamp(min(times) / 1000, UTC) if times else None
 
 
 def _as_uuid(content_id: str) -> str:

@@ -62,11 +62,15 @@ class SnapshotScope(StrEnum):
 
 
 class ReferencedFile(Struct, frozen=True):
-    """A file: its location as written, and `path`, the normal form of it."""
+    """A file: its location as written, and `path`, the normal form of it.
+
+    `size` is in bytes, as the file that names it says; 0 if that does not say.
+    """
 
     location: str
     path: str
     kind: FileKind
+    size: int = 0
 
 
 class BrokenFile(Exception):
@@ -144,10 +148,14 @@ class TableFiles(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """A manifest in a manifest list. `length` is in bytes, 0 if it is unknown."""
+    """A manifest in a manifest list. `length` is in bytes, 0 if it is unknown.
+
+    `spec_id` is its partition spec, None if it is unknown.
+    """
 
     file: ReferencedFile
     length: int = 0
+    spec_id: int | None = None
 
 
 T = TypeVar("T")
@@ -163,10 +171,10 @@ _BASES = (
 """Properties with folders besides the location of a table. Older writers use the last two."""
 
 
-def needed(location: str, kind: FileKind, inside: str) -> ReferencedFile:
+def needed(location: str, kind: FileKind, inside: str, size: int = 0) -> ReferencedFile:
     """Returns a file by its location in the file `inside`. Raises `BrokenFile`."""
     try:
-        return ReferencedFile(location, normalised(location), kind)
+        return ReferencedFile(location, normalised(location), kind, size)
     except InvalidInput as error:
         raise BrokenFile(
             Fault.DAMAGED,
@@ -196,6 +204,11 @@ def read_table(files: Files, location: str) -> TableFiles:
         document = parse_document(data, location)
     except InvalidInput as error:
         raise BrokenFile(Fault.DAMAGED, location, error.message) from None
+    return files_in(document, location)
+
+
+def files_in(document: Document, location: str) -> TableFiles:
+    """Returns the files in metadata of the file `location`. Raises `BrokenFile`."""
     try:
         return _table_files(document, location)
     except (TypeError, ValueError, KeyError, AttributeError) as error:
@@ -237,7 +250,10 @@ def _statistics(document: Document, location: str) -> Iterator[tuple[int, Refere
         ("partition-statistics", FileKind.PARTITION_STATISTICS),
     ):
         for item in document.get(attribute) or ():
-            yield int(item["snapshot-id"]), needed(_text(item["statistics-path"]), kind, location)
+            file = needed(
+                _text(item["statistics-path"]), kind, location, item.get("file-size-in-bytes") or 0
+            )
+            yield int(item["snapshot-id"]), file
 
 
 def _text(value: Any) -> str:
@@ -253,16 +269,18 @@ def read_manifest_list(files: Files, location: str) -> list[Manifest]:
     """Returns the manifests of a snapshot. Raises `BrokenFile`. Cost: one read."""
 
     def manifest(row: Row) -> Manifest:
+        length = row.get("manifest_length") or 0
         return Manifest(
-            needed(_text(row["manifest_path"]), FileKind.MANIFEST, location),
-            row.get("manifest_length") or 0,
+            needed(_text(row["manifest_path"]), FileKind.MANIFEST, location, length),
+            length,
+            row.get("partition_spec_id"),
         )
 
     return _rows(
         _read(files, location),
         location,
         "manifest list",
-        {"manifest_path": None, "manifest_length": None},
+        {"manifest_path": None, "manifest_length": None, "partition_spec_id": None},
         manifest,
     )
 
@@ -278,7 +296,12 @@ _DELETED = 2
 """The status of an entry whose file was removed. No reader of the snapshot opens the file."""
 _OF_ENTRY: Mapping[str, Any] = {
     "status": None,
-    "data_file": {"content": None, "file_path": None, "file_format": None},
+    "data_file": {
+        "content": None,
+        "file_path": None,
+        "file_format": None,
+        "file_size_in_bytes": None,
+    },
 }
 
 
@@ -301,7 +324,12 @@ def read_manifest(files: Files, manifest: Manifest) -> list[ReferencedFile]:
         return (
             None
             if row["status"] == _DELETED
-            else needed(_text(described["file_path"]), _kind(described), location)
+            else needed(
+                _text(described["file_path"]),
+                _kind(described),
+                location,
+                described.get("file_size_in_bytes") or 0,
+            )
         )
 
     return [

@@ -137,7 +137,8 @@ def test_the_size_of_a_table_is_that_in_its_snapshot(lake: Lake) -> None:
     table_.append(ROWS)
     table_.append(ROWS)
     files = [path.stat().st_size for path in lake.warehouse.rglob("*.parquet")]
-    assert size() == MeasuredTable(key, 6, 2, sum(files))
+    first = datetime.fromtimestamp(table_.snapshots()[0].timestamp_ms / 1000, UTC)
+    assert size() == MeasuredTable(key, 6, 2, sum(files), oldest_snapshot=first)
     gone = size_of_table(
         key, IcebergTable(metadata_location="/nowhere/1.metadata.json", snapshot_id=1), Files()
     )

@@ -1,8 +1,10 @@
 """`nessie stats`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from heapq import nsmallest
 from itertools import islice
-from typing import Annotated, NamedTuple, Self
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Self
 
 import typer
 from msgspec import Struct
@@ -14,6 +16,7 @@ from nessie_cli.cli.app.engines import Engine, EngineOption, chosen, spark_sessi
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
+from nessie_cli.errors import InvalidInput
 from nessie_cli.inspection.text import name_of
 from nessie_cli.model import NO_ANCESTOR, Entry, IcebergTable, Reference, type_label
 from nessie_cli.model.progress import with_progress
@@ -26,7 +29,15 @@ from nessie_cli.wire.references import AnyReference, reference_struct
 from nessie_cli.wire.scalars import Count, Hash, Instant, instant
 from nessie_cli.workspace.environment import of_s3
 
-EXAMPLES = ("nessie stats", "nessie stats v1..main -n 5", "nessie stats --sizes --json")
+if TYPE_CHECKING:
+    from nessie_cli.gc.branch_sizes import BranchTable
+
+EXAMPLES = (
+    "nessie stats",
+    "nessie stats v1..main -n 5",
+    "nessie stats --sizes --json",
+    "nessie stats --sizes --by-branch",
+)
 USAGE = "nessie stats [REV|RANGE]"
 
 
@@ -49,7 +60,24 @@ _KEY = (
     *_CHURN,
     Column("LAST", "time", "spare"),
 )
-_SIZE = (Column("KEY", "key", "fold"), _number("ROWS"), _number("FILES"), _number("SIZE"))
+_SIZE = (
+    Column("KEY", "key", "fold"),
+    _number("ROWS"),
+    _number("FILES"),
+    _number("SIZE"),
+    Column("OLDEST SNAPSHOT", "time", "spare"),
+)
+_BRANCH_SIZE = (
+    Column("BRANCH", "name"),
+    Column("KEY", "key", "fold"),
+    _number("ONLY HERE"),
+    _number("FILES"),
+    _number("SMALL"),
+    _number("SIZE"),
+    Column("OLDEST SNAPSHOT", "time", "spare"),
+)
+SMALL = 32_000_000
+"""Bytes: far below the files of 512 MiB at which Iceberg's writers aim."""
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -76,7 +104,8 @@ class Options(Struct, frozen=True, kw_only=True):
             "--most",
             metavar="N",
             min=1,
-            help="Show the N most changed keys and, with --sizes, the N largest tables.",
+            help="Show the N most changed keys and, with --sizes, the N largest tables; with"
+            " --by-branch, N tables of branches.",
         ),
     ] = 20
     sizes: Annotated[
@@ -87,6 +116,23 @@ class Options(Struct, frozen=True, kw_only=True):
             " them.",
         ),
     ] = False
+    by_branch: Annotated[
+        bool,
+        typer.Option(
+            "--by-branch",
+            help="With --sizes: also show the bytes that only one branch holds, by its commits and"
+            " its reflog, for each table. This reads all manifests, as `nessie gc mark` does.",
+        ),
+    ] = False
+    small: Annotated[
+        int,
+        typer.Option(
+            "--small",
+            metavar="BYTES",
+            min=1,
+            help="With --by-branch: count files below this size as small.",
+        ),
+    ] = SMALL
     engine: EngineOption = None
 
 
@@ -136,18 +182,23 @@ class KeyCount(Struct):
         return cls(Key.of(counted.key), counted.type, *changes, instant(counted.last))
 
 
-class TableSize(Struct):
-    """The size of a table from the summary of its snapshot, or null if the summary lacks it."""
+class TableSize(Struct, rename="camel"):
+    """The size of a table from the summary of its snapshot, or null if the summary lacks it.
+
+    `oldestSnapshot` is the time of the oldest snapshot in the metadata file.
+    """
 
     key: Key
     rows: Count | None
     files: Count | None
     bytes: Count | None
+    oldest_snapshot: Instant | None
 
     @classmethod
     def of(cls, size: MeasuredTable) -> Self:
         """Returns the struct of a table's size."""
-        return cls(Key.of(size.key), size.rows, size.files, size.bytes)
+        oldest = instant(size.oldest_snapshot)
+        return cls(Key.of(size.key), size.rows, size.files, size.bytes, oldest)
 
 
 class TableSizes(Struct):
@@ -170,11 +221,43 @@ class TableSizes(Struct):
         return cls(*sums, list(map(TableSize.of, sizes.largest)))
 
 
+class BranchTableSize(Struct, rename="camel"):
+    """A table at the head of a branch.
+
+    `onlyHere` are the bytes that no other reference holds: data files, delete files, manifests and
+    statistics. `files`, `smallFiles` and `bytes` are about the current snapshot. They are null if a
+    file cannot be read; `problem` says why.
+    """
+
+    branch: str
+    key: Key
+    only_here: Count | None
+    files: Count | None
+    small_files: Count | None
+    bytes: Count | None
+    oldest_snapshot: Instant | None
+    problem: str | None
+
+    @classmethod
+    def of(cls, table: "BranchTable") -> Self:
+        """Returns the struct of a table on a branch."""
+        return cls(
+            table.branch,
+            Key.of(table.key),
+            table.only,
+            table.files,
+            table.small_files,
+            table.bytes,
+            instant(table.oldest_snapshot),
+            table.problem,
+        )
+
+
 class Statistics(Document, frozen=True, kw_only=True):
     """The counts of a history.
 
     `since` is the commit before the first one that is counted, or null for the whole history.
-    `sizes` is null without `--sizes`.
+    `sizes` is null without `--sizes`, and `branches` without `--by-branch`.
     """
 
     effective_reference: AnyReference
@@ -190,14 +273,17 @@ class Statistics(Document, frozen=True, kw_only=True):
     days: list[DayCount]
     most_changed: list[KeyCount]
     sizes: TableSizes | None
+    branches: list[BranchTableSize] | None
 
 
 class StatisticsResult(Result, frozen=True):
-    """The counted history, and the sizes of tables."""
+    """The counted history, and the sizes of tables. `branches` are those that are shown."""
 
     document: Statistics
     history: HistoryStatistics
     sizes: Sizes | None
+    branches: Sequence[Any] = ()
+    branch_tables: int = 0
 
 
 class CountedRange(NamedTuple):
@@ -211,6 +297,8 @@ class CountedRange(NamedTuple):
 def run(options: Options, app: Invocation) -> StatisticsResult:
     """Counts the history, and with `--sizes` the tables at its end."""
     refuse_empty(USAGE, options.revision)
+    if options.by_branch and not options.sizes:
+        raise InvalidInput("--by-branch needs --sizes")
     line = _line(options.revision, app)
     if chosen(options.engine) is Engine.SPARK:
         statistics, sizes = _count_by_spark(options, line, app)
@@ -219,6 +307,8 @@ def run(options: Options, app: Invocation) -> StatisticsResult:
             _count(options, line, app),
             _sizes(options, line, app) if options.sizes else None,
         )
+    branches = _by_branch(options, app) if options.by_branch else []
+    shown = nsmallest(options.most, branches, key=lambda table: table.rank)
     document = Statistics(
         effective_reference=reference_struct(line.end),
         since=None if line.since == NO_ANCESTOR else line.since,
@@ -244,8 +334,9 @@ def run(options: Options, app: Invocation) -> StatisticsResult:
         ],
         most_changed=list(map(KeyCount.of, statistics.most_changed)),
         sizes=TableSizes.of(sizes) if sizes else None,
+        branches=list(map(BranchTableSize.of, shown)) if options.by_branch else None,
     )
-    return StatisticsResult(document, statistics, sizes)
+    return StatisticsResult(document, statistics, sizes, shown, len(branches))
 
 
 def show(result: StatisticsResult, output: Output) -> None:
@@ -267,6 +358,11 @@ def show(result: StatisticsResult, output: Output) -> None:
         output.note(
             f"{counted(sizes.unreadable, 'metadata file')} cannot be read; `nessie audit` shows why"
         )
+    if (hidden_tables := result.branch_tables - len(result.branches)) > 0:
+        output.note(f"{counted(hidden_tables, 'table')} of branches not shown (-n)")
+    for table in result.branches:
+        if table.problem:
+            output.note(f"{table.key} on {table.branch}: {table.problem}")
 
 
 def _line(revision: str | None, app: Invocation) -> CountedRange:
@@ -313,6 +409,24 @@ def _sizes(options: Options, line: CountedRange, app: Invocation) -> Sizes:
         return sizes(each(tables, size, progress), options.most)
 
 
+def _by_branch(options: Options, app: Invocation) -> "list[BranchTable]":
+    """Measures the tables of all branches in this process."""
+    try:
+        from nessie_cli.gc.branch_sizes import branch_tables
+        from nessie_cli.gc.roots import moves_since
+    except ImportError:
+        raise InvalidInput(
+            "--by-branch: a package is missing that reads the files of tables",
+            hint="`pip install 'nessie-cli[iceberg]'`",
+        ) from None
+    from nessie_cli.iceberg.files import Files
+
+    repository = app.repository()
+    with app.at_work("reading manifests") as progress:
+        since = moves_since(repository, app.now)
+        return branch_tables(repository, Files(of_s3()), options.small, since, progress)
+
+
 def _count_by_spark(
     options: Options, line: CountedRange, app: Invocation
 ) -> tuple[HistoryStatistics, Sizes | None]:
@@ -331,6 +445,12 @@ def _print_tables(result: StatisticsResult, out: Terminal) -> None:
     def numbers(*values: int | None) -> Iterator[str]:
         """Unknown numbers are empty cells."""
         return ("" if value is None else f"{value:,}" for value in values)
+
+    def sizes(value: int | None) -> list[str]:
+        return ["" if value is None else human_size(value)]
+
+    def times(value: datetime | None) -> list[Any]:
+        return ["" if value is None else out.time(value)]
 
     def churn(count: Day | KeyChanges) -> Iterator[str]:
         return numbers(count.commits, count.created, count.updated, count.deleted)
@@ -355,9 +475,21 @@ def _print_tables(result: StatisticsResult, out: Terminal) -> None:
         (
             str(table.key),
             *numbers(table.rows, table.files),
-            "" if table.bytes is None else human_size(table.bytes),
+            *sizes(table.bytes),
+            *times(table.oldest_snapshot),
         )
         for table in (result.sizes.largest if result.sizes else ())
+    )
+    branches = (
+        (
+            table.branch,
+            str(table.key),
+            *sizes(table.only),
+            *numbers(table.files, table.small_files),
+            *sizes(table.bytes),
+            *times(table.oldest_snapshot),
+        )
+        for table in result.branches
     )
     out.print_tables(
         [
@@ -365,5 +497,6 @@ def _print_tables(result: StatisticsResult, out: Terminal) -> None:
             ("Days", _DAY, days),
             ("Most changed keys", _KEY, keys),
             ("Largest tables", _SIZE, tables),
+            ("Tables by branch", _BRANCH_SIZE, branches),
         ]
     )

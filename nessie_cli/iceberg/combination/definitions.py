@@ -14,6 +14,7 @@ from msgspec import Struct
 from nessie_cli.iceberg.builder import partitions, schemas
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.columns import merged_schema
+from nessie_cli.iceberg.expiration.retention import ancestors
 
 _LAST_ADDED = -1
 _NAME_MAPPING = "schema.name-mapping.default"
@@ -62,6 +63,8 @@ def merge_definitions(base: Document, ours: Document, theirs: Document) -> Defin
         )
     for update in _references(base, ours, theirs, conflicts):
         updates.append(update)
+    if expired := _expired_snapshots(base, ours, theirs):
+        updates.append({"action": "remove-snapshots", "snapshot-ids": expired})
     return DefinitionMerge(updates, conflicts)
 
 
@@ -204,7 +207,12 @@ def _spec(base: Document, ours: Document, theirs: Document) -> list[Document] | 
         {spec["spec-id"]: partitions.spec_form(spec) for spec in state["partition-specs"]}
         for state in (base, ours, theirs)
     ]
-    new = [spec for spec in theirs["partition-specs"] if spec["spec-id"] not in forms[1]]
+    # Ours has removed those that only the base and theirs have.
+    new = [
+        spec
+        for spec in theirs["partition-specs"]
+        if spec["spec-id"] not in forms[1] and spec["spec-id"] not in forms[0]
+    ]
     if any(forms[1].get(id_, form) != form for id_, form in forms[2].items()):
         return DefinitionConflict("partitions")
     if new and forms[1].keys() - forms[0].keys():
@@ -292,6 +300,29 @@ def _references(
         conflicts.append(
             DefinitionConflict(kind, name, f"theirs changed the {kind} {name!r} inside the table")
         )
+
+
+def _expired_snapshots(base: Document, ours: Document, theirs: Document) -> list[int]:
+    """Returns the snapshots of ours that theirs has removed, and that no branch or tag names.
+
+    Theirs has had those before the last one that it and the base have in common. Others of the base
+    can be those of another branch, or later ones if theirs is an earlier state, as for a revert.
+    """
+    here, before, there = (by_id(side["snapshots"], "snapshot-id") for side in (ours, base, theirs))
+    line = {id_: number for number, id_ in enumerate(ancestors(before, _current_id(base)))}
+    common = next((id_ for id_ in ancestors(there, _current_id(theirs)) if id_ in line), None)
+    if common is None:
+        return []
+    stays = {_current_id(ours), *(ref["snapshot-id"] for ref in ours["refs"].values())}
+    return [
+        id_
+        for id_, number in line.items()
+        if number > line[common] and id_ in here and id_ not in there and id_ not in stays
+    ]
+
+
+def _current_id(state: Document) -> int:
+    return int(state["current-snapshot-id"])
 
 
 def _three_way(base: Document, ours: Document, theirs: Document, member: str) -> int | None:

@@ -70,7 +70,8 @@ class Warehouse(Struct, frozen=True, kw_only=True):
 
     `allowed` are the allowed locations, the warehouse's own first. `storage` holds the server's own
     settings of FileIO, `client_config` those for clients. If `choose_locations` is false, callers
-    need a right to choose the location of a table and to register one.
+    need a right to choose the location of a table and to register one. If `delete_files` is false,
+    clients with delegated access cannot delete files.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Warehouse(Struct, frozen=True, kw_only=True):
     delegation: frozenset[str] = frozenset()
     vending: Vending | None = None
     choose_locations: bool = True
+    delete_files: bool = False
 
     def __repr__(self) -> str:
         """Without the settings, which may be secret."""
@@ -309,6 +311,7 @@ class _Entry(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
     allowed_locations: tuple[str, ...] = ()
     choose_locations: bool | None = None
     access_delegation: tuple[str, ...] = ()
+    delete_files: bool = False
     role_arn: str = ""
     external_id: str = ""
     sts_endpoint: str = ""
@@ -361,6 +364,7 @@ def _warehouse(name: str, entry: _Entry) -> Warehouse:
         delegation=delegation,
         vending=_vending(entry) if entry.role_arn else None,
         choose_locations=choose,
+        delete_files=entry.delete_files,
     )
     for setting in for_clients:
         if _SECRET.search(setting):
@@ -399,6 +403,10 @@ def _check_delegation(made: Warehouse, where: str) -> None:
         )
     if made.delegation and not made.is_s3:
         raise InvalidInput(f"{where}.access-delegation: works for locations in S3 only")
+    if made.delete_files and not made.delegation:
+        raise InvalidInput(
+            f"{where}.delete-files: is about access-delegation, and the warehouse has none"
+        )
     if VENDED_CREDENTIALS in made.delegation and made.vending is None:
         raise InvalidInput(f"{where}.role-arn is missing; {VENDED_CREDENTIALS} need it")
     if made.vending is not None and not 900 <= made.vending.seconds <= 43200:  # noqa: PLR2004 - the limits of STS

@@ -132,6 +132,29 @@ def test_a_policy_allows_exactly_the_folder_of_the_table(writable: bool) -> None
         assert not allows(document, "s3:ListBucket", bucket, prefix)
 
 
+def test_a_policy_allows_deletes_only_on_request_and_never_of_metadata_files() -> None:
+    for writable in (False, True):
+        document = json.loads(policy(FOLDER, partition="aws", writable=writable, deletes=True))
+        mine = f"{OBJECT}wh/db/orders_1"
+        assert allows(document, "s3:DeleteObject", f"{mine}/data/a.parquet") is writable
+        for name in ("0-x.metadata.json", "0-x.metadata.json.gz"):
+            assert not allows(document, "s3:DeleteObject", f"{mine}/metadata/{name}")
+        assert not allows(document, "s3:DeleteObject", f"{OBJECT}wh/db/orders_12/a")
+        assert not allows(document, "s3:DeleteObjectVersion", f"{mine}/data/a.parquet")
+
+
+@pytest.mark.parametrize("mode", [VENDED, SIGNING])
+def test_clients_are_told_whether_they_may_delete(store: Store, mode: str) -> None:
+    guarded = warehouse(store, mode)
+    config = delegation(guarded).access(mode, guarded, table()).config
+    assert config["s3.delete-enabled"] == "false"
+    deleting = warehouse(store, mode, delete_files=True)
+    config = delegation(deleting).access(mode, deleting, table()).config
+    assert "s3.delete-enabled" not in config
+    if mode == VENDED:
+        assert "s3:DeleteObject" in json.dumps(last_policy())
+
+
 def test_a_policy_uses_the_partition_of_the_role() -> None:
     assert "arn:aws-cn:s3:::lake/" in policy(FOLDER, partition="aws-cn", writable=True)
 
@@ -147,6 +170,7 @@ def test_credentials_from_sts_are_vended(store: Store) -> None:
     assert access.config == {
         **credential["config"],
         "client.refresh-credentials-endpoint": f"{RESOURCE}/credentials",
+        "s3.delete-enabled": "false",
     }
     assert access.config["s3.access-key-id"].startswith("ASIA")
     assert store.properties["s3.secret-access-key"] not in str(access)

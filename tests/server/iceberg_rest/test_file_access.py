@@ -37,7 +37,17 @@ def delegating(store: Store, tmp_path: Path, **more: Any) -> Warehouses:
     place = f"s3://lake/{tmp_path.name}"
     client = {"s3.endpoint": store.url, "client.region": "us-east-1", "s3.region": "us-east-1"}
     return Warehouses(
-        [warehouse(store, VENDED, SIGNING, location=place, client_config=client, **more)]
+        [
+            warehouse(
+                store,
+                VENDED,
+                SIGNING,
+                location=place,
+                client_config=client,
+                delete_files=True,
+                **more,
+            )
+        ]
     )
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import requests
+from msgspec.structs import replace
 
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
@@ -28,6 +29,7 @@ AWS = Warehouse(
         "s3.secret-access-key": "wJalrXUtnFEMI",
         "s3.region": "eu-west-1",
     },
+    delete_files=True,
 )
 HOST = "https://lake.s3.eu-west-1.amazonaws.com"
 HERE = f"{HOST}/wh/db/orders_1"
@@ -42,7 +44,8 @@ def store() -> Iterator[Store]:
 @pytest.fixture(scope="module")
 def signer(store: Store) -> Signer:
     """Signs with the keys of a user that moto knows."""
-    return Signer(Account(warehouse(store, "remote-signing", storage=user_of(store))))
+    deleting = warehouse(store, "remote-signing", storage=user_of(store), delete_files=True)
+    return Signer(Account(deleting))
 
 
 def ask(
@@ -321,6 +324,17 @@ def test_a_configured_endpoint_replaces_those_of_aws(store: Store, signer: Signe
     ):
         with pytest.raises(NotAllowed):
             signer.sign(ask("GET", f"{base}{path}", region="us-east-1"), FOLDER, writable=False)
+
+
+def test_no_deletion_is_signed_unless_the_warehouse_allows_it() -> None:
+    guarded = Signer(Account(replace(AWS, delete_files=False)))
+    body = f"<Delete><Object><Key>{MINE}</Key></Object></Delete>"
+    for request in (ask("DELETE", f"{HERE}/a"), ask("POST", f"{HOST}/?delete", body)):
+        assert signed(request)
+        with pytest.raises(NotAllowed, match="may not delete files of this warehouse"):
+            guarded.sign(request, FOLDER, writable=True)
+    # A client that gives up an upload deletes no file.
+    assert guarded.sign(ask("DELETE", f"{HERE}/a?uploadId=u"), FOLDER, writable=True)
 
 
 def test_the_bucket_may_be_in_the_host() -> None:

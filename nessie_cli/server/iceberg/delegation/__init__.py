@@ -31,6 +31,8 @@ from nessie_cli.server.iceberg.delegation.s3 import Account, Folder
 from nessie_cli.server.iceberg.delegation.signing import Signed, Signer, SignRequest
 from nessie_cli.server.iceberg.delegation.vending import Vendor
 
+DELETE_ENABLED = "s3.delete-enabled"
+"""The setting of Iceberg's S3FileIO that lets it delete files."""
 GRANT = "grant"
 """The parameter of the signing endpoint that holds a grant."""
 
@@ -88,9 +90,12 @@ class Delegation:
         folder = Folder.of(table.location) if allowed else None
         if folder is None:
             return FileAccess()
-        if mode == VENDED_CREDENTIALS:
-            return self._vended(warehouse, table, folder)
-        return self._signing(warehouse, table)
+        by_mode = self._vended if mode == VENDED_CREDENTIALS else self._signing
+        access = by_mode(warehouse, table, folder)
+        if access.config and not warehouse.delete_files:
+            # Otherwise clients try it, and report errors.
+            return access._replace(config={**access.config, DELETE_ENABLED: "false"})
+        return access
 
     def grant(self, warehouse: Warehouse, holder: Holder, text: str) -> Grant:
         """Returns the grant of a holder. Raises `NotAllowed`; see `Grants.read`."""
@@ -125,7 +130,7 @@ class Delegation:
             credentials.expires,
         )
 
-    def _signing(self, warehouse: Warehouse, table: DelegatedTable) -> FileAccess:
+    def _signing(self, warehouse: Warehouse, table: DelegatedTable, _: Folder) -> FileAccess:
         holder = Holder(warehouse.name, table.ref, table.key, table.caller)
         text, grant = self._grants.issue(holder, table)
         endpoint = f"{table.resource}/sign?{GRANT}={text}"

@@ -65,6 +65,7 @@ class Operation(NamedTuple):
     required: frozenset[str] = frozenset()
     allowed: frozenset[str] = frozenset()
     writes: bool = False
+    deletes: bool = False
 
     def takes(self, method: str, key: str, query: Mapping[str, str]) -> bool:
         """Whether a request is of this kind."""
@@ -81,7 +82,9 @@ _LISTING = _names(
     "fetch-owner", "marker",
 )  # fmt: skip
 LIST = Operation("GET", on_object=False, required=_names("prefix"), allowed=_LISTING)
-DELETE_OBJECTS = Operation("POST", on_object=False, required=_names("delete"), writes=True)
+DELETE_OBJECTS = Operation(
+    "POST", on_object=False, required=_names("delete"), writes=True, deletes=True
+)
 OPERATIONS = (
     Operation("GET", on_object=True, allowed=_names("partNumber")),
     Operation("HEAD", on_object=True, allowed=_names("partNumber")),
@@ -90,7 +93,8 @@ OPERATIONS = (
     Operation("PUT", on_object=True, required=_names("partNumber", "uploadId"), writes=True),
     Operation("POST", on_object=True, required=_names("uploads"), writes=True),
     Operation("POST", on_object=True, required=_names("uploadId"), writes=True),
-    Operation("DELETE", on_object=True, allowed=_names("uploadId"), writes=True),
+    Operation("DELETE", on_object=True, required=_names("uploadId"), writes=True),
+    Operation("DELETE", on_object=True, writes=True, deletes=True),
     DELETE_OBJECTS,
 )
 """Subresources such as `acl` and `policy` are not included."""
@@ -118,6 +122,8 @@ class Signer:
         operation = _operation(request.method, key, query)
         if operation.writes and not writable:
             raise NotAllowed(f"{request.method}: the caller may only read the table here")
+        if operation.deletes and not self._account.warehouse.delete_files:
+            raise NotAllowed(f"{request.method}: clients may not delete files of this warehouse")
         _check_keys(operation, folder, key, query, headers)
         if operation is DELETE_OBJECTS:
             _check_deleted(folder, request.body, headers)

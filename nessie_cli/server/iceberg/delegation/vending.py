@@ -21,6 +21,7 @@ LONGEST_POLICY = 2048
 """Characters that STS accepts."""
 
 _READ = ["s3:GetObject"]
+_DELETE = "s3:DeleteObject"
 _WRITE = ["s3:PutObject", "s3:AbortMultipartUpload", "s3:ListMultipartUploadParts"]
 _NOT_IN_SESSION_NAMES = re.compile(r"[^\w+=,.@-]", re.ASCII)
 _LONGEST_SESSION_NAME = 64
@@ -34,15 +35,16 @@ class VendedCredentials(NamedTuple):
     expires: int
 
 
-def policy(folder: Folder, *, partition: str, writable: bool) -> str:
+def policy(folder: Folder, *, partition: str, writable: bool, deletes: bool = False) -> str:
     """Returns the session policy for a table's folder.
 
-    It never allows deletes, or writes of metadata files.
+    It allows deletes only if `deletes`, and never to write or delete metadata files.
     """
     bucket = f"arn:{partition}:s3:::{folder.bucket}"
     below = f"{bucket}/{folder.prefix}/*"
+    writing = [*_WRITE, *([_DELETE] if deletes else [])]
     statements: list[dict[str, Any]] = [
-        {"Effect": "Allow", "Action": _READ + (_WRITE if writable else []), "Resource": below},
+        {"Effect": "Allow", "Action": _READ + (writing if writable else []), "Resource": below},
         {
             "Effect": "Allow",
             "Action": "s3:ListBucket",
@@ -53,7 +55,8 @@ def policy(folder: Folder, *, partition: str, writable: bool) -> str:
     ]
     if writable:
         files = [f"{below}.metadata.json", f"{below}.metadata.json.gz"]
-        statements.append({"Effect": "Deny", "Action": "s3:PutObject", "Resource": files})
+        denied = ["s3:PutObject", _DELETE] if deletes else "s3:PutObject"
+        statements.append({"Effect": "Deny", "Action": denied, "Resource": files})
     return msgspec.json.encode({"Version": "2012-10-17", "Statement": statements}).decode()
 
 
@@ -75,7 +78,8 @@ class Vendor:
 
         Raises `StoreUnavailable` if STS issues none. Cost: one request, unless some are cached.
         """
-        text = policy(folder, partition=self._partition, writable=writable)
+        deletes = self._account.warehouse.delete_files
+        text = policy(folder, partition=self._partition, writable=writable, deletes=deletes)
         if len(text) > LONGEST_POLICY:
             return None
         whose = (folder, writable, caller)

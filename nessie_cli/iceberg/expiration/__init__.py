@@ -1,0 +1,1 @@
+"""Removes old snapshots from the metadata of a table. No file is deleted."""
