@@ -23,9 +23,9 @@ from nessie_cli.runs.lifecycle import ActiveRun, join
 from nessie_cli.server.auth.tokens import add_token
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.wire.extensions import SETTINGS
+from tests.repository.runs import begun
 from tests.repository.vocabulary import key, table
 from tests.server.client import Answer, put
-from tests.repository.runs import begun
 from tests.server.fence import KINDS, LOADER, Fence, fence, given_token
 from tests.server.guarding import TokenClient
 from tests.server.processes import started

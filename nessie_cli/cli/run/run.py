@@ -28,7 +28,7 @@ from nessie_cli.cli.run.documents import (
     run_rows,
 )
 from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
-from nessie_cli.cli.serve.warehouses import AllowLocationOption, WarehousesOption
+from nessie_cli.cli.serve.options import AllowLocationOption, WarehousesOption, warehouse_option
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
@@ -179,10 +179,8 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
     warehouse: Annotated[
         list[str] | None,
-        typer.Option(
-            "--warehouse",
-            metavar="[NAME=]URI",
-            help="The warehouse of the run on an embedded store. Default: setting run.warehouse.",
+        warehouse_option(
+            "The warehouse of the run on an embedded store. Default: setting run.warehouse."
         ),
     ] = None
     allow_location: AllowLocationOption = None
