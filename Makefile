@@ -63,9 +63,9 @@ example: $(VENV)/.ready-dev $(VENV)/.ready-spark
 test: $(VENV)/.ready-dev $(VENV)/.ready-pynessie $(VENV)/.ready-spark
 	@$(MAKE) --keep-going --jobs=1 test-suite test-spark
 
-# For other versions of Python. It excludes Spark, PostgreSQL, killed processes, other programs, and
-# tests marked as slow.
-FAST := cli json kernel model render repository store test_architecture.py transcripts wire workspace
+# For other versions of Python: the lower layers, and the commands by their transcripts. It excludes
+# Spark, PostgreSQL, killed processes, other programs, and tests marked as slow.
+FAST := json kernel model render store test_architecture.py transcripts wire workspace
 
 test-fast: $(VENV)/.ready-fast
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -k "not postgres" -m "not slow" $(addprefix tests/,$(FAST)) $(PYTEST)
