@@ -24,6 +24,7 @@ _PACKAGE = {
     "connect": "nessie_cli.repository.opening",
     "connect_store": "nessie_cli.repository.opening",
     "create": "nessie_cli.repository.opening",
+    "run": "nessie_cli.runs.context",
     "Access": "nessie_cli.repository.access",
     "AheadBehind": "nessie_cli.repository.base",
     "Basic": "nessie_cli.repository.access",

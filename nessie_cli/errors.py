@@ -320,6 +320,19 @@ class OutcomeUnknown(StoreUnavailable):
         self.request_id = request_id
 
 
+# -- repair the command line -----------------------------------------------------------------------
+
+
+class CannotRun(NessieError):
+    """A program cannot be found or executed. `exit_code` is that of a shell: 127 or 126."""
+
+    code = "CANNOT_RUN"
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+
+
 # -- interrupted by the user -----------------------------------------------------------------------
 
 

@@ -259,6 +259,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "merge": CommandEntry(
         "merge.merge", "Merge the changes of a branch into another, as one commit.", REFERENCES
     ),
+    "run": CommandEntry(
+        "run.run",
+        "Run a command on a branch, check what it wrote, and publish all of it or nothing.",
+        REFERENCES,
+    ),
     "resolve": CommandEntry(
         "merge.resolve",
         "Resolve the conflicts of the batch, of a merge, transplant or revert, one by one.",

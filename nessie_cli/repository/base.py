@@ -11,6 +11,7 @@ from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     CombinationRules,
     CombinedTable,
@@ -39,6 +40,7 @@ from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, Guard
+    from nessie_cli.repository.runs import RunRecords
     from nessie_cli.wire.rows import RowQuery
 
 __all__ = ["ALL_KEYS", "NO_OPTIONS", "Repository", "describe_settings"]
@@ -101,6 +103,14 @@ class Repository(ReadableRepository):
     def row_source(self) -> RowSource | None:
         """The server of the repository, if it reads the rows of tables itself."""
         return None
+
+    @property
+    def runs(self) -> RunRecords:
+        """The records of pipelines' runs. Raises `InvalidInput` for a server that has none."""
+        raise InvalidInput(
+            "this server has no runs",
+            hint="nessie run needs a store, or a server that is started by nessie serve",
+        )
 
     # -- writing ----------------------------------------------------------------------------------
     @abstractmethod

@@ -64,6 +64,7 @@ class MergeOptions(Struct, frozen=True):
     parent of the next. `expected_hash` must be a commit of the branch; unless `per_key`,
     the keys that are changed must be the same there as at HEAD. `dry_run` writes nothing.
     `combination` asks a `combining_server` to combine the tables in conflict.
+    `allow_failed_run` allows commits of a run that has failed.
     """
 
     meta: CommitMeta | None = None
@@ -75,6 +76,7 @@ class MergeOptions(Struct, frozen=True):
     expected_hash: str | None = None
     dry_run: bool = False
     combination: CombinationRules | None = None
+    allow_failed_run: bool = False
 
 
 class Commit(Change[CommitResult], frozen=True):

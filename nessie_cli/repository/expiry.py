@@ -1,4 +1,4 @@
-"""The expiry of the reflog and of request ids, by settings of the repository."""
+"""The expiry of the reflog, of request ids and of runs, by settings of the repository."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from nessie_cli.model.durations import parse_duration
 
 REFLOG_EXPIRY = "reflog-expiry"
 REQUEST_EXPIRY = "request-expiry"
+RUN_EXPIRY = "run-expiry"
 DEFAULTS: Mapping[str, timedelta] = {
     REFLOG_EXPIRY: timedelta(days=90),
     REQUEST_EXPIRY: timedelta(days=7),
+    RUN_EXPIRY: timedelta(days=14),
 }
 SHORTEST = timedelta(hours=1)
 """The shortest expiry: a client that repeats a request must still find it."""
@@ -32,11 +34,17 @@ class ExpiryLimits(Struct, frozen=True):
 
 def expiry(settings: Mapping[str, str]) -> ExpiryLimits:
     """Returns the expiry that the settings of a repository give, with defaults."""
-    moves, requests = (
-        parse_duration(settings[name]) if name in settings else default
-        for name, default in DEFAULTS.items()
-    )
-    return ExpiryLimits(moves, min(moves, requests))
+    moves = _age(settings, REFLOG_EXPIRY)
+    return ExpiryLimits(moves, min(moves, _age(settings, REQUEST_EXPIRY)))
+
+
+def run_expiry(settings: Mapping[str, str]) -> timedelta:
+    """Returns the age at which the branch of a run that was not published is deleted."""
+    return _age(settings, RUN_EXPIRY)
+
+
+def _age(settings: Mapping[str, str], name: str) -> timedelta:
+    return parse_duration(settings[name]) if name in settings else DEFAULTS[name]
 
 
 def moves_before(limits: ExpiryLimits, now: int) -> int:

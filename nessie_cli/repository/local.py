@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -12,6 +12,7 @@ from nessie_cli.errors import (
     ContentNotFound,
     DamagedObject,
     InvalidInput,
+    NessieError,
     StoreNotFound,
     UnsupportedFormat,
 )
@@ -41,21 +42,12 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, describe_settings
-from nessie_cli.repository.changes import (
-    AnyRevision,
-    AssignReference,
-    Change,
-    Commit,
-    CreateReference,
-    DeleteReference,
-    Merge,
-    PutSettings,
-    RenameReference,
-    Transplant,
-)
+from nessie_cli.repository.changes import AnyRevision, Change, Merge, Transplant
 from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, refuse_protected
+from nessie_cli.repository.drafting import drafting
 from nessie_cli.repository.group_commit import DecodedObjects, GroupCommit, Lease, Plan, Planned
 from nessie_cli.repository.log_filter import LogFilter, Walk
+from nessie_cli.repository.runs import StoredRuns
 from nessie_cli.repository.snapshot import Context, StoreSnapshot, as_reference
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store import STORE_FORMAT
@@ -400,6 +392,11 @@ class LocalRepository(StoreRepository):
         """The logins of browsers at all servers of the store."""
         return self._store.sessions
 
+    @property
+    def runs(self) -> StoredRuns:
+        """The records of pipelines' runs."""
+        return StoredRuns(self._store.runs)
+
     def as_caller(self, who: str) -> Self:
         """Returns the same repository with `who` as the committer."""
         return self._copy(self._view, self._snapshot.cache, who)
@@ -431,13 +428,20 @@ class LocalRepository(StoreRepository):
     # -- writing ----------------------------------------------------------------------------------
     def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:
         """Drafts a change on the current state of the repository, not visible to others."""
-        draft: Draft[A] = _drafting(change)(
-            self._snapshot, change, submission or ChangeSubmission()
-        )
-        if (refuse := refuse_protected(draft, self._view, self._descends)) is not None:
+        draft: Draft[A] = drafting(change)(self._snapshot, change, submission or ChangeSubmission())
+        refuse = refuse_protected(draft, self._view, self._descends)
+        refuse = refuse or self._refuse_failed_run(draft)
+        if refuse is not None:
             draft = draft.refused_by(refuse)
         draft.open_view = self._as_drafted
         return draft
+
+    def _refuse_failed_run(self, draft: Draft[Any]) -> Callable[[], NessieError] | None:
+        if not isinstance(draft.change, Merge | Transplant):
+            return None
+        from nessie_cli.repository.failed_runs import refuse_failed_run
+
+        return refuse_failed_run(draft, self, self.runs, lambda: self._view.settings().values)
 
     def before_request(self, request_id: str) -> Self:
         """Returns this repository, but the references that a request moved are where they were."""
@@ -569,32 +573,3 @@ class LocalRepository(StoreRepository):
     def close(self) -> None:
         """Closes the store."""
         self._store.close()
-
-
-def _drafting(change: Change[Any]) -> Callable[[StoreSnapshot, Any, ChangeSubmission], Draft[Any]]:
-    """Returns the function that drafts a change. Its module is loaded on first use."""
-    if isinstance(change, Commit):
-        from nessie_cli.repository.commits import commit
-
-        return commit
-    if isinstance(change, Merge):
-        from nessie_cli.repository.merges import merge
-
-        return merge
-    if isinstance(change, Transplant):
-        from nessie_cli.repository.transplants import transplant
-
-        return transplant
-    if isinstance(change, PutSettings):
-        from nessie_cli.repository.settings import put_settings
-
-        return put_settings
-    from nessie_cli.repository import references
-
-    functions: Mapping[type, Callable[[StoreSnapshot, Any, ChangeSubmission], Draft[Any]]] = {
-        CreateReference: references.create,
-        AssignReference: references.assign,
-        RenameReference: references.rename,
-        DeleteReference: references.delete,
-    }
-    return functions[type(change)]

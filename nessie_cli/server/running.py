@@ -32,6 +32,7 @@ from nessie_cli.server.nessie.dialect import nessie_dialect
 from nessie_cli.server.nessie.extensions import EXTENSIONS
 from nessie_cli.server.nessie.routes import ROUTES
 from nessie_cli.server.nessie.rows import row_reads
+from nessie_cli.server.nessie.runs import Runs
 from nessie_cli.server.pages.dialect import pages_dialect
 from nessie_cli.server.pages.endpoints import HOME_PAGE, Health, checks, pages
 from nessie_cli.server.pages.login import LoginPages
@@ -139,11 +140,14 @@ def applications(repository: StoreRepository, parts: Parts) -> Applications:
     """Returns the ASGI applications over a repository, which share their threads."""
     parts = parts._replace(metrics=parts.metrics or Metrics())
     limits, default_branch = parts.limits, repository.config().default_branch
+    if parts.gate is not None:
+        parts.gate.runs = repository.runs
     threads = Threads(repository, limits)
     probes = checks(parts, Health(repository, default_branch, threads.checker), threads.meter)
     rows = row_reads(parts, threads)
     row_endpoints = () if rows is None else (rows.endpoint,)
-    endpoints = (*ROUTES, *EXTENSIONS, *row_endpoints, *pages(parts), *probes)
+    runs = Runs(repository.runs).endpoints
+    endpoints = (*ROUTES, *EXTENSIONS, *runs, *row_endpoints, *pages(parts), *probes)
     catalog = Catalog(
         repository,
         default_branch,

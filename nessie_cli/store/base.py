@@ -26,6 +26,7 @@ from nessie_cli.store.records import (
     RequestRecord,
     StoredObject,
     StoredReference,
+    StoredRun,
     StoredSession,
     StoredSettings,
     StoreSize,
@@ -187,6 +188,10 @@ class Store(View, Protocol):
     def sessions(self) -> SessionTable:
         """The logins of browsers at all servers of this store."""
 
+    @property
+    def runs(self) -> RunTable:
+        """The records of pipelines' runs."""
+
     def close(self) -> None:
         """Closes files and connections. Calling it twice is harmless.
 
@@ -215,6 +220,30 @@ class SessionTable(Protocol):
 
     def expire(self, now: int) -> int:
         """Deletes the sessions that have ended by this second, and returns their number."""
+
+
+class RunTable(Protocol):
+    """The records of pipelines' runs. All methods are safe to call from several threads.
+
+    They are no part of the repository: a dump has none, and `load` leaves those of this store. The
+    first `put` creates the table in a store that was made without it. Raises `StoreUnavailable`.
+    """
+
+    def put(self, run: StoredRun) -> bool:
+        """Stores the next version of a record, durably.
+
+        Returns False, and stores nothing, unless the stored version is the one before that of
+        `run`; the first version is 1.
+        """
+
+    def get(self, id_: str) -> StoredRun | None:
+        """Returns a record, or None. Costs one small read."""
+
+    def all(self, state: str | None = None) -> list[StoredRun]:
+        """Returns the records (in a state), in the order of their ids."""
+
+    def delete(self, id_: str) -> None:
+        """Deletes a record, durably. Does nothing if there is none."""
 
 
 LEASE = 2.0

@@ -52,6 +52,18 @@ class StoredSession(Struct, frozen=True):
     ends: int
 
 
+class StoredRun(Struct, frozen=True):
+    """The record of a pipeline's run: its id, its state as a word, and opaque data.
+
+    `version` grows with each change.
+    """
+
+    id: str
+    state: str
+    data: bytes
+    version: int = 0
+
+
 class StoredSettings(Struct, frozen=True):
     """All settings by name. `version` grows with each change of any of them."""
 

@@ -171,6 +171,7 @@ class _MergeOrTransplant(_Body):
     return_conflict_as_result: bool | None = None
     per_content: bool | None = None
     allow_unrelated_histories: bool | None = None
+    allow_failed_run: bool | None = None
     commit_meta: CommitMetaRequest | None = None
 
 

@@ -224,6 +224,7 @@ class MergeBody(Struct, frozen=True):
     conflict_as_result: bool = False
     per_content: bool = False
     unrelated: bool = False
+    allows_failed_run: bool = False
 
 
 class TransplantBody(Struct, frozen=True):
@@ -241,6 +242,7 @@ class TransplantBody(Struct, frozen=True):
     dry_run: bool = False
     conflict_as_result: bool = False
     per_content: bool = False
+    allows_failed_run: bool = False
 
 
 def decode_reference(data: Any, path: str = "") -> ReferenceBody:
@@ -297,6 +299,7 @@ def _merge_options(body: bodies.Merge | bodies.Transplant) -> dict[str, Any]:
     """Decodes the common options of merge and transplant. Some flags have two spellings."""
     return {
         "behaviors": _behaviors(body),
+        "allows_failed_run": bool(body.allow_failed_run),
         "default_behavior": _behavior(body.default_key_merge_mode, "defaultKeyMergeMode"),
         "dry_run": bool(body.is_dry_run or body.dry_run),
         "conflict_as_result": bool(

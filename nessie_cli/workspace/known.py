@@ -74,6 +74,19 @@ KNOWN = (
         ),
     ),
     Known(
+        "run.catalog",
+        _BOTH,
+        "The name of the catalog that programs of `nessie run` use. Default: lake.",
+    ),
+    Known(
+        "run.warehouse",
+        _BOTH,
+        (
+            "The location of new tables in `nessie run` on an embedded store: a path or a URI."
+            " A relative path starts at the folder that contains .nessie/. Default: warehouse."
+        ),
+    ),
+    Known(
         "safe-directories",
         (Scope.USER,),
         (
@@ -138,6 +151,19 @@ REPOSITORY = (
         "request-expiry",
         (Scope.REPOSITORY,),
         "Age at which `nessie store maintain` deletes request ids. Default: 7d.",
+    ),
+    Known(
+        "refuse-failed-runs",
+        (Scope.REPOSITORY,),
+        (
+            "If true, merges over Nessie's API cannot bring commits of a run that failed, either."
+            " `nessie merge` refuses them in any case. Default: false."
+        ),
+    ),
+    Known(
+        "run-expiry",
+        (Scope.REPOSITORY,),
+        "Age at which the branch of a run that was not published is deleted. Default: 14d.",
     ),
     Known(
         "protect.*",

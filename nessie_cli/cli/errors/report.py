@@ -49,6 +49,8 @@ def report(error: BaseException, app: Invocation) -> int:
         return _report_usage(error, app)
     fault = fault_of(error)
     _write(fault, app)
+    if isinstance(fault, errors.CannotRun):
+        return fault.exit_code
     return next((code for kind, code in EXIT_CODES if isinstance(fault, kind)), FAILED)
 
 

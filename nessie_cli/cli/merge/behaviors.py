@@ -44,6 +44,7 @@ def merge_options(
         behaviors=list(_behaviors(app, branch, options)),
         default_behavior=MergeBehavior(options.behavior.name),
         expected_hash=expected_commit(app, options.expected_hash),
+        allow_failed_run=options.allow_failed_run,
     )
 
 

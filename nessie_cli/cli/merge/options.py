@@ -82,6 +82,13 @@ class DecisionOptions(SideOptions, frozen=True, kw_only=True):
             " and no key to be changed or decided has changed since.",
         ),
     ] = None
+    allow_failed_run: Annotated[
+        bool,
+        typer.Option(
+            "--allow-failed-run",
+            help="Allow commits of a run (`nessie run`) that failed or was discarded.",
+        ),
+    ] = False
 
 
 class MergingOptions(DecisionOptions, frozen=True, kw_only=True):

@@ -349,6 +349,7 @@ def _for_sides(options: Options) -> MergingOptions:
         ours=options.ours,
         theirs=options.theirs,
         expected_hash=options.expected_hash,
+        allow_failed_run=options.allow_failed_run,
     )
 
 

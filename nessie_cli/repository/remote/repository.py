@@ -48,6 +48,7 @@ from nessie_cli.repository.remote.server import Server
 
 if TYPE_CHECKING:
     from nessie_cli.repository.draft import ChangeSubmission, Check, Draft
+    from nessie_cli.repository.runs import RunRecords
     from nessie_cli.wire.rows import RowQuery
 
 
@@ -99,6 +100,15 @@ class RemoteRepository(Repository):
         from nessie_cli.repository.remote.extended.rows import changed_rows
 
         return changed_rows(self._session, query)
+
+    @property
+    def runs(self) -> RunRecords:
+        """The records of pipelines' runs. Raises `InvalidInput` for a server that has none."""
+        if not self._session.configuration.extensions:
+            return super().runs
+        from nessie_cli.repository.remote.extended.runs import RemoteRuns
+
+        return RemoteRuns(self._session)
 
     # -- references -------------------------------------------------------------------------------
 

@@ -12,7 +12,13 @@ def duckdb_script(access: RunAccess) -> str:
 
     https://duckdb.org/docs/stable/core_extensions/iceberg/iceberg_rest_catalogs
     """
-    lines = [f"INSTALL {name};\nLOAD {name};" for name in _EXTENSIONS]
+    extensions = [f"INSTALL {name};\nLOAD {name};" for name in _EXTENSIONS]
+    return "\n".join([*extensions, attach_statements(access)])
+
+
+def attach_statements(access: RunAccess) -> str:
+    """Returns the statements that attach the branch, or a commit, as the catalog of this name."""
+    lines = []
     if access.token is None:
         authorization = "AUTHORIZATION_TYPE 'none'"
     else:

@@ -93,6 +93,11 @@ def _environment(path: Path, folder: Path) -> str:
     return f". {shlex.quote(str(path))}\nSPARK_CONF_DIR={shlex.quote(str(folder.absolute()))}\n"
 
 
+def spark_options(access: RunAccess) -> dict[str, str]:
+    """Returns the settings with which a Spark session finds the branch."""
+    return dict(_settings(access, {}))
+
+
 def _defaults(access: RunAccess, user: Sequence[Property]) -> str:
     """Returns the text of spark-defaults.conf: the user's lines, then those of the run."""
     retained = [entry.text for entry in user if not decides_catalog(entry.key, access.catalog)]

@@ -63,6 +63,20 @@ def require_rows(
         repository.rights.require(rules.READ_ROWS, through, key, type_)
 
 
+def require_runs(repository: ReadableRepository, branch: str) -> None:
+    """Raises `NotAllowed` if the caller may not have the run with a branch."""
+    if isinstance(repository, AuthorizedRepository):
+        repository.rights.require(rules.MANAGE_RUNS, branch)
+
+
+def caller_of(repository: ReadableRepository, name: str | None) -> tuple[str, tuple[str, ...]]:
+    """Returns the name and the roles of a caller; roles count only where rules do."""
+    if isinstance(repository, AuthorizedRepository):
+        caller = repository.rights.caller
+        return caller.name, caller.roles
+    return name or "", ()
+
+
 def may_choose_location(
     repository: ReadableRepository, at: AnyRevision, key: ContentKey, type_: str
 ) -> bool:

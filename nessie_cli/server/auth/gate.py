@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.repository.runs import RunRecords, is_run_token, run_of_token
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.authorized import AuthorizedRepository
 from nessie_cli.server.auth.identity import (
@@ -30,6 +31,7 @@ from nessie_cli.server.auth.issuer import JwtSettings, TokenVerifier
 from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Rules, read_rules
+from nessie_cli.server.auth.run_rules import RunRules, caller_of_run
 from nessie_cli.server.auth.tokens import FILE_KIND, TokenEntry, is_ours, read_tokens
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, header
@@ -97,7 +99,7 @@ class Security(NamedTuple):
 
     `tokens` is a file of hashed tokens, `jwt` names the issuer of accepted JSON Web Tokens, `rules`
     is a file of authorization rules. `anonymous` allows requests without credentials,
-    `open_metrics` answers `/q/metrics` without them.
+    `open_metrics` answers `/q/metrics` without them. `runs_only` accepts the tokens of runs alone.
     """
 
     tokens: Path | None = None
@@ -105,11 +107,12 @@ class Security(NamedTuple):
     anonymous: bool = False
     open_metrics: bool = False
     jwt: JwtSettings | None = None
+    runs_only: bool = False
 
     @property
     def authenticates(self) -> bool:
         """Whether callers can authenticate."""
-        return self.tokens is not None or self.jwt is not None
+        return self.tokens is not None or self.jwt is not None or self.runs_only
 
     @property
     def is_enabled(self) -> bool:
@@ -140,7 +143,7 @@ class Admission(NamedTuple):
     """
 
     caller: Caller
-    rules: Rules | None
+    rules: Rules | RunRules | None
     session_ends: datetime | None = None
 
     @property
@@ -172,6 +175,9 @@ class Admission(NamedTuple):
 
 class Gate:
     """Authenticates requests. Its files are read again when they change."""
+
+    runs: RunRecords | None = None
+    """The runs whose programs are admitted, if any are."""
 
     def __init__(self, security: Security, report: Report = report_on_stderr) -> None:
         security.check()
@@ -227,7 +233,10 @@ class Gate:
 
     def admission(self, caller: Caller) -> Admission:
         """Returns the admission of a caller by the rules as they are now."""
-        return Admission(caller, self._rules.value() if self._rules else None)
+        rules = self._rules.value() if self._rules else None
+        if caller.run_branch:
+            return Admission(caller, RunRules(rules, caller.run_branch))
+        return Admission(caller, rules)
 
     @cached_property
     def _verifiers(self) -> ThreadPool:
@@ -236,7 +245,12 @@ class Gate:
 
     async def _caller(self, given: Credentials) -> Caller:
         caller = None
-        if is_ours(given.token):
+        if is_run_token(given.token):
+            if self.runs is not None:
+                find = partial(run_of_token, self.runs, given.token)
+                run = await self._verifiers.submit(find)
+                caller = None if run is None else caller_of_run(run)
+        elif is_ours(given.token):
             caller = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens else None
         elif self._issuer is not None:
             caller = self._issuer.cached_caller(given) or await self._verifiers.submit(

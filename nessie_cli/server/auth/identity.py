@@ -13,10 +13,14 @@ _LONGEST_NAME = 200
 
 
 class Caller(NamedTuple):
-    """A caller: the name, and the roles that rules refer to. Anonymous callers have neither."""
+    """A caller: the name, and the roles that rules refer to. Anonymous callers have neither.
+
+    The program of a run may write `run_branch` only.
+    """
 
     name: str = ""
     roles: tuple[str, ...] = ()
+    run_branch: str = ""
 
 
 ANONYMOUS = Caller()

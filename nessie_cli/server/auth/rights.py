@@ -14,6 +14,7 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.identity import Caller
 from nessie_cli.server.auth.rules import CREATE_REFERENCE, VIEW_REFERENCE, Question, Rules
+from nessie_cli.server.auth.run_rules import RunRules
 from nessie_cli.wire.keys import encode_legacy
 
 _TYPES = ("", *sorted(CONTENT_TYPES))
@@ -22,7 +23,7 @@ _TYPES = ("", *sorted(CONTENT_TYPES))
 class Rights:
     """The permissions of a caller in one request; `api` is the version of the API."""
 
-    def __init__(self, caller: Caller, rules: Rules, api: int) -> None:
+    def __init__(self, caller: Caller, rules: Rules | RunRules, api: int) -> None:
         self.caller = caller
         self._rules = rules
         self._api = api

@@ -33,7 +33,8 @@ UPDATE_REPOSITORY_CONFIG = "UPDATE_REPOSITORY_CONFIG"
 VIEW_REFLOG = "VIEW_REFLOG"
 CHOOSE_LOCATION = "CHOOSE_LOCATION"
 READ_ROWS = "READ_ROWS"
-"""The operations, with the original server's names. The last three are ours."""
+MANAGE_RUNS = "MANAGE_RUNS"
+"""The operations, with the original server's names. The last four are ours."""
 OPERATIONS = (
     VIEW_REFERENCE,
     LIST_COMMIT_LOG,
@@ -49,6 +50,7 @@ OPERATIONS = (
     UPDATE_ENTITY,
     DELETE_ENTITY,
     CHOOSE_LOCATION,
+    MANAGE_RUNS,
     VIEW_REFLOG,
     READ_REPOSITORY_CONFIG,
     UPDATE_REPOSITORY_CONFIG,

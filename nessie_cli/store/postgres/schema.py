@@ -18,7 +18,8 @@ OLDEST_SERVER = 140000
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('nessie store ' || %s, 0))"
 _TABLES = Path(__file__).parent / "tables.sql"
 SESSIONS = Path(__file__).parent / "sessions.sql"
-"""The table of sessions, which stores of this format may lack: older versions made none."""
+RUNS = Path(__file__).parent / "runs.sql"
+"""The tables of sessions and of runs, which stores may lack: older versions made none."""
 
 
 def create_schema(connection: PostgresConnection, location: Location) -> None:
@@ -38,6 +39,7 @@ def create_schema(connection: PostgresConnection, location: Location) -> None:
             )
         connection.execute(_TABLES.read_bytes())
         connection.execute(SESSIONS.read_bytes())
+        connection.execute(RUNS.read_bytes())
         connection.execute("INSERT INTO store (format) VALUES (%s)", (STORE_FORMAT,))
 
 

@@ -23,6 +23,7 @@ from nessie_cli.store.postgres.login_sessions import PostgresSessions
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
 from nessie_cli.store.postgres.pool import PATIENCE, Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import PUT, Blobs, Texts, is_storable, packed, put_values
+from nessie_cli.store.postgres.runs import PostgresRuns
 from nessie_cli.store.postgres.schema import check_schema, create_schema
 from nessie_cli.store.records import (
     Basis,
@@ -371,6 +372,11 @@ class PostgresStore:
     def sessions(self) -> PostgresSessions:
         """The logins of browsers."""
         return PostgresSessions(self._rows, self._retried)
+
+    @property
+    def runs(self) -> PostgresRuns:
+        """The records of pipelines' runs."""
+        return PostgresRuns(self._rows, self._retried)
 
     def close(self) -> None:
         """Closes the connections."""

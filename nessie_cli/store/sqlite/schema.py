@@ -69,6 +69,8 @@ TABLES: Mapping[str, str] = {
 LATER_TABLES: Mapping[str, str] = {
     "sessions": """CREATE TABLE sessions (id BLOB NOT NULL PRIMARY KEY, data BLOB NOT NULL,
         ends INTEGER NOT NULL) WITHOUT ROWID""",
+    "runs": """CREATE TABLE runs (id TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, data BLOB NOT NULL,
+        version INTEGER NOT NULL) WITHOUT ROWID""",
 }
 """The statements of tables that stores of this format may lack: older versions made none."""
 

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from nessie_cli.store.sqlite.dump import SQLiteDump
     from nessie_cli.store.sqlite.login_sessions import SQLiteSessions
     from nessie_cli.store.sqlite.maintenance import SQLiteMaintenance
+    from nessie_cli.store.sqlite.runs import SQLiteRuns
     from nessie_cli.store.sqlite.watch import Watch
 
 _T = TypeVar("_T")
@@ -465,6 +466,13 @@ class SQLiteStore:
         from nessie_cli.store.sqlite.login_sessions import SQLiteSessions
 
         return SQLiteSessions(self._rows, self._transaction)
+
+    @property
+    def runs(self) -> SQLiteRuns:
+        """The records of pipelines' runs."""
+        from nessie_cli.store.sqlite.runs import SQLiteRuns
+
+        return SQLiteRuns(self._rows, self._transaction)
 
     def close(self) -> None:
         """Closes all connections.

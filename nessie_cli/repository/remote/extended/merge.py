@@ -76,6 +76,7 @@ def _combine(
         **merge_body(options),
         "perContent": not options.per_key,
         "allowUnrelatedHistories": options.unrelated,
+        "allowFailedRun": options.allow_failed_run,
     }
     if options.meta is not None:
         body["commitMeta"] = client_meta(options.meta)

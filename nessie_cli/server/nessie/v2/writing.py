@@ -174,6 +174,7 @@ def merge(
         default_behavior=body.default_behavior,
         per_key=not body.per_content,
         unrelated=body.unrelated,
+        allow_failed_run=body.allows_failed_run,
         expected_hash=where,
         dry_run=body.dry_run,
     )
@@ -307,6 +308,7 @@ def transplant(
         default_behavior=body.default_behavior,
         per_key=not body.per_content,
         any_order=any_order,
+        allow_failed_run=body.allows_failed_run,
         expected_hash=where,
         dry_run=body.dry_run,
     )

@@ -1,0 +1,471 @@
+"""`nessie run`."""
+
+import re
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec import Struct
+
+from nessie_cli.cli.app.invocation import Invocation
+from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.merge.advice import conflicts_of_merge
+from nessie_cli.cli.run.documents import (
+    COLUMNS,
+    RunDocument,
+    RunDocuments,
+    RunEnvironment,
+    RunList,
+    RunResult,
+    RunVariable,
+    ShownEnvironment,
+    ShownRun,
+    lines_of,
+    run_rows,
+)
+from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
+from nessie_cli.cli.serve.warehouses import AllowLocationOption, WarehousesOption
+from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
+from nessie_cli.inspection.text import short_hash
+from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
+from nessie_cli.revisions import Revision
+from nessie_cli.runs.checks import CheckKind, RunCheck
+from nessie_cli.runs.environment import RunAccess, described, environment_of
+from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin, join, new_id
+from nessie_cli.runs.programs import check_command
+from nessie_cli.runs.publication import ChecksFailed
+from nessie_cli.runs.session import RunSession
+from nessie_cli.workspace import environment as env
+
+EXAMPLES = (
+    "nessie run -- spark-submit load.py",
+    "nessie run --check 'pytest checks' --tag nightly-2026-11-30 -- python load.py",
+    "nessie run --check-sql 'SELECT * FROM lake.db.orders WHERE amount < 0' -- python load.py",
+    "nessie run --list",
+    "nessie run --resume 20261130-021500-1f2e3d",
+)
+CHECK_FAILED = 1
+_USAGE = "nessie run [OPTIONS] -- COMMAND [ARGUMENT...]"
+
+
+class Options(Struct, frozen=True, kw_only=True):
+    """Run a command on a branch, check what it wrote, and publish all of it or nothing.
+
+    Makes the branch run/ID, runs COMMAND with an environment in which nessie, Spark, PyIceberg,
+    dbt, SQLMesh and DuckDB use this branch, runs the checks on its last commit, merges that commit,
+    and deletes the branch. If the target has changed a table of the run meanwhile, both changes are
+    combined, and the checks run again.
+
+    If anything fails, the target is unchanged, and the branch stays until it expires (the setting
+    run-expiry of the repository). The exit status is that of COMMAND; 1 for a failed check, 3 for a
+    conflict, 5 if the target changes too often. --json names the stage.
+    """
+
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- COMMAND...]", help="The command to run, and its arguments."),
+    ] = None
+    into: Annotated[
+        str | None,
+        typer.Option(
+            "--into",
+            metavar="BRANCH",
+            help="The branch to publish on, the target. Default: the current branch.",
+        ),
+    ] = None
+    from_: Annotated[
+        str | None,
+        typer.Option(
+            "--from", metavar="REV", help="Begin with this commit of the target. Default: its head."
+        ),
+    ] = None
+    check: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--check",
+            metavar="COMMAND",
+            help="Check by a command line of the shell, which must exit with 0; repeatable.",
+        ),
+    ] = None
+    check_sql: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--check-sql",
+            metavar="FILE|SQL",
+            help=(
+                "Check by a query of DuckDB, which must return no rows; repeatable. Tables are"
+                " lake.NAMESPACE.TABLE, and base.NAMESPACE.TABLE as they were before the run."
+            ),
+        ),
+    ] = None
+    check_audit: Annotated[
+        bool, typer.Option("--check-audit", help="Check the files of all tables: nessie audit.")
+    ] = False
+    no_recheck: Annotated[
+        bool,
+        typer.Option(
+            "--no-recheck",
+            help="Publish tables that combine with changes of the target without checking again.",
+        ),
+    ] = False
+    tag: Annotated[
+        str | None,
+        typer.Option("--tag", metavar="NAME", help="Create this tag at the published commit."),
+    ] = None
+    message: Annotated[
+        str | None,
+        typer.Option("-m", "--message", metavar="TEXT", help="The message of the merge."),
+    ] = None
+    no_merge: Annotated[
+        bool,
+        typer.Option(
+            "--no-merge", help="Stop before the publication, and print the line that publishes."
+        ),
+    ] = False
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="KEY",
+            help="With --begin: join the run that was begun with this key, if there is one.",
+        ),
+    ] = None
+    begin: Annotated[
+        bool, typer.Option("--begin", help="Only make the run and its branch, and print its id.")
+    ] = False
+    join: Annotated[
+        str | None,
+        typer.Option(
+            "--join", metavar="ID", help="Run COMMAND in the environment of a run, and no more."
+        ),
+    ] = None
+    run_checks: Annotated[
+        str | None,
+        typer.Option("--run-checks", metavar="ID", help="Only run the checks of a run."),
+    ] = None
+    publish: Annotated[
+        str | None,
+        typer.Option("--publish", metavar="ID", help="Check a run, and publish it."),
+    ] = None
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume",
+            metavar="ID",
+            help="Check and publish a run that failed or was killed after its command.",
+        ),
+    ] = None
+    discard: Annotated[
+        str | None,
+        typer.Option("--discard", metavar="ID", help="Delete the branch of a run for good."),
+    ] = None
+    list_: Annotated[bool, typer.Option("--list", help="List the runs, the oldest first.")] = False
+    show: Annotated[
+        str | None, typer.Option("--show", metavar="ID", help="Show a run in full.")
+    ] = None
+    print_env: Annotated[
+        bool,
+        typer.Option(
+            "--print-env", help="Print the environment that COMMAND would get, and run nothing."
+        ),
+    ] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be done, and do nothing.")
+    ] = False
+    warehouse: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--warehouse",
+            metavar="[NAME=]URI",
+            help="The warehouse of the run on an embedded store. Default: setting run.warehouse.",
+        ),
+    ] = None
+    allow_location: AllowLocationOption = None
+    warehouses: WarehousesOption = None
+
+    @property
+    def checks(self) -> list[RunCheck]:
+        """The checks, commands first."""
+        return [
+            *(RunCheck(CheckKind.COMMAND, text) for text in self.check or ()),
+            *(RunCheck(CheckKind.SQL, text) for text in self.check_sql or ()),
+            *([RunCheck(CheckKind.AUDIT)] if self.check_audit else []),
+        ]
+
+
+def run(options: Options, app: Invocation) -> Result:
+    """Runs the command and publishes, or does the part that an option names."""
+    verbs: dict[str, Callable[[], Result]] = {
+        "--list": lambda: _list(app),
+        "--show": lambda: _show(app, options.show or ""),
+        "--discard": lambda: _discard(app, options.discard or ""),
+        "--begin": lambda: _begun(options, app),
+        "--join": lambda: _joined(options, app, options.join or ""),
+        "--run-checks": lambda: _checked(options, app, options.run_checks or ""),
+        "--publish": lambda: _published(options, app, options.publish or ""),
+        "--resume": lambda: _published(options, app, options.resume or ""),
+        "--print-env": lambda: _environment(options, app),
+    }
+    given = {
+        "--list": options.list_,
+        "--show": options.show is not None,
+        "--discard": options.discard is not None,
+        "--begin": options.begin,
+        "--join": options.join is not None,
+        "--run-checks": options.run_checks is not None,
+        "--publish": options.publish is not None,
+        "--resume": options.resume is not None,
+        "--print-env": options.print_env,
+    }
+    chosen = [name for name, is_given in given.items() if is_given]
+    if len(chosen) > 1:
+        raise InvalidInput(f"{chosen[0]} and {chosen[1]} cannot be used together")
+    needs_command = not chosen or chosen[0] in ("--join", "--print-env")
+    if options.command and not needs_command:
+        raise InvalidInput(f"{chosen[0]} runs no command: {' '.join(options.command)!r}")
+    if not options.command and needs_command:
+        raise InvalidInput(f"no command; usage: {_USAGE}")
+    if options.key is not None and chosen != ["--begin"]:
+        raise InvalidInput("--key needs --begin")
+    if chosen:
+        return verbs[chosen[0]]()
+    return _run(options, app)
+
+
+# -- the whole run -------------------------------------------------------------------------------
+
+
+def _run(options: Options, app: Invocation) -> Result:
+    command = options.command or []
+    check_command(command)
+    if options.dry_run:
+        return _environment(options, app)
+    with _session(options, app, _begin(options, app)) as session:
+        run_ = session.active.run
+        app.note(
+            f"run {run_.id}: branch {run_.branch}, from {run_.target} at {short_hash(run_.base)}"
+        )
+        failed = _run_command(session, command, app)
+        return failed or _finish(session, app, options)
+
+
+def _begin(options: Options, app: Invocation) -> ActiveRun:
+    """Begins the run of the options."""
+    checks = options.checks
+    for check in checks:
+        check.validate()
+    repository, target = app.repository(), options.into or app.reference_name()
+    start = app.revision(options.from_) if options.from_ else Revision(target)
+    plan = RunPlan(
+        target,
+        repository.resolve(start).hash,
+        options.key or "",
+        shown_command(options.command or ()),
+        [check.description for check in checks],
+        code_version(),
+        options.tag or "",
+    )
+    return begin(repository, plan, app.who())
+
+
+def _session(options: Options, app: Invocation, active: ActiveRun) -> RunSession:
+    def report(result: CheckResult) -> None:
+        app.note(f"{'passed' if result.passed else 'failed'}  {result.check}")
+        for line in result.output.splitlines():
+            app.note(f"        {line}")
+
+    return RunSession(active, session_settings(options, app), report)
+
+
+def _run_command(session: RunSession, command: Sequence[str], app: Invocation) -> RunResult | None:
+    """Runs the command. Returns the result of the run if it has failed."""
+    try:
+        environment = session.environment(command)
+    except NessieError as error:
+        # Nothing has been written yet.
+        session.active.fail(RunStage.COMMAND, error.message)
+        session.active.discard()
+        raise
+    for warning in environment.warnings:
+        app.note(f"warning: {warning}")
+    sys.stdout.flush()
+    ending = session.run_command(command, environment, stdout=2 if app.wants_json else None)
+    run_ = session.active.run
+    if run_.state is RunState.FAILED:
+        return _failed(run_, ending.code)
+    return None
+
+
+def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult:
+    """Checks and publishes, or stops before the publication."""
+    active = session.active
+    try:
+        session.check()
+        if options.no_merge:
+            active.ready()
+            return _result(
+                active.run, f"ready: `nessie run --publish {active.run.id}` publishes it"
+            )
+        with conflicts_of_merge(app, active.branch, active.run.target):
+            session.publish()
+    except ChecksFailed:
+        return _failed(active.run, CHECK_FAILED)
+    except ReferenceConflict as error:
+        active.fail(RunStage.CONFLICT, error.message)
+        raise
+    return _result(active.run, _publication(active.run))
+
+
+def _publication(run_: PipelineRun) -> str:
+    if run_.result == run_.against or not run_.head or run_.head == run_.base:
+        return f"run {run_.id} changed nothing"
+    tag = f", tag {run_.tag}" if run_.tag else ""
+    return f"published {short_hash(run_.result)} on {run_.target}{tag}"
+
+
+def _result(run_: PipelineRun, *lines: str) -> RunResult:
+    return RunResult(document=RunDocument.of(run_), lines=lines)
+
+
+def _failed(run_: PipelineRun, code: int) -> RunResult:
+    line = f"run {run_.id} failed: {run_.reason}; nothing was published on {run_.target}"
+    hint = (
+        f"hint: the branch {run_.branch} stays;"
+        f" `nessie run --resume {run_.id}` checks it again, `nessie run --discard {run_.id}`"
+        " deletes it"
+        if run_.stage is not RunStage.COMMAND
+        else f"hint: the branch {run_.branch} stays; `nessie run --discard {run_.id}` deletes it"
+    )
+    return RunResult(document=RunDocument.of(run_), lines=(line, hint), code=code or CHECK_FAILED)
+
+
+# -- parts ---------------------------------------------------------------------------------------
+
+
+def _begun(options: Options, app: Invocation) -> RunResult:
+    run_ = _begin(options, app).run
+    return RunResult(document=RunDocument.of(run_), lines=(run_.id,))
+
+
+def _joined(options: Options, app: Invocation, id_: str) -> RunResult:
+    command = options.command or []
+    check_command(command)
+    active = join(app.repository(), id_)
+    _refuse_ended(active.run)
+    if active.run.state is not RunState.RUNNING:
+        active.take_over()
+    with _session(options, app, active) as session:
+        session.active.change(stage=RunStage.COMMAND)
+        failed = _run_command(session, command, app)
+    return failed or _result(session.active.run)
+
+
+def _checked(options: Options, app: Invocation, id_: str) -> RunResult:
+    with _session(options, app, _taken(app, id_)) as session:
+        try:
+            session.check()
+        except ChecksFailed:
+            return _failed(session.active.run, CHECK_FAILED)
+        session.active.ready()
+        return _result(session.active.run)
+
+
+def _published(options: Options, app: Invocation, id_: str) -> RunResult:
+    active = join(app.repository(), id_)
+    if active.run.state is RunState.PUBLISHED:
+        return _result(active.run, _publication(active.run))
+    with _session(options, app, _taken(app, id_)) as session:
+        return _finish(session, app, options)
+
+
+def _taken(app: Invocation, id_: str) -> ActiveRun:
+    """Returns a run whose command has ended, in the hands of this process."""
+    active = join(app.repository(), id_)
+    run_ = active.run
+    _refuse_ended(run_)
+    if active.is_alive():
+        raise InvalidInput(
+            f"run {run_.id} is still running on {run_.host}", hint=f"nessie run --show {run_.id}"
+        )
+    if run_.command and run_.stage is RunStage.COMMAND:
+        raise InvalidInput(
+            f"the command of run {run_.id} did not end well: {run_.reason or 'it was killed'}",
+            hint=f"begin another run, and delete this one by `nessie run --discard {run_.id}`",
+        )
+    active.take_over()
+    return active
+
+
+def _refuse_ended(run_: PipelineRun) -> None:
+    if run_.has_ended:
+        raise InvalidInput(f"run {run_.id} is {run_.state}")
+
+
+def _discard(app: Invocation, id_: str) -> RunResult:
+    active = join(app.repository(), id_)
+    active.discard()
+    return _result(active.run, f"discarded run {active.run.id}; deleted {active.branch}")
+
+
+def _list(app: Invocation) -> RunList:
+    runs = [record.run for record in app.repository().runs.all()]
+    return RunList(document=RunDocuments(runs=map(RunDocument.of, runs)), runs=runs)
+
+
+def _show(app: Invocation, id_: str) -> ShownRun:
+    run_ = join(app.repository(), id_).run
+    return ShownRun(document=RunDocument.of(run_), run=run_)
+
+
+def _environment(options: Options, app: Invocation) -> ShownEnvironment:
+    """Returns the environment of a run that is not made: ports and ids are examples."""
+    import time
+
+    settings = session_settings(options, app)
+    target = options.into or app.reference_name()
+    run_id = new_id(int(time.time()))
+    base = app.repository().resolve(options.from_ or target).hash
+    url = settings.store
+    api = url if re.match("https?://", url) else "http://127.0.0.1:PORT/api/v2"
+    access = RunAccess(
+        id=run_id,
+        api=api,
+        iceberg=f"{api.removesuffix('/api/v2')}/iceberg",
+        branch=f"run/{run_id}",
+        base=base,
+        token="***",  # noqa: S106 - stands for one
+        catalog=settings.catalog,
+    )
+    with tempfile.TemporaryDirectory(prefix="nessie-run-") as folder:
+        environment = environment_of(
+            access, options.command or (), env.everything(), Path(folder), Path.cwd()
+        )
+    variables = [RunVariable(each.name, each.value) for each in described(environment)]
+    return ShownEnvironment(
+        document=RunEnvironment(
+            branch=access.branch, variables=variables, warnings=list(environment.warnings)
+        )
+    )
+
+
+def show(result: Result, output: Output) -> None:
+    """Prints the runs, a run, an environment, or what has become of a run."""
+    if isinstance(result, RunList):
+        output.out.print_table(COLUMNS, run_rows(result.runs), paged=True)
+    elif isinstance(result, ShownRun):
+        for line in lines_of(result.run):
+            output.out.print_line(line)
+    elif isinstance(result, ShownEnvironment):
+        for variable in result.document.variables:
+            value = "(removed)" if variable.value is None else variable.value
+            output.out.print_line(f"{variable.name}={value}")
+    elif isinstance(result, RunResult):
+        for line in result.lines:
+            if result.code:
+                output.note(line)
+            else:
+                output.say(line)

@@ -1,0 +1,89 @@
+"""What `nessie run` takes from the invocation: the store, the warehouse, the rules, the code."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nessie_cli.cli.merge.combining import rules_of
+from nessie_cli.repository.urls import is_server
+from nessie_cli.runs.session import SessionSettings
+from nessie_cli.runs.temporary_server import WarehouseChoice
+from nessie_cli.workspace import environment as env
+from nessie_cli.workspace.secrets import without_secrets
+
+if TYPE_CHECKING:
+    from nessie_cli.cli.app.invocation import Invocation
+    from nessie_cli.cli.run.run import Options
+
+CATALOG, WAREHOUSE = "lake", "warehouse"
+"""The name of the catalog, and the folder of the warehouse beside `.nessie/`, without a setting."""
+_SECRET_NAME = re.compile(
+    r"(?i)(token|password|passwd|pwd|secret|credential|api[-_]?key|access[-_]?key)[^=]*$"
+)
+_HIDDEN = "***"
+_GIT_TIMEOUT = 2.0
+
+
+def session_settings(options: Options, app: Invocation) -> SessionSettings:
+    """Returns the settings of the session of a run."""
+    return SessionSettings(
+        store=app.store_url(),
+        inherited=env.everything(),
+        folder=Path.cwd(),
+        catalog=app.setting("run.catalog") or CATALOG,
+        warehouses=_warehouses(options, app),
+        rules=rules_of(app) if app.combines_tables else None,
+        storage=env.of_s3(),
+        rechecks=not options.no_recheck,
+        message=options.message or "",
+    )
+
+
+def _warehouses(options: Options, app: Invocation) -> WarehouseChoice:
+    """Returns the warehouses of the options, else that of the settings."""
+    if options.warehouses is not None:
+        return WarehouseChoice(warehouses=str(options.warehouses.absolute()))
+    allowed = tuple(options.allow_location or ())
+    if options.warehouse:
+        return WarehouseChoice(warehouse=tuple(options.warehouse), allowed=allowed)
+    if is_server(app.store_url()) or app.workspace is None:
+        return WarehouseChoice(allowed=allowed)
+    location = app.setting("run.warehouse") or WAREHOUSE
+    if "://" not in location:
+        location = str(Path(app.workspace.root) / location)
+    return WarehouseChoice(warehouse=(location,), allowed=allowed)
+
+
+def shown_command(command: Sequence[str]) -> tuple[str, ...]:
+    """Returns a command line without values that look secret."""
+    shown: list[str] = []
+    hides_next = False
+    for word in command:
+        name, equals, _ = word.partition("=")
+        if hides_next and not word.startswith("-"):
+            shown.append(_HIDDEN)
+        elif equals and _SECRET_NAME.search(name):
+            shown.append(f"{name}={_HIDDEN}")
+        else:
+            shown.append(without_secrets(word))
+        hides_next = word.startswith("-") and not equals and bool(_SECRET_NAME.search(word))
+    return tuple(shown)
+
+
+def code_version() -> str:
+    """Returns the commit of the git repository of the working folder, or an empty text."""
+    try:
+        ended = subprocess.run(
+            ["git", "rev-parse", "--verify", "-q", "HEAD"],  # noqa: S607 - the user's git
+            capture_output=True,
+            text=True,
+            timeout=_GIT_TIMEOUT,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return ended.stdout.strip() if ended.returncode == 0 else ""

@@ -1,0 +1,104 @@
+"""A pipeline's run: a branch that is published as one commit, or not at all."""
+
+from __future__ import annotations
+
+import re
+from enum import StrEnum
+
+from msgspec import Struct
+
+from nessie_cli.errors import InvalidInput
+
+PREFIX = "run/"
+"""The first letters of the branches of runs."""
+_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
+
+
+class RunState(StrEnum):
+    """The states of a run. A run that is failed or discarded was never published."""
+
+    RUNNING = "running"
+    """Its command or its checks run, or their process was killed."""
+    READY = "ready"
+    """All checks have passed, and it waits for its publication."""
+    PUBLISHED = "published"
+    FAILED = "failed"
+    DISCARDED = "discarded"
+
+
+class RunStage(StrEnum):
+    """What a run does, or what it failed at."""
+
+    COMMAND = "command"
+    CHECK = "check"
+    CONFLICT = "conflict"
+    PUBLISH = "publish"
+
+
+class CheckResult(Struct, frozen=True, omit_defaults=True):
+    """The result of a check: its description, and what it printed or found if it failed."""
+
+    check: str
+    passed: bool
+    output: str = ""
+
+
+class PipelineRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The record of a run.
+
+    `base` is the commit of `target` with which the branch began. `command` has no secrets. `head`
+    is the commit that the checks saw, and `against` the commit of the target at that time.
+    `result` is the commit of the publication, or the head of the target if nothing had changed.
+    `exit_code` is that of the command. `token` is the SHA-256 (hexadecimal) of the secret of the
+    token that may write the branch, or empty. Times are in seconds since 1970; the branch of a run
+    that was not published is deleted at `expires`.
+    """
+
+    id: str
+    target: str
+    base: str
+    who: str
+    began: int
+    expires: int
+    state: RunState = RunState.RUNNING
+    stage: RunStage = RunStage.COMMAND
+    key: str = ""
+    command: tuple[str, ...] = ()
+    code: str = ""
+    """The commit of the working folder's git repository."""
+    host: str = ""
+    pid: int = 0
+    """The process that works on the run, on the machine `host`."""
+    checks: tuple[str, ...] = ()
+    """The descriptions of the checks that must pass."""
+    results: tuple[CheckResult, ...] = ()
+    tag: str = ""
+    head: str = ""
+    against: str = ""
+    result: str = ""
+    exit_code: int | None = None
+    reason: str = ""
+    ended: int | None = None
+    beat: int = 0
+    """Grows while a process works on the run."""
+    token: str = ""
+    roles: tuple[str, ...] = ()
+    """The roles of the caller who began it, at a server."""
+
+    @property
+    def branch(self) -> str:
+        """The branch of the run."""
+        return PREFIX + self.id
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more can happen: it is published or discarded."""
+        return self.state in (RunState.PUBLISHED, RunState.DISCARDED)
+
+
+def check_run_id(id_: str) -> str:
+    """Returns the id of a run. Raises `InvalidInput` for a text that cannot be one."""
+    id_ = id_.removeprefix(PREFIX)
+    if not _ID.fullmatch(id_) or ".." in id_:
+        raise InvalidInput(f"{id_!r} is not the id of a run", hint="nessie run --list")
+    return id_

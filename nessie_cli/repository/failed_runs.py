@@ -1,0 +1,83 @@
+"""The guard against commits of runs that have failed.
+
+Their tables are incomplete or were not checked. A merge is judged by its commits, not by the name
+of its source, so a branch that begins with such a commit is refused, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from nessie_cli.errors import NessieError, NotFound, WriteRefused
+from nessie_cli.model.runs import PipelineRun, RunState
+from nessie_cli.repository.changes import Merge, Transplant
+from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.repository.runs import RunRecords
+from nessie_cli.revisions import Revision
+
+REFUSED = "refuse-failed-runs"
+"""The setting of the repository that applies the guard to clients of plain REST, too."""
+
+
+def refuse_failed_run(
+    draft: Draft[Any],
+    repository: ReadableRepository,
+    runs: RunRecords,
+    settings: Callable[[], Mapping[str, str]],
+) -> Callable[[], NessieError] | None:
+    """Returns a function that creates the error if a draft brings commits of a failed run.
+
+    Cost: one read of the records; if there are failed runs, O(commits since the merge base and
+    commits of these runs).
+    """
+    change = draft.change
+    if not isinstance(change, Merge | Transplant) or draft.repeated or not draft.references:
+        return None
+    options = change.options
+    if options.allow_failed_run:
+        return None
+    failed = [
+        record.run
+        for record in chain(runs.all(RunState.FAILED), runs.all(RunState.DISCARDED))
+        if record.run.head not in ("", record.run.base)
+    ]
+    if not failed or (options.per_key and settings().get(REFUSED) != "true"):
+        return None
+    brought = (
+        set(change.commits) if isinstance(change, Transplant) else _of_source(draft, repository)
+    )
+    for run in failed:
+        if not brought.isdisjoint(_commits(run, repository)):
+            return partial(
+                WriteRefused,
+                f"the source has commits of run {run.id}, which was never published"
+                f" ({run.state}: {run.reason or run.stage})",
+                hint=f"`nessie run --show {run.id}` shows it; --allow-failed-run merges it anyway",
+            )
+    return None
+
+
+def _of_source(draft: Draft[Any], repository: ReadableRepository) -> set[str]:
+    """Returns the commits that a merge makes reachable from its target."""
+    target = draft.references[0].before
+    assert target is not None
+    return {
+        entry.hash
+        for source in draft.sources
+        for entry in repository.log_excluding(Revision(None, source), [Revision(None, target)])
+    }
+
+
+def _commits(run: PipelineRun, repository: ReadableRepository) -> Iterator[str]:
+    """Yields the commits that only a run made, if they are still there."""
+    try:
+        for entry in repository.log_excluding(Revision(None, run.head), [Revision(None, run.base)]):
+            if entry.hash == run.against:
+                return
+            yield entry.hash
+    except NotFound:
+        return

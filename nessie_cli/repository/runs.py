@@ -1,0 +1,113 @@
+"""The records of runs, as values in a table of the store, and the tokens of runs.
+
+A token is `nessie-run_ID_SECRET`. The record has the SHA-256 of the secret, so a token ends with
+its run. It stands for the caller who began the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from typing import Protocol
+
+from msgspec import MsgspecError, Struct, json
+
+from nessie_cli.errors import DamagedObject, NotFound
+from nessie_cli.model.runs import PipelineRun, RunState
+from nessie_cli.store.base import RunTable
+from nessie_cli.store.records import StoredRun
+
+_TOKEN = re.compile(r"nessie-run_([a-z0-9][a-z0-9._-]{0,99})_([A-Za-z0-9_-]{43})")
+_encode, _decode = json.Encoder().encode, json.Decoder(PipelineRun).decode
+
+
+class RunRecord(Struct, frozen=True):
+    """A run, and the version of its record, which grows with each change."""
+
+    run: PipelineRun
+    version: int = 0
+
+
+class RunRecords(Protocol):
+    """The records of the runs of a repository. Raises `StoreUnavailable` and `NotAllowed`."""
+
+    def get(self, id_: str) -> RunRecord | None:
+        """Returns the record of a run, or None."""
+
+    def all(self, state: RunState | None = None) -> list[RunRecord]:
+        """Returns the records of all runs (in a state), the oldest first."""
+
+    def put(self, record: RunRecord) -> RunRecord | None:
+        """Stores a record, and returns it with its new version.
+
+        Returns None, and stores nothing, if another process has changed it since it was read. A
+        record of version 0 is new.
+        """
+
+    def delete(self, id_: str) -> None:
+        """Deletes a record."""
+
+
+class StoredRuns:
+    """The `RunRecords` of a store."""
+
+    def __init__(self, table: RunTable) -> None:
+        self._table = table
+
+    def get(self, id_: str) -> RunRecord | None:
+        """Returns the record of a run, or None."""
+        stored = self._table.get(id_)
+        return None if stored is None else _record(stored)
+
+    def all(self, state: RunState | None = None) -> list[RunRecord]:
+        """Returns the records of all runs (in a state), the oldest first."""
+        records = map(_record, self._table.all(state))
+        return sorted(records, key=lambda record: (record.run.began, record.run.id))
+
+    def put(self, record: RunRecord) -> RunRecord | None:
+        """Stores a record, and returns it with its new version, or None."""
+        run, version = record.run, record.version + 1
+        stored = StoredRun(run.id, run.state, _encode(run), version)
+        return RunRecord(run, version) if self._table.put(stored) else None
+
+    def delete(self, id_: str) -> None:
+        """Deletes a record."""
+        self._table.delete(id_)
+
+
+def new_token(id_: str) -> tuple[str, str]:
+    """Returns a new token of a run, and the hash for its record."""
+    secret = secrets.token_urlsafe(32)
+    return f"nessie-run_{id_}_{secret}", _hash(secret)
+
+
+def is_run_token(token: str) -> bool:
+    """Returns whether a token has the form of those that `new_token` makes."""
+    return _TOKEN.fullmatch(token) is not None
+
+
+def run_of_token(records: RunRecords, token: str) -> PipelineRun | None:
+    """Returns the run of a token, or None if it has ended. Reads its record."""
+    match = _TOKEN.fullmatch(token)
+    record = records.get(match[1]) if match else None
+    if match is None or record is None or record.run.state is not RunState.RUNNING:
+        return None
+    return record.run if hmac.compare_digest(_hash(match[2]), record.run.token) else None
+
+
+def run_not_found(id_: str) -> NotFound:
+    """Returns the error for an unknown run."""
+    return NotFound(f"there is no run {id_}", hint="nessie run --list")
+
+
+def _record(stored: StoredRun) -> RunRecord:
+    try:
+        return RunRecord(_decode(stored.data), stored.version)
+    except MsgspecError as error:
+        raise DamagedObject(f"the record of run {stored.id} cannot be read: {error}") from None
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode("ascii")).hexdigest()

@@ -1,0 +1,104 @@
+"""The checks of a run: programs that read the state which is to be published.
+
+Each runs in a process of its own, in the environment of the run with the commit instead of the
+branch: it sees one state, whatever others write.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Mapping
+from enum import StrEnum
+from pathlib import Path
+
+from msgspec import Struct, json
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.model.runs import CheckResult
+from nessie_cli.runs.environment import RunAccess
+from nessie_cli.runs.environment.duckdb_script import attach_statements
+from nessie_cli.runs.sql_check import BASE, SqlCheck
+
+LONGEST_OUTPUT = 4_000
+"""The most characters of the output of a failed check that are kept: the first ones."""
+_SQL_ENDING = ".sql"
+
+
+class CheckKind(StrEnum):
+    """What a check is: a command of the shell, a query that must return no rows, or an audit."""
+
+    COMMAND = "command"
+    SQL = "sql"
+    AUDIT = "audit"
+
+
+class RunCheck(Struct, frozen=True):
+    """A check: its kind, and its command, its query or the file of its query."""
+
+    kind: CheckKind
+    text: str = ""
+
+    @property
+    def description(self) -> str:
+        """The check as people see it, and as the record has it."""
+        return self.kind if self.kind is CheckKind.AUDIT else f"{self.kind}: {self.text}"
+
+    @staticmethod
+    def of(description: str) -> RunCheck:
+        """Returns the check with a description."""
+        kind, _, text = description.partition(": ")
+        return RunCheck(CheckKind(kind), text)
+
+    def validate(self) -> None:
+        """Raises `InvalidInput` for a file of SQL that cannot be read."""
+        if self.kind is CheckKind.SQL:
+            self._sql()
+
+    def run(self, environment: Mapping[str, str], state: RunAccess) -> CheckResult:
+        """Runs the check in an environment, on a state, and returns its result."""
+        ended = subprocess.run(  # noqa: S603 - what the user asked for
+            self._arguments(),
+            env=dict(environment),
+            input=self._input(state),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+        passed = ended.returncode == 0
+        text = ended.stdout.decode(errors="replace").strip()
+        if not passed and not text:
+            text = f"ended with exit code {ended.returncode}"
+        return CheckResult(self.description, passed, "" if passed else _shortened(text))
+
+    def _arguments(self) -> list[str]:
+        if self.kind is CheckKind.COMMAND:
+            return ["/bin/sh", "-c", self.text]
+        if self.kind is CheckKind.SQL:
+            return [sys.executable, "-m", "nessie_cli.runs.sql_check"]
+        return [sys.executable, "-m", "nessie_cli", "--no-pager", "audit"]
+
+    def _input(self, state: RunAccess) -> bytes:
+        """Returns what the program reads on stdin."""
+        if self.kind is not CheckKind.SQL:
+            return b""
+        before = state._replace(branch=state.base, catalog=BASE)
+        attached = [attach_statements(each) for each in (state, before)]
+        return json.encode(SqlCheck(attached, state.catalog, self._sql()))
+
+    def _sql(self) -> str:
+        """Returns the query: that of the file of this name, or the text itself."""
+        if not self.text.endswith(_SQL_ENDING):
+            return self.text
+        try:
+            return Path(self.text).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidInput(
+                f"--check-sql {self.text}: the file cannot be read: {error}"
+            ) from None
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= LONGEST_OUTPUT:
+        return text
+    return text[:LONGEST_OUTPUT] + "\n..."

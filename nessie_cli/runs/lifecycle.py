@@ -1,0 +1,365 @@
+"""The life of a run: begun, checked, published or failed, discarded, expired.
+
+Each step is one write of the repository with a request id made from the id of the run, and one
+change of its record. A process that is killed between them is continued by `ActiveRun.resume`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import socket
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from nessie_cli.errors import (
+    AlreadyExists,
+    InvalidInput,
+    NessieError,
+    ReferenceNotFound,
+)
+from nessie_cli.model import ReferenceType
+from nessie_cli.model.runs import (
+    PipelineRun,
+    RunStage,
+    RunState,
+    check_run_id,
+)
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.expiry import run_expiry
+from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
+from nessie_cli.revisions import Revision
+
+BEAT = 3.0
+"""Seconds between two signs of life of a run."""
+SILENCE = 3 * BEAT
+"""Seconds without a sign of life after which the process of a run is dead."""
+_NAME = re.compile(r"[^a-z0-9._-]+")
+_SPACE = uuid.UUID("6a1c6a0e-6c5e-4a6b-9a53-0d2b5d2f9d61")
+"""The name space of the request ids of runs."""
+
+
+class RunPlan(NamedTuple):
+    """What a run is to do. `start` is the commit with which its branch begins."""
+
+    target: str
+    start: str
+    key: str = ""
+    command: Sequence[str] = ()
+    checks: Sequence[str] = ()
+    code: str = ""
+    tag: str = ""
+
+
+def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
+    """Begins a run: its record and its branch. With a key, joins the run of this key.
+
+    Raises `InvalidInput` for a target that is no branch or a start that the target does not
+    contain, `AlreadyExists` for a tag that exists, and `NotAllowed`.
+    """
+    records = repository.runs
+    expire_branches(repository)
+    target = repository.reference(plan.target)
+    if target.type is not ReferenceType.BRANCH:
+        raise InvalidInput(f"{plan.target} is a {target.type.lower()}, and a run needs a branch")
+    if not repository.is_ancestor(Revision(None, plan.start), Revision(None, target.hash)):
+        raise InvalidInput(
+            f"{plan.start[:12]} is no commit of {plan.target}, into which the run is merged"
+        )
+    if plan.tag:
+        _refuse_tag(repository, plan.tag)
+    now = int(time.time())
+    run = PipelineRun(
+        id=id_of_key(plan.key) if plan.key else new_id(now),
+        target=target.name,
+        base=plan.start,
+        who=who,
+        began=now,
+        expires=now + _seconds(run_expiry(repository.config().settings)),
+        key=plan.key,
+        command=tuple(plan.command),
+        checks=tuple(plan.checks),
+        code=plan.code,
+        tag=plan.tag,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+    )
+    record = records.put(RunRecord(run))
+    if record is None:
+        # Another process has begun the run of this key.
+        return join(repository, run.id)
+    active = ActiveRun(repository, records, record)
+    active.make_branch()
+    return active
+
+
+def join(repository: Repository, id_: str) -> ActiveRun:
+    """Returns a run by its id. Raises `NotFound`."""
+    id_ = check_run_id(id_)
+    records = repository.runs
+    record = records.get(id_)
+    if record is None:
+        raise run_not_found(id_)
+    return ActiveRun(repository, records, record)
+
+
+def new_id(now: int) -> str:
+    """Returns a new id: the time in UTC, and letters that tell runs of one second apart."""
+    begun = datetime.fromtimestamp(now, UTC).strftime("%Y%m%d-%H%M%S")
+    return f"{begun}-{secrets.token_hex(3)}"
+
+
+def id_of_key(key: str) -> str:
+    """Returns the id of the run with a key: a readable part of it, and digits of its hash."""
+    readable = _NAME.sub("-", key.lower()).strip("-._").replace("..", ".")[:40].rstrip("-._")
+    digits = hashlib.sha256(key.encode()).hexdigest()[:12]
+    return f"{readable}-{digits}" if readable else digits
+
+
+def expire_branches(repository: Repository, *, now: float | None = None) -> list[PipelineRun]:
+    """Deletes the branches of runs that were not published and have expired, and their records.
+
+    Returns these runs. Leaves a run whose branch cannot be deleted now.
+    """
+    time_ = time.time() if now is None else now
+    records, expired = repository.runs, []
+    for record in records.all():
+        run = record.run
+        if run.expires > time_:
+            continue
+        try:
+            delete_branch(repository, run)
+            records.delete(run.id)
+        except NessieError:
+            continue
+        expired.append(run)
+    return expired
+
+
+def delete_branch(repository: Repository, run: PipelineRun) -> None:
+    """Deletes the branch of a run, if there is one."""
+    with suppress(ReferenceNotFound):
+        reference = repository.reference(run.branch)
+        repository.delete_reference(run.branch, expected_hash=reference.hash)
+
+
+class RunChanged(NessieError):
+    """Another process has changed the run."""
+
+    code = "RUN_CHANGED"
+
+
+class ActiveRun:
+    """A run in the hands of this process, and the current version of its record."""
+
+    def __init__(self, repository: Repository, records: RunRecords, record: RunRecord) -> None:
+        self.repository = repository
+        self._records = records
+        self._record = record
+        self._lock = threading.Lock()
+
+    @property
+    def run(self) -> PipelineRun:
+        """The record of the run."""
+        return self._record.run
+
+    @property
+    def branch(self) -> str:
+        """The branch of the run."""
+        return self.run.branch
+
+    def head(self) -> str:
+        """Returns the present commit of the branch. Raises `ReferenceNotFound`."""
+        return self.repository.reference(self.branch).hash
+
+    def request_id(self, step: str) -> str:
+        """Returns the request id of a step, the same for each repetition of it."""
+        return str(uuid.uuid5(_SPACE, f"{self.run.id} {self.run.began} {step}"))
+
+    # -- the record ------------------------------------------------------------------------------
+
+    def change(self, **changes: object) -> None:
+        """Changes the record. Raises `RunChanged` if another process has changed it."""
+        with self._lock:
+            stored = self._records.put(
+                RunRecord(replace(self._record.run, **changes), self._record.version)
+            )
+            if stored is None:
+                raise RunChanged(
+                    f"run {self.run.id} was continued or discarded by another process",
+                    hint=f"nessie run --show {self.run.id}",
+                )
+            self._record = stored
+
+    def make_branch(self) -> None:
+        """Creates the branch, unless an earlier attempt has done so."""
+        try:
+            self.repository.create_reference(
+                ReferenceType.BRANCH,
+                self.branch,
+                self.run.base,
+                request_id=self.request_id("branch"),
+            )
+        except BaseException:
+            self._records.delete(self.run.id)
+            raise
+
+    @contextmanager
+    def working(self, on_loss: Callable[[], None] = lambda: None) -> Iterator[None]:
+        """Shows by signs of life that a process works on the run, within the block.
+
+        Calls `on_loss`, on another thread, if another process has changed the run.
+        """
+        ending = threading.Event()
+
+        def beat() -> None:
+            while not ending.wait(BEAT):
+                try:
+                    self.change(beat=self.run.beat + 1)
+                except RunChanged:
+                    on_loss()
+                    return
+                except NessieError:
+                    # A store that is away now may be there for the next sign.
+                    continue
+
+        thread = threading.Thread(target=beat, name="run", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ending.set()
+            thread.join()
+
+    def is_alive(self) -> bool:
+        """Returns whether a process works on the run. Waits up to `SILENCE` seconds for a sign."""
+        run = self.run
+        if run.state is not RunState.RUNNING:
+            return False
+        if run.host == socket.gethostname() and not _exists(run.pid):
+            return False
+        before, until = self._record.version, time.monotonic() + SILENCE
+        while time.monotonic() < until:
+            time.sleep(BEAT / 10)
+            record = self._records.get(run.id)
+            if record is None or record.version != before:
+                return record is not None
+        return False
+
+    # -- steps -----------------------------------------------------------------------------------
+
+    def take_over(self) -> None:
+        """Makes this process the one that works on the run."""
+        self.change(
+            state=RunState.RUNNING,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            reason="",
+            ended=None,
+            beat=self.run.beat + 1,
+        )
+
+    def fail(
+        self, stage: RunStage, reason: str, *, exit_code: int | None = None, head: str = ""
+    ) -> None:
+        """Records that the run has failed. Its branch stays until it expires."""
+        self.change(
+            state=RunState.FAILED,
+            stage=stage,
+            reason=reason,
+            exit_code=self.run.exit_code if exit_code is None else exit_code,
+            head=head or self.run.head,
+            token="",
+            ended=int(time.time()),
+        )
+
+    def end_command(self, exit_code: int) -> None:
+        """Records that the command has ended. Its token is for reading from now on."""
+        self.change(stage=RunStage.CHECK, exit_code=exit_code)
+
+    def ready(self) -> None:
+        """Records that the run waits for its publication."""
+        self.change(state=RunState.READY, stage=RunStage.PUBLISH, ended=int(time.time()))
+
+    def published(self, result: str) -> None:
+        """Tags the published commit, deletes the branch and records the publication.
+
+        Each of these steps can be repeated.
+        """
+        run = self.run
+        self.change(stage=RunStage.PUBLISH, result=result)
+        if run.tag:
+            self.repository.create_reference(
+                ReferenceType.TAG, run.tag, result, request_id=self.request_id("tag")
+            )
+        delete_branch(self.repository, run)
+        self.change(state=RunState.PUBLISHED, ended=int(time.time()), reason="", token="")
+
+    def discard(self) -> None:
+        """Deletes the branch, and records that the run is never published.
+
+        Raises `InvalidInput` for a published run.
+        """
+        if self.run.state is RunState.PUBLISHED or self.run.result:
+            raise InvalidInput(
+                f"run {self.run.id} is published as {self.run.result[:12]}",
+                hint=f"nessie revert {self.run.result[:12]} --ref {self.run.target}",
+            )
+        head = self.run.head
+        with suppress(ReferenceNotFound):
+            head = self.head()
+        self.change(
+            state=RunState.DISCARDED, head=head, token="", ended=int(time.time()), reason=""
+        )
+        delete_branch(self.repository, self.run)
+
+
+def is_written_past(active: ActiveRun) -> str:
+    """Returns the newest commit of the caller on the target beside an empty branch, or "".
+
+    Then the command has probably written to the target, and not to the branch of the run.
+    """
+    run, repository = active.run, active.repository
+    if active.head() != run.base:
+        return ""
+    target = repository.reference(run.target).hash
+    if target == run.base:
+        return ""
+    for entry in repository.log_excluding(Revision(None, target), [Revision(None, run.base)]):
+        if entry.meta.committer == run.who and "run" not in entry.meta.properties:
+            return entry.hash
+    return ""
+
+
+def _refuse_tag(repository: Repository, tag: str) -> None:
+    with suppress(ReferenceNotFound):
+        repository.reference(tag)
+        raise AlreadyExists(
+            f"{tag} exists already, so the run cannot create this tag",
+            tag,
+            hint="choose another name after --tag",
+        )
+
+
+def _exists(pid: int) -> bool:
+    """Returns whether there is a process with this number on this machine."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
+
+
+def _seconds(duration: timedelta) -> int:
+    return duration // timedelta(seconds=1)

@@ -1,0 +1,120 @@
+"""The publication of a run: one merge of the commit that the checks saw.
+
+If the target has changed a content of the run meanwhile, this merge is a conflict. Then the target
+is merged into the branch of the run, where tables combine, and the checks see the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from nessie_cli.errors import NessieError, ReferenceConflict, ReferenceMoved
+from nessie_cli.model import CommitMeta, MergeResult
+from nessie_cli.model.runs import CheckResult
+from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.revisions import Revision
+from nessie_cli.runs.lifecycle import ActiveRun
+
+PROPERTY = "run"
+"""The property of a commit that names the run which made it."""
+MOST_MERGES = 3
+"""How often the target is merged into the branch of a run and checked again."""
+
+Checks = Callable[[str, str], Sequence[CheckResult]]
+"""Runs the checks on a commit, which has been merged with a commit of the target."""
+Combine = Callable[[Callable[[MergeOptions], MergeResult], MergeOptions, str], MergeResult]
+"""Performs a merge, and combines the tables in conflict. The text describes the merge."""
+
+
+class ChecksFailed(NessieError):
+    """A check of a run has failed."""
+
+    code = "CHECK_FAILED"
+
+    def __init__(self, results: Sequence[CheckResult]) -> None:
+        self.results = tuple(results)
+        failed = [result.check for result in results if not result.passed]
+        super().__init__(
+            f"check failed: {failed[0]}" if len(failed) == 1 else f"{len(failed)} checks failed"
+        )
+
+
+def publish(active: ActiveRun, combine: Combine, checks: Checks | None, meta: CommitMeta) -> str:
+    """Publishes the head that the checks saw, and returns the commit of the target.
+
+    Without `checks`, a conflict is combined in the publication itself. Raises `ReferenceConflict`
+    for what does not combine, `ChecksFailed`, and `ReferenceMoved` if the target changes contents
+    of the run again and again. Each call continues what an earlier one has begun.
+    """
+    repository, run = active.repository, active.run
+    for merges in range(MOST_MERGES + 1):
+        head = active.run.head
+        request_id = active.request_id(f"publish {head}")
+        done = repository.find_request(request_id, branch=run.target)
+        if done is not None:
+            return _finish(active, done.reference.hash)
+
+        def merge(options: MergeOptions, head: str = head, id_: str = request_id) -> MergeResult:
+            return repository.merge(run.target, Revision(None, head), options, request_id=id_)
+
+        options = MergeOptions(meta=meta)
+        try:
+            result = merge(options) if checks else combine(merge, options, f"run {run.id}")
+        except ReferenceMoved:
+            raise
+        except ReferenceConflict:
+            if checks is None or merges == MOST_MERGES:
+                if merges:
+                    raise _moved(active) from None
+                raise
+            check(active, checks, _merge_target(active, combine))
+        else:
+            commit = result.resultant_hash or repository.reference(run.target).hash
+            return _finish(active, commit)
+    raise AssertionError
+
+
+def check(active: ActiveRun, checks: Checks, against: str) -> None:
+    """Runs the checks on the head of the branch, and records the results.
+
+    `against` is the commit of the target with which it has been merged. Raises `ChecksFailed`.
+    """
+    head = active.head()
+    active.change(head=head, against=against)
+    results = checks(head, against)
+    active.change(results=tuple(results))
+    if not all(result.passed for result in results):
+        raise ChecksFailed(results)
+
+
+def _merge_target(active: ActiveRun, combine: Combine) -> str:
+    """Merges the target into the branch of the run, and returns the merged commit."""
+    repository, run = active.repository, active.run
+    target = repository.reference(run.target).hash
+    source = Revision(None, target)
+    meta = CommitMeta(
+        f"Merge branch '{run.target}' into {run.branch}", properties={PROPERTY: (run.id,)}
+    )
+    combine(
+        lambda options: repository.merge(run.branch, source, options),
+        MergeOptions(meta=meta),
+        f"merge of {target} into {run.branch}",
+    )
+    return target
+
+
+def _finish(active: ActiveRun, commit: str) -> str:
+    active.published(commit)
+    return commit
+
+
+def _moved(active: ActiveRun) -> ReferenceMoved:
+    run = active.run
+    return ReferenceMoved(
+        f"'{run.target}' has changed contents of run {run.id} again and again:"
+        f" {MOST_MERGES} times, each merged and checked",
+        (),
+        reference=run.target,
+        head=None,
+        expected_hash=run.against,
+    )

@@ -1,0 +1,86 @@
+"""A check in SQL: a program that runs a query with DuckDB and fails if it returns rows.
+
+`python -m nessie_cli.runs.sql_check` reads a `SqlCheck` as JSON on stdin and prints the first rows.
+Exit codes: 0 without rows, 1 with rows, 2 if the query fails.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from importlib.util import find_spec
+from pathlib import Path
+
+from msgspec import Struct, json
+
+BASE = "base"
+"""The catalog with the state at which the run began."""
+MOST_ROWS = 10
+"""The most rows that are printed."""
+_EXTENSIONS = ("avro", "httpfs", "iceberg")
+_LONGEST_VALUE = 60
+
+
+class SqlCheck(Struct, frozen=True):
+    """The statements that attach the catalogs, the name of the run's catalog, and the query."""
+
+    attached: Sequence[str]
+    catalog: str
+    query: str
+
+
+def main() -> int:
+    """Runs the query on stdin, and returns the exit code."""
+    try:
+        import duckdb
+    except ImportError:
+        return _failed("a check in SQL needs DuckDB: pip install 'nessie-cli[sql]'")
+    given = json.decode(sys.stdin.buffer.read(), type=SqlCheck)
+    try:
+        connection = duckdb.connect(config={"allow_unsigned_extensions": "false"})
+        for name in _EXTENSIONS:
+            connection.execute(_load(name))
+        for statements in given.attached:
+            connection.execute(statements)
+        result = connection.execute(given.query)
+        columns = [column[0] for column in result.description or ()]
+        rows = result.fetchmany(MOST_ROWS + 1)
+    except duckdb.Error as error:
+        return _failed(str(error))
+    if not rows:
+        return 0
+    _print(columns, rows)
+    return 1
+
+
+def _load(name: str) -> str:
+    """Returns the statements that load an extension: that of its package, or a downloaded one."""
+    package = find_spec(f"duckdb_extension_{name}")
+    folder = Path(package.origin).parent if package and package.origin else None
+    file = next(folder.glob("extensions/*/*.duckdb_extension"), None) if folder else None
+    if file is None:
+        return f"INSTALL {name}; LOAD {name};"
+    path = str(file).replace("'", "''")
+    return f"LOAD '{path}';"
+
+
+def _print(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    print(" | ".join(columns))  # noqa: T201 - the output of this program
+    for row in rows[:MOST_ROWS]:
+        print(" | ".join(map(_shown, row)))  # noqa: T201
+    if len(rows) > MOST_ROWS:
+        print("... and more rows")  # noqa: T201
+
+
+def _shown(value: object) -> str:
+    text = "" if value is None else str(value).replace("\n", " ")
+    return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
+
+
+def _failed(reason: str) -> int:
+    print(reason)  # noqa: T201
+    return 2
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
