@@ -1,11 +1,11 @@
 """`nessie run`."""
 
-import re
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 from msgspec import Struct
@@ -32,6 +32,7 @@ from nessie_cli.cli.serve.warehouses import AllowLocationOption, WarehousesOptio
 from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
+from nessie_cli.repository.urls import is_server
 from nessie_cli.revisions import Revision
 from nessie_cli.runs.checks import CheckKind, RunCheck
 from nessie_cli.runs.environment import RunAccess, described, environment_of
@@ -197,43 +198,42 @@ class Options(Struct, frozen=True, kw_only=True):
         ]
 
 
+class _Verb(NamedTuple):
+    """A part of a run that an option asks for; `value` is its value, None if it is not given."""
+
+    option: str
+    value: str | bool | None
+    do: Callable[[Options, Invocation], Result]
+    takes_command: bool = False
+
+
+def _verbs(options: Options) -> list[_Verb]:
+    return [
+        _Verb("--list", options.list_ or None, _list),
+        _Verb("--show", options.show, _show),
+        _Verb("--discard", options.discard, _discard),
+        _Verb("--begin", options.begin or None, _begun),
+        _Verb("--join", options.join, _joined, takes_command=True),
+        _Verb("--run-checks", options.run_checks, _checked),
+        _Verb("--publish", options.publish, _published),
+        _Verb("--resume", options.resume, _published),
+        _Verb("--print-env", options.print_env or None, _environment, takes_command=True),
+    ]
+
+
 def run(options: Options, app: Invocation) -> Result:
     """Runs the command and publishes, or does the part that an option names."""
-    verbs: dict[str, Callable[[], Result]] = {
-        "--list": lambda: _list(app),
-        "--show": lambda: _show(app, options.show or ""),
-        "--discard": lambda: _discard(app, options.discard or ""),
-        "--begin": lambda: _begun(options, app),
-        "--join": lambda: _joined(options, app, options.join or ""),
-        "--run-checks": lambda: _checked(options, app, options.run_checks or ""),
-        "--publish": lambda: _published(options, app, options.publish or ""),
-        "--resume": lambda: _published(options, app, options.resume or ""),
-        "--print-env": lambda: _environment(options, app),
-    }
-    given = {
-        "--list": options.list_,
-        "--show": options.show is not None,
-        "--discard": options.discard is not None,
-        "--begin": options.begin,
-        "--join": options.join is not None,
-        "--run-checks": options.run_checks is not None,
-        "--publish": options.publish is not None,
-        "--resume": options.resume is not None,
-        "--print-env": options.print_env,
-    }
-    chosen = [name for name, is_given in given.items() if is_given]
-    if len(chosen) > 1:
-        raise InvalidInput(f"{chosen[0]} and {chosen[1]} cannot be used together")
-    needs_command = not chosen or chosen[0] in ("--join", "--print-env")
-    if options.command and not needs_command:
-        raise InvalidInput(f"{chosen[0]} runs no command: {' '.join(options.command)!r}")
-    if not options.command and needs_command:
+    given = [verb for verb in _verbs(options) if verb.value is not None]
+    if len(given) > 1:
+        raise InvalidInput(f"{given[0].option} and {given[1].option} cannot be used together")
+    verb = given[0] if given else _Verb("", None, _run, takes_command=True)
+    if options.command and not verb.takes_command:
+        raise InvalidInput(f"{verb.option} runs no command, but there is {options.command[0]!r}")
+    if not options.command and verb.takes_command:
         raise InvalidInput(f"no command; usage: {_USAGE}")
-    if options.key is not None and chosen != ["--begin"]:
+    if options.key is not None and not options.begin:
         raise InvalidInput("--key needs --begin")
-    if chosen:
-        return verbs[chosen[0]]()
-    return _run(options, app)
+    return verb.do(options, app)
 
 
 # -- the whole run -------------------------------------------------------------------------------
@@ -351,10 +351,10 @@ def _begun(options: Options, app: Invocation) -> RunResult:
     return RunResult(document=RunDocument.of(run_), lines=(run_.id,))
 
 
-def _joined(options: Options, app: Invocation, id_: str) -> RunResult:
+def _joined(options: Options, app: Invocation) -> RunResult:
     command = options.command or []
     check_command(command)
-    active = join(app.repository(), id_)
+    active = join(app.repository(), options.join or "")
     _refuse_ended(active.run)
     if active.run.state is not RunState.RUNNING:
         active.take_over()
@@ -364,8 +364,9 @@ def _joined(options: Options, app: Invocation, id_: str) -> RunResult:
     return failed or _result(session.active.run)
 
 
-def _checked(options: Options, app: Invocation, id_: str) -> RunResult:
-    with _session(options, app, _taken(app, id_)) as session:
+def _checked(options: Options, app: Invocation) -> RunResult:
+    active = _taken(join(app.repository(), options.run_checks or ""))
+    with _session(options, app, active) as session:
         try:
             session.check()
         except ChecksFailed:
@@ -374,17 +375,16 @@ def _checked(options: Options, app: Invocation, id_: str) -> RunResult:
         return _result(session.active.run)
 
 
-def _published(options: Options, app: Invocation, id_: str) -> RunResult:
-    active = join(app.repository(), id_)
+def _published(options: Options, app: Invocation) -> RunResult:
+    active = join(app.repository(), options.publish or options.resume or "")
     if active.run.state is RunState.PUBLISHED:
         return _result(active.run, _publication(active.run))
-    with _session(options, app, _taken(app, id_)) as session:
+    with _session(options, app, _taken(active)) as session:
         return _finish(session, app, options)
 
 
-def _taken(app: Invocation, id_: str) -> ActiveRun:
+def _taken(active: ActiveRun) -> ActiveRun:
     """Returns a run whose command has ended, in the hands of this process."""
-    active = join(app.repository(), id_)
     run_ = active.run
     _refuse_ended(run_)
     if active.is_alive():
@@ -405,32 +405,30 @@ def _refuse_ended(run_: PipelineRun) -> None:
         raise InvalidInput(f"run {run_.id} is {run_.state}")
 
 
-def _discard(app: Invocation, id_: str) -> RunResult:
-    active = join(app.repository(), id_)
+def _discard(options: Options, app: Invocation) -> RunResult:
+    active = join(app.repository(), options.discard or "")
     active.discard()
     return _result(active.run, f"discarded run {active.run.id}; deleted {active.branch}")
 
 
-def _list(app: Invocation) -> RunList:
+def _list(_: Options, app: Invocation) -> RunList:
     runs = [record.run for record in app.repository().runs.all()]
     return RunList(document=RunDocuments(runs=map(RunDocument.of, runs)), runs=runs)
 
 
-def _show(app: Invocation, id_: str) -> ShownRun:
-    run_ = join(app.repository(), id_).run
+def _show(options: Options, app: Invocation) -> ShownRun:
+    run_ = join(app.repository(), options.show or "").run
     return ShownRun(document=RunDocument.of(run_), run=run_)
 
 
 def _environment(options: Options, app: Invocation) -> ShownEnvironment:
-    """Returns the environment of a run that is not made: ports and ids are examples."""
-    import time
-
+    """Returns the environment of a run that is not made: its id and port are examples."""
     settings = session_settings(options, app)
     target = options.into or app.reference_name()
     run_id = new_id(int(time.time()))
     base = app.repository().resolve(options.from_ or target).hash
     url = settings.store
-    api = url if re.match("https?://", url) else "http://127.0.0.1:PORT/api/v2"
+    api = url.rstrip("/") if is_server(url) else "http://127.0.0.1:PORT/api/v2"
     access = RunAccess(
         id=run_id,
         api=api,
