@@ -126,3 +126,6 @@ def _settings(access: RunAccess, user: Mapping[str, str]) -> Iterator[tuple[str,
         yield f"{name}.token", access.token
         # The token is valid for the whole run, and the server does not exchange tokens.
         yield f"{name}.token-refresh-enabled", "false"
+        # Without these two, Iceberg warns that later versions need them.
+        yield f"{name}.rest.auth.type", "oauth2"
+        yield f"{name}.oauth2-server-uri", f"{access.branch_uri}/v1/oauth/tokens"

@@ -20,6 +20,8 @@ OWN = {
     "spark.sql.catalog.lake.warehouse": "lake",
     "spark.sql.catalog.lake.token": "t0ken",
     "spark.sql.catalog.lake.token-refresh-enabled": "false",
+    "spark.sql.catalog.lake.rest.auth.type": "oauth2",
+    "spark.sql.catalog.lake.oauth2-server-uri": f"{BRANCH_URI}/v1/oauth/tokens",
 }
 
 
