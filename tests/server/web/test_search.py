@@ -10,6 +10,7 @@ import pytest
 from nessie_cli.inspection.names import search_branches
 from nessie_cli.model import CommitMeta, ContentKey, Delete, ReferenceType
 from nessie_cli.repository.base import Repository
+from nessie_cli.server.pages import search
 from tests.server.guarding import guarded
 from tests.server.web.browser import Browser
 from tests.server.web.catalogs import keys_in, namespace, put
@@ -77,6 +78,20 @@ def test_a_late_search_says_so(branches: Repository) -> None:
     listed = branches.references(ReferenceType.BRANCH)
     result = search_branches(branches, listed, "o", 100, lambda: True)
     assert (result.searched, result.total) == (3, 6)
+
+
+def test_a_long_search_continues_after_its_first_page(
+    browser: Browser, branches: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "FIRST_SECONDS", 0.0)
+    page = browser.get("/ui/search?q=orders&all=1")
+    assert (
+        "1 name contains “ orders ” on 3 branches. 3 of 6 branches were not searched." in page.text
+    )
+    [rest] = [link for link in page.links if "full=1" in link]
+    page = browser.get(rest)
+    assert "2 names contain “ orders ” on all 6 branches" in page.text
+    assert "not searched" not in page.text
 
 
 def test_a_cut_result_says_so(browser: Browser, repository: Repository) -> None:
