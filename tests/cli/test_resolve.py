@@ -530,7 +530,7 @@ def test_a_content_that_the_branch_deleted_is_not_edited(answering, nessie, cata
     catalog.update("feature", "db.orders", 8)
     catalog.drop("main", "db.orders")
     code, seen = answering("e\nt\n", "resolve", "merge", "feature", EDITOR="false")
-    assert (code, seen.count("the branch has no content to edit; choose one side")) == (0, 1)
+    assert (code, seen.count("[e]dit     not possible: the branch deleted it")) == (0, 1)
     assert catalog.snapshot("main", "db.orders") == 8
 
 
@@ -554,7 +554,7 @@ def test_no_new_value_is_asked_for_a_table_that_both_sides_renamed(
     file = tmp_path / "orders.json"
     file.write_text(nessie("content", "show", "db.ours", "--raw").out)
     ran = nessie("resolve", "merge", "feature", "--resolve", f"db.ours={file}")
-    ran.expect(2, "both sides renamed it", "decide by --ours or --theirs")
+    ran.expect(2, "both sides renamed it", "--theirs db.ours beside --resolve says which key")
     code, seen = answering("o\n", "resolve", "merge", "feature")
     assert (code, "[e]dit" in seen) == (0, False)
     assert catalog.snapshot("main", "db.ours") == 8

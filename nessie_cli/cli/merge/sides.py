@@ -195,7 +195,7 @@ def is_renamed_twice(conflict: Conflict) -> bool:
 def why_no_value(conflict: Conflict) -> str:
     """Returns why a new value does not resolve a conflict of a merge."""
     if conflict.actual is None:
-        return "the branch has no content"
+        return "the branch deleted it"
     return "both sides renamed it" if is_renamed_twice(conflict) else "two contents have this key"
 
 
