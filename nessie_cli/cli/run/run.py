@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -29,15 +30,15 @@ from nessie_cli.cli.run.documents import (
 )
 from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
 from nessie_cli.cli.serve.warehouses import AllowLocationOption, WarehousesOption
-from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
 from nessie_cli.revisions import Revision
 from nessie_cli.runs.checks import CheckKind, RunCheck
 from nessie_cli.runs.environment import RunAccess, described, environment_of
 from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin, join, new_id
-from nessie_cli.runs.programs import check_command
-from nessie_cli.runs.publication import ChecksFailed
+from nessie_cli.runs.programs import check_command, ending_by_signals
+from nessie_cli.runs.publication import ChecksFailed, finish_publication
 from nessie_cli.runs.session import RunSession
 from nessie_cli.workspace import environment as env
 
@@ -231,9 +232,31 @@ def run(options: Options, app: Invocation) -> Result:
         raise InvalidInput(f"no command; usage: {_USAGE}")
     if options.key is not None and chosen != ["--begin"]:
         raise InvalidInput("--key needs --begin")
-    if chosen:
-        return verbs[chosen[0]]()
-    return _run(options, app)
+    _refuse_unused(options, chosen[0] if chosen else "")
+    with ending_by_signals():
+        return verbs[chosen[0]]() if chosen else _run(options, app)
+
+
+def _refuse_unused(options: Options, verb: str) -> None:
+    """Raises `InvalidInput` for options that would have no effect beside another one."""
+    of_plan = {
+        "--into": options.into,
+        "--from": options.from_,
+        "--check": options.check,
+        "--check-sql": options.check_sql,
+        "--check-audit": options.check_audit,
+        "--tag": options.tag,
+    }
+    of_publication = {"--message": options.message, "--no-recheck": options.no_recheck}
+    of_command = {"--no-merge": options.no_merge, "--dry-run": options.dry_run}
+    unused = {
+        **(of_plan if verb not in ("", "--begin", "--print-env") else {}),
+        **(of_publication if verb not in ("", "--publish", "--resume") else {}),
+        **(of_command if verb else {}),
+    }
+    for name, value in unused.items():
+        if value:
+            raise InvalidInput(f"{name} has no effect with {verb}")
 
 
 # -- the whole run -------------------------------------------------------------------------------
@@ -250,7 +273,7 @@ def _run(options: Options, app: Invocation) -> Result:
             f"run {run_.id}: branch {run_.branch}, from {run_.target} at {short_hash(run_.base)}"
         )
         failed = _run_command(session, command, app)
-        return failed or _finish(session, app, options)
+        return replace(failed or _finish(session, app, options), beside_command=True)
 
 
 def _begin(options: Options, app: Invocation) -> ActiveRun:
@@ -281,7 +304,9 @@ def _session(options: Options, app: Invocation, active: ActiveRun) -> RunSession
     return RunSession(active, session_settings(options, app), report)
 
 
-def _run_command(session: RunSession, command: Sequence[str], app: Invocation) -> RunResult | None:
+def _run_command(
+    session: RunSession, command: Sequence[str], app: Invocation, *, is_last: bool = True
+) -> RunResult | None:
     """Runs the command. Returns the result of the run if it has failed."""
     try:
         environment = session.environment(command)
@@ -293,7 +318,9 @@ def _run_command(session: RunSession, command: Sequence[str], app: Invocation) -
     for warning in environment.warnings:
         app.note(f"warning: {warning}")
     sys.stdout.flush()
-    ending = session.run_command(command, environment, stdout=2 if app.wants_json else None)
+    ending = session.run_command(
+        command, environment, stdout=2 if app.wants_json else None, is_last=is_last
+    )
     run_ = session.active.run
     if run_.state is RunState.FAILED:
         return _failed(run_, ending.code)
@@ -314,8 +341,8 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
             session.publish()
     except ChecksFailed:
         return _failed(active.run, CHECK_FAILED)
-    except ReferenceConflict as error:
-        active.fail(RunStage.CONFLICT, error.message)
+    except (KeyboardInterrupt, SystemExit):
+        app.note(f"run {active.run.id} is interrupted; `nessie run --resume {active.run.id}`")
         raise
     return _result(active.run, _publication(active.run))
 
@@ -360,8 +387,8 @@ def _joined(options: Options, app: Invocation, id_: str) -> RunResult:
         active.take_over()
     with _session(options, app, active) as session:
         session.active.change(stage=RunStage.COMMAND)
-        failed = _run_command(session, command, app)
-    return failed or _result(session.active.run)
+        failed = _run_command(session, command, app, is_last=False)
+    return replace(failed or _result(session.active.run), beside_command=True)
 
 
 def _checked(options: Options, app: Invocation, id_: str) -> RunResult:
@@ -379,6 +406,8 @@ def _published(options: Options, app: Invocation, id_: str) -> RunResult:
     if active.run.state is RunState.PUBLISHED:
         return _result(active.run, _publication(active.run))
     with _session(options, app, _taken(app, id_)) as session:
+        if finish_publication(session.active):
+            return _result(session.active.run, _publication(session.active.run))
         return _finish(session, app, options)
 
 
@@ -426,6 +455,9 @@ def _environment(options: Options, app: Invocation) -> ShownEnvironment:
     import time
 
     settings = session_settings(options, app)
+    checks = options.checks
+    for check in checks:
+        check.validate()
     target = options.into or app.reference_name()
     run_id = new_id(int(time.time()))
     base = app.repository().resolve(options.from_ or target).hash
@@ -447,8 +479,12 @@ def _environment(options: Options, app: Invocation) -> ShownEnvironment:
     variables = [RunVariable(each.name, each.value) for each in described(environment)]
     return ShownEnvironment(
         document=RunEnvironment(
-            branch=access.branch, variables=variables, warnings=list(environment.warnings)
-        )
+            branch=access.branch,
+            checks=[check.description for check in checks],
+            variables=variables,
+            warnings=list(environment.warnings),
+        ),
+        dry_run=options.dry_run,
     )
 
 
@@ -460,12 +496,16 @@ def show(result: Result, output: Output) -> None:
         for line in lines_of(result.run):
             output.out.print_line(line)
     elif isinstance(result, ShownEnvironment):
+        if result.dry_run:
+            output.out.print_line(f"branch: {result.document.branch}")
+            for check in result.document.checks:
+                output.out.print_line(f"check:  {check}")
         for variable in result.document.variables:
             value = "(removed)" if variable.value is None else variable.value
             output.out.print_line(f"{variable.name}={value}")
     elif isinstance(result, RunResult):
         for line in result.lines:
-            if result.code:
+            if result.code or result.beside_command:
                 output.note(line)
             else:
                 output.say(line)
