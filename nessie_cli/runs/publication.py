@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nessie_cli.errors import NessieError, ReferenceConflict, ReferenceMoved
-from nessie_cli.model import CommitMeta, MergeResult
-from nessie_cli.model.runs import CheckResult, RunStage
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeResult
+from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.runs.lifecycle import ActiveRun
@@ -47,6 +47,10 @@ def publish(active: ActiveRun, combine: Combine, checks: Checks | None, meta: Co
     of the run again and again. Each call continues what an earlier one has begun.
     """
     repository, run = active.repository, active.run
+    if run.head == run.base:
+        commit = repository.reference(run.target).hash
+        active.published(commit)
+        return commit
     for merges in range(MOST_MERGES + 1):
         head = active.run.head
         request_id = active.publication_id(head)
@@ -54,7 +58,7 @@ def publish(active: ActiveRun, combine: Combine, checks: Checks | None, meta: Co
         def merge(options: MergeOptions, head: str = head, id_: str = request_id) -> MergeResult:
             return repository.merge(run.target, Revision(None, head), options, request_id=id_)
 
-        options = MergeOptions(meta=meta)
+        options = _options(run, meta)
         try:
             result = merge(options) if checks else combine(merge, options, f"run {run.id}")
         except ReferenceMoved:
@@ -108,9 +112,14 @@ def _merge_target(active: ActiveRun, combine: Combine) -> None:
     )
     combine(
         lambda options: repository.merge(run.branch, source, options),
-        MergeOptions(meta=meta),
+        _options(run, meta),
         f"merge of {target} into {run.branch}",
     )
+
+
+def _options(run: PipelineRun, meta: CommitMeta) -> MergeOptions:
+    """Returns the options of a merge; a run that began without any commit shares no history."""
+    return MergeOptions(meta=meta, unrelated=run.base == NO_ANCESTOR)
 
 
 def _moved(active: ActiveRun) -> ReferenceMoved:

@@ -10,7 +10,13 @@ from typing import Self
 
 from msgspec import Struct
 
-from nessie_cli.errors import CannotRun, NessieError, ReferenceConflict, ReferenceMoved
+from nessie_cli.errors import (
+    CannotRun,
+    NessieError,
+    ReferenceConflict,
+    ReferenceMoved,
+    ReferenceNotFound,
+)
 from nessie_cli.model import CombinationRules, CommitMeta
 from nessie_cli.model.runs import CheckResult, RunStage
 from nessie_cli.repository.urls import is_server
@@ -118,7 +124,9 @@ class RunSession:
             raise
         with self.active.working(program.stop):
             ending = program.wait()
-        head = self.active.head()
+        head = ""
+        with suppress(ReferenceNotFound):
+            head = self.active.head()
         if ending.interrupted is not None:
             self.active.fail(RunStage.COMMAND, "interrupted", exit_code=ending.exit_code, head=head)
         elif ending.exit_code:

@@ -233,8 +233,11 @@ def run(options: Options, app: Invocation) -> Result:
     if options.key is not None and chosen != ["--begin"]:
         raise InvalidInput("--key needs --begin")
     _refuse_unused(options, chosen[0] if chosen else "")
-    with ending_by_signals():
-        return verbs[chosen[0]]() if chosen else _run(options, app)
+    try:
+        with ending_by_signals():
+            return verbs[chosen[0]]() if chosen else _run(options, app)
+    except SystemExit as ended:
+        raise typer.Exit(int(ended.code or 0)) from None
 
 
 def _refuse_unused(options: Options, verb: str) -> None:
@@ -348,7 +351,7 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
 
 
 def _publication(run_: PipelineRun) -> str:
-    if run_.result == run_.against or not run_.head or run_.head == run_.base:
+    if run_.head == run_.base:
         return f"run {run_.id} changed nothing"
     tag = f", tag {run_.tag}" if run_.tag else ""
     return f"published {short_hash(run_.result)} on {run_.target}{tag}"
