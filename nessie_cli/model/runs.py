@@ -49,9 +49,9 @@ class PipelineRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     `base` is the commit of `target` with which the branch began. `command` has no secrets. `head`
     is the commit that the checks saw, and `against` the commit of the target at that time.
     `result` is the commit of the publication, or the head of the target if nothing had changed.
-    `exit_code` is that of the command. `token` is the SHA-256 (hexadecimal) of the secret of the
-    token that may write the branch, or empty. Times are in seconds since 1970; the branch of a run
-    that was not published is deleted at `expires`.
+    `exit_code` is that of the command. `tokens` are the SHA-256 (hexadecimal) of the secrets of the
+    tokens that may write the branch: one for each process that works on the run. Times are in
+    seconds since 1970; the branch of a run that was not published is deleted at `expires`.
     """
 
     id: str
@@ -81,7 +81,7 @@ class PipelineRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     ended: int | None = None
     seen: int = 0
     """The time of the last change: a process that works on the run makes one every few seconds."""
-    token: str = ""
+    tokens: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     """The roles of the caller who began it, at a server."""
 

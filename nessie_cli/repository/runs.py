@@ -1,6 +1,6 @@
 """The records of runs, as values in a table of the store, and the tokens of runs.
 
-A token is `nessie-run_ID_SECRET`. The record has the SHA-256 of the secret, so a token ends with
+A token is `nessie-run_ID_SECRET`. Its record has the SHA-256 of the secret, so a token ends with
 its run, and a minute after the last sign of life. It stands for the caller who began the run.
 """
 
@@ -103,7 +103,9 @@ def run_of_token(records: RunRecords, token: str) -> PipelineRun | None:
         return None
     if time.time() - record.run.seen > TOKEN_LIFE:
         return None
-    return record.run if hmac.compare_digest(_hash(match[2]), record.run.token) else None
+    given = _hash(match[2])
+    valid = [token for token in record.run.tokens if hmac.compare_digest(given, token)]
+    return record.run if valid else None
 
 
 def run_not_found(id_: str) -> NotFound:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.locations import absolute_location
 from nessie_cli.model import CombinationRules
 from nessie_cli.model.runs import RunStage, RunState
@@ -23,7 +23,7 @@ from nessie_cli.runs.checks import CheckKind, RunCheck
 from nessie_cli.runs.environment import Environment
 from nessie_cli.runs.environment.spark_folder import spark_options
 from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin
-from nessie_cli.runs.publication import ChecksFailed
+from nessie_cli.runs.publication import ChecksFailed, finish_publication
 from nessie_cli.runs.session import RunSession, SessionSettings
 from nessie_cli.runs.temporary_server import WarehouseChoice
 from nessie_cli.workspace import environment as env
@@ -145,7 +145,7 @@ def run(
         raise InvalidInput(f"run {active.run.id} with the key {key!r} is discarded")
     with RunSession(active, settings) as session:
         context = RunContext(session, settings.store, location)
-        if active.run.state is RunState.PUBLISHED:
+        if active.run.state is RunState.PUBLISHED or finish_publication(active):
             yield context
             return
         if active.run.state is not RunState.RUNNING:
@@ -163,11 +163,7 @@ def run(
                 active.take_over()
             active.end_command(0)
             session.check()
-            try:
-                session.publish()
-            except ReferenceConflict as error:
-                active.fail(RunStage.CONFLICT, error.message)
-                raise
+            session.publish()
 
 
 def _failed(active: ActiveRun, error: BaseException) -> None:

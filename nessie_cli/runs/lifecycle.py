@@ -1,7 +1,7 @@
 """The life of a run: begun, checked, published or failed, discarded, expired.
 
 Each step is one write of the repository with a request id made from the id of the run, and one
-change of its record. A process that is killed between them is continued by `ActiveRun.resume`.
+change of its record. If a process is killed between them, the step can be repeated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from nessie_cli.model.runs import (
 )
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.expiry import run_expiry
-from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
+from nessie_cli.repository.runs import RunRecord, RunRecords, new_token, run_not_found
 from nessie_cli.revisions import Revision
 
 BEAT = 3.0
@@ -192,6 +192,18 @@ class ActiveRun:
         """Returns the present commit of the branch. Raises `ReferenceNotFound`."""
         return self.repository.reference(self.branch).hash
 
+    def published_commit(self) -> str:
+        """Returns the commit of the publication, also if it is not recorded yet; or ""."""
+        run = self.run
+        if run.result or not run.head:
+            return run.result
+        done = self.repository.find_request(self.publication_id(run.head), branch=run.target)
+        return "" if done is None else done.reference.hash
+
+    def publication_id(self, head: str) -> str:
+        """Returns the request id of the publication of a commit."""
+        return self.request_id(f"publish {head}")
+
     def request_id(self, step: str) -> str:
         """Returns the request id of a step, the same for each repetition of it."""
         return str(uuid.uuid5(_SPACE, f"{self.run.id} {self.run.began} {step}"))
@@ -199,17 +211,33 @@ class ActiveRun:
     # -- the record ------------------------------------------------------------------------------
 
     def change(self, **changes: object) -> None:
-        """Changes the record. Raises `RunChanged` if another process has changed it."""
+        """Changes the record.
+
+        Several processes may work on a run that they have joined. Raises `RunChanged` if another
+        process has taken over or ended the run.
+        """
         with self._lock:
-            stored = self._records.put(
-                RunRecord(replace(self._record.run, **changes), self._record.version)
-            )
-            if stored is None:
-                raise RunChanged(
-                    f"run {self.run.id} was continued or discarded by another process",
-                    hint=f"nessie run --show {self.run.id}",
+            while True:
+                record = self._record
+                stored = self._records.put(
+                    RunRecord(replace(record.run, **changes), record.version)
                 )
-            self._record = stored
+                if stored is not None:
+                    self._record = stored
+                    return
+                current = self._records.get(record.run.id)
+                if current is None or _holder(current.run) != _holder(record.run):
+                    raise RunChanged(
+                        f"run {record.run.id} was continued or ended by another process",
+                        hint=f"nessie run --show {record.run.id}",
+                    )
+                self._record = current
+
+    def add_token(self) -> str:
+        """Returns a new token for the programs of the run."""
+        token, digest = new_token(self.run.id)
+        self.change(tokens=(*self.run.tokens, digest))
+        return token
 
     def make_branch(self) -> None:
         """Creates the branch, unless an earlier attempt has done so."""
@@ -275,19 +303,25 @@ class ActiveRun:
             pid=os.getpid(),
             reason="",
             ended=None,
+            tokens=(),
         )
 
     def fail(
         self, stage: RunStage, reason: str, *, exit_code: int | None = None, head: str = ""
     ) -> None:
-        """Records that the run has failed. Its branch stays until it expires."""
+        """Records that the run has failed, unless it is published.
+
+        Its branch stays until it expires.
+        """
+        if self.run.result:
+            return
         self.change(
             state=RunState.FAILED,
             stage=stage,
             reason=reason,
             exit_code=self.run.exit_code if exit_code is None else exit_code,
             head=head or self.run.head,
-            token="",
+            tokens=(),
             ended=int(time.time()),
         )
 
@@ -302,32 +336,50 @@ class ActiveRun:
     def published(self, result: str) -> None:
         """Tags the published commit, deletes the branch and records the publication.
 
-        Each of these steps can be repeated.
+        Each of these steps can be repeated. A branch that cannot be deleted stays until it expires.
+        Raises the error of a tag that cannot be created, after all other steps.
         """
-        run = self.run
+        run, refused = self.run, None
         self.change(stage=RunStage.PUBLISH, result=result)
-        if run.tag:
-            self.repository.create_reference(
-                ReferenceType.TAG, run.tag, result, request_id=self.request_id("tag")
+        try:
+            if run.tag:
+                self.repository.create_reference(
+                    ReferenceType.TAG, run.tag, result, request_id=self.request_id("tag")
+                )
+        except StoreUnavailable:
+            raise
+        except NessieError as error:
+            refused = error
+            refused.message = (
+                f"run {run.id} is published as {result[:12]} on {run.target}, but the tag was not"
+                f" created: {error.message}"
             )
-        delete_branch(self.repository, run)
-        self.change(state=RunState.PUBLISHED, ended=int(time.time()), reason="", token="")
+        with suppress(NessieError):
+            delete_branch(self.repository, run)
+        self.change(
+            state=RunState.PUBLISHED,
+            ended=int(time.time()),
+            reason=refused.message if refused else "",
+            tokens=(),
+        )
+        if refused:
+            raise refused
 
     def discard(self) -> None:
         """Deletes the branch, and records that the run is never published.
 
         Raises `InvalidInput` for a published run.
         """
-        if self.run.state is RunState.PUBLISHED or self.run.result:
+        if result := self.published_commit():
             raise InvalidInput(
-                f"run {self.run.id} is published as {self.run.result[:12]}",
-                hint=f"nessie revert {self.run.result[:12]} --ref {self.run.target}",
+                f"run {self.run.id} is published as {result[:12]}",
+                hint=f"nessie revert {result[:12]} --ref {self.run.target}",
             )
         head = self.run.head
         with suppress(ReferenceNotFound):
             head = self.head()
         self.change(
-            state=RunState.DISCARDED, head=head, token="", ended=int(time.time()), reason=""
+            state=RunState.DISCARDED, head=head, tokens=(), ended=int(time.time()), reason=""
         )
         delete_branch(self.repository, self.run)
 
@@ -335,10 +387,11 @@ class ActiveRun:
 def is_written_past(active: ActiveRun) -> str:
     """Returns the newest commit of the caller on the target beside an empty branch, or "".
 
-    Then the command has probably written to the target, and not to the branch of the run.
+    Then the command has probably written to the target, and not to the branch of the run. A caller
+    without a name cannot be told from others.
     """
     run, repository = active.run, active.repository
-    if active.head() != run.base:
+    if not run.who or active.head() != run.base:
         return ""
     target = repository.reference(run.target).hash
     if target == run.base:
@@ -347,6 +400,11 @@ def is_written_past(active: ActiveRun) -> str:
         if entry.meta.committer == run.who and "run" not in entry.meta.properties:
             return entry.hash
     return ""
+
+
+def _holder(run: PipelineRun) -> tuple[object, ...]:
+    """Returns what changes if another process takes over or ends a run."""
+    return run.state, run.host, run.pid
 
 
 def _refuse_tag(repository: Repository, tag: str) -> None:

@@ -6,12 +6,15 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 from nessie_cli.errors import CannotRun
 
+_OF_TERMINAL = (signal.SIGINT, signal.SIGQUIT)
+_PASSED_ON = (signal.SIGTERM, signal.SIGHUP)
 NOT_EXECUTABLE, NOT_FOUND, BY_SIGNAL = 126, 127, 128
 """Exit codes of a command that cannot be executed or found; a signal adds its number."""
 
@@ -47,46 +50,72 @@ class RunningProgram:
     def __init__(
         self, command: Sequence[str], environment: Mapping[str, str], stdout: int | None = None
     ) -> None:
-        """Starts it, with another stream as its output if one is given. Raises `CannotRun`."""
+        """Starts it, with another stream as its output if one is given. Raises `CannotRun`.
+
+        It gets Ctrl-C from the terminal itself, as this process does, which waits for it. SIGTERM
+        and SIGHUP are passed on.
+        """
         self._interrupted: int | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._handlers = _handle(dict.fromkeys(_OF_TERMINAL, self._note))
+        self._handlers |= _handle(dict.fromkeys(_PASSED_ON, self._pass_on))
         try:
             # `restore_signals` gives it the usual SIGPIPE, which Python ignores.
             self._process = subprocess.Popen(  # noqa: S603 - what the user asked for
                 list(command), env=dict(environment), stdout=stdout, restore_signals=True
             )
         except OSError as error:
+            self._restore()
             code = NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
             raise CannotRun(f"{command[0]}: {error.strerror}", code) from None
 
     def stop(self) -> None:
         """Asks the command to end."""
+        assert self._process is not None
         self._process.terminate()
 
     def wait(self) -> Ending:
-        """Waits for the end of the command.
-
-        It gets Ctrl-C from the terminal itself, as this process does, which waits for it. SIGTERM
-        and SIGHUP are passed on.
-        """
-
-        def note(number: int, _: FrameType | None) -> None:
-            self._interrupted = number
-
-        def forward(number: int, _: FrameType | None) -> None:
-            self._interrupted = number
-            if self._process.poll() is None:
-                self._process.send_signal(number)
-
-        handlers: dict[signal.Signals, Any] = {
-            signal.SIGINT: note,
-            signal.SIGQUIT: note,
-            signal.SIGTERM: forward,
-            signal.SIGHUP: forward,
-        }
-        before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
+        """Waits for the end of the command."""
+        assert self._process is not None
         try:
+            if self._interrupted in _PASSED_ON:
+                # It came before the command was there.
+                self._process.send_signal(self._interrupted)
             code = self._process.wait()
         finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+            self._restore()
         return Ending(BY_SIGNAL - code if code < 0 else code, self._interrupted)
+
+    def _note(self, number: int, _: FrameType | None) -> None:
+        self._interrupted = number
+
+    def _pass_on(self, number: int, _: FrameType | None) -> None:
+        self._interrupted = number
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(number)
+
+    def _restore(self) -> None:
+        _handle(self._handlers)
+
+
+@contextmanager
+def ending_by_signals() -> Iterator[None]:
+    """Ends the block by `SystemExit` at SIGTERM and SIGHUP, so that it leaves nothing behind."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        raise SystemExit(BY_SIGNAL + number)
+
+    before = _handle(dict.fromkeys(_PASSED_ON, end))
+    try:
+        yield
+    finally:
+        _handle(before)
+
+
+def _handle(handlers: Mapping[signal.Signals, Any]) -> dict[signal.Signals, Any]:
+    """Sets handlers of signals that are not ignored, as by nohup, and returns those before."""
+    return {
+        number: signal.signal(number, handler)
+        for number, handler in handlers.items()
+        if signal.getsignal(number) is not signal.SIG_IGN
+    }

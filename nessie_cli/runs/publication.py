@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from nessie_cli.errors import NessieError, ReferenceConflict, ReferenceMoved
 from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeResult
-from nessie_cli.model.runs import CheckResult
+from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.runs.lifecycle import ActiveRun
@@ -47,17 +47,18 @@ def publish(active: ActiveRun, combine: Combine, checks: Checks | None, meta: Co
     of the run again and again. Each call continues what an earlier one has begun.
     """
     repository, run = active.repository, active.run
+    if run.head == run.base:
+        commit = repository.reference(run.target).hash
+        active.published(commit)
+        return commit
     for merges in range(MOST_MERGES + 1):
         head = active.run.head
-        request_id = active.request_id(f"publish {head}")
-        done = repository.find_request(request_id, branch=run.target)
-        if done is not None:
-            return _finish(active, done.reference.hash)
+        request_id = active.publication_id(head)
 
         def merge(options: MergeOptions, head: str = head, id_: str = request_id) -> MergeResult:
             return repository.merge(run.target, Revision(None, head), options, request_id=id_)
 
-        options = MergeOptions(meta=meta, unrelated=_began_empty(active))
+        options = _options(run, meta)
         try:
             result = merge(options) if checks else combine(merge, options, f"run {run.id}")
         except ReferenceMoved:
@@ -67,28 +68,42 @@ def publish(active: ActiveRun, combine: Combine, checks: Checks | None, meta: Co
                 if merges:
                     raise _moved(active) from None
                 raise
-            check(active, checks, _merge_target(active, combine))
+            _merge_target(active, combine)
+            check(active, checks)
         else:
             commit = result.resultant_hash or repository.reference(run.target).hash
-            return _finish(active, commit)
+            active.published(commit)
+            return commit
     raise AssertionError
 
 
-def check(active: ActiveRun, checks: Checks, against: str) -> None:
+def finish_publication(active: ActiveRun) -> str:
+    """Completes the publication by a process that was killed after its merge.
+
+    Returns the commit of the target, or "" if there was no merge.
+    """
+    commit = active.published_commit()
+    if commit:
+        active.published(commit)
+    return commit
+
+
+def check(active: ActiveRun, checks: Checks) -> None:
     """Runs the checks on the head of the branch, and records the results.
 
-    `against` is the commit of the target with which it has been merged. Raises `ChecksFailed`.
+    They compare it with the commit of the target that it has last. Raises `ChecksFailed`.
     """
     head = active.head()
-    active.change(head=head, against=against)
+    against = active.repository.merge_base(Revision(None, head), Revision(active.run.target))
+    active.change(stage=RunStage.CHECK, head=head, against=against)
     results = checks(head, against)
     active.change(results=tuple(results))
     if not all(result.passed for result in results):
         raise ChecksFailed(results)
 
 
-def _merge_target(active: ActiveRun, combine: Combine) -> str:
-    """Merges the target into the branch of the run, and returns the merged commit."""
+def _merge_target(active: ActiveRun, combine: Combine) -> None:
+    """Merges the target into the branch of the run."""
     repository, run = active.repository, active.run
     target = repository.reference(run.target).hash
     source = Revision(None, target)
@@ -97,20 +112,14 @@ def _merge_target(active: ActiveRun, combine: Combine) -> str:
     )
     combine(
         lambda options: repository.merge(run.branch, source, options),
-        MergeOptions(meta=meta, unrelated=_began_empty(active)),
+        _options(run, meta),
         f"merge of {target} into {run.branch}",
     )
-    return target
 
 
-def _began_empty(active: ActiveRun) -> bool:
-    """Returns whether the run began without a commit, so that it shares none with its target."""
-    return active.run.base == NO_ANCESTOR
-
-
-def _finish(active: ActiveRun, commit: str) -> str:
-    active.published(commit)
-    return commit
+def _options(run: PipelineRun, meta: CommitMeta) -> MergeOptions:
+    """Returns the options of a merge; a run that began without any commit shares no history."""
+    return MergeOptions(meta=meta, unrelated=run.base == NO_ANCESTOR)
 
 
 def _moved(active: ActiveRun) -> ReferenceMoved:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 from msgspec import Struct
 
-from nessie_cli.errors import CannotRun
+from nessie_cli.errors import (
+    CannotRun,
+    NessieError,
+    ReferenceConflict,
+    ReferenceMoved,
+    ReferenceNotFound,
+)
 from nessie_cli.model import CombinationRules, CommitMeta
 from nessie_cli.model.runs import CheckResult, RunStage
-from nessie_cli.repository.runs import new_token
 from nessie_cli.repository.urls import is_server
 from nessie_cli.runs.checks import RunCheck
 from nessie_cli.runs.combining import combine_by
 from nessie_cli.runs.environment import Environment, RunAccess, environment_of
 from nessie_cli.runs.lifecycle import ActiveRun, is_written_past
+from nessie_cli.runs.private_folder import private_folder_of_run
 from nessie_cli.runs.programs import Ending, RunningProgram
 from nessie_cli.runs.publication import PROPERTY, ChecksFailed, check, publish
 from nessie_cli.runs.temporary_server import WarehouseChoice, temporary_server
@@ -76,13 +81,12 @@ class RunSession:
         """How programs reach the branch of the run. Starts the server of an embedded store."""
         if self._access is None:
             run, store = self.active.run, self._settings.store
-            token, digest = new_token(run.id)
-            self.active.change(token=digest)
+            token = self.active.add_token()
             if is_server(store):
                 api = store.rstrip("/")
             else:
                 address = self._stack.enter_context(
-                    temporary_server(store, self._settings.warehouses, self._folder)
+                    temporary_server(store, self._settings.warehouses)
                 )
                 api = f"{address}/api/v2"
             self._access = RunAccess(
@@ -101,11 +105,17 @@ class RunSession:
         return self._environment(self.access, command, "program")
 
     def run_command(
-        self, command: Sequence[str], environment: Environment, stdout: int | None = None
+        self,
+        command: Sequence[str],
+        environment: Environment,
+        stdout: int | None = None,
+        *,
+        is_last: bool = True,
     ) -> Ending:
-        """Runs the command of the run in the foreground, and records its end.
+        """Runs a command of the run in the foreground, and records if it fails.
 
-        Its output goes to another stream if one is given. Raises `CannotRun`, and records it.
+        The `is_last` one ends the writing to the branch. Its output goes to another stream if one
+        is given. Raises `CannotRun`, and records it.
         """
         try:
             program = RunningProgram(command, environment.applied(self._settings.inherited), stdout)
@@ -114,17 +124,19 @@ class RunSession:
             raise
         with self.active.working(program.stop):
             ending = program.wait()
-        head = self.active.head()
+        head = ""
+        with suppress(ReferenceNotFound):
+            head = self.active.head()
         if ending.interrupted is not None:
             self.active.fail(RunStage.COMMAND, "interrupted", exit_code=ending.exit_code, head=head)
         elif ending.exit_code:
             reason = f"the command ended with exit code {ending.exit_code}"
             self.active.fail(RunStage.COMMAND, reason, exit_code=ending.exit_code, head=head)
-        elif past := is_written_past(self.active):
+        elif is_last and (past := is_written_past(self.active)):
             run = self.active.run
             reason = f"the command wrote to {run.target} (commit {past[:12]}) and not to the run"
             self.active.fail(RunStage.COMMAND, reason, exit_code=ending.exit_code, head=head)
-        else:
+        elif is_last:
             self.active.end_command(ending.exit_code)
         return ending
 
@@ -135,12 +147,8 @@ class RunSession:
 
         Raises `ChecksFailed`.
         """
-        with self.active.working():
-            try:
-                check(self.active, self._run_checks, self.active.run.base)
-            except ChecksFailed as error:
-                self.active.fail(RunStage.CHECK, error.message)
-                raise
+        with self.active.working(), self._recording(RunStage.CHECK):
+            check(self.active, self._run_checks)
 
     def publish(self) -> str:
         """Publishes the commit that the checks saw, and returns the new commit of the target.
@@ -155,8 +163,22 @@ class RunSession:
             properties={PROPERTY: (run.id,)},
         )
         checks = self._run_checks if run.checks and self._settings.rechecks else None
-        with self.active.working():
+        with self.active.working(), self._recording(RunStage.PUBLISH):
             return publish(self.active, combine, checks, meta)
+
+    @contextmanager
+    def _recording(self, stage: RunStage) -> Iterator[None]:
+        """Records that the run has failed if the block raises.
+
+        What cannot be recorded now leaves a run that can be resumed, too.
+        """
+        try:
+            yield
+        except (NessieError, KeyboardInterrupt, SystemExit) as error:
+            reason = error.message if isinstance(error, NessieError) else "interrupted"
+            with suppress(NessieError):
+                self.active.fail(_stage_of(error) or stage, reason)
+            raise
 
     def add_check(self, check: RunCheck) -> None:
         """Adds a check to those of the run."""
@@ -187,4 +209,13 @@ class RunSession:
     @cached_property
     def _folder(self) -> Path:
         """The private folder of the session, which is deleted at its end."""
-        return Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="nessie-run-")))
+        return self._stack.enter_context(private_folder_of_run())
+
+
+def _stage_of(error: BaseException) -> RunStage | None:
+    """Returns the stage of a run that an error belongs to, if it tells."""
+    if isinstance(error, ChecksFailed):
+        return RunStage.CHECK
+    if isinstance(error, ReferenceConflict) and not isinstance(error, ReferenceMoved):
+        return RunStage.CONFLICT
+    return None

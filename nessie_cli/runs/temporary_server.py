@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from msgspec import Struct, json
 
@@ -25,14 +24,13 @@ class WarehouseChoice(Struct, frozen=True):
 
 
 @contextmanager
-def temporary_server(store: str, choice: WarehouseChoice, folder: Path) -> Iterator[str]:
+def temporary_server(store: str, choice: WarehouseChoice) -> Iterator[str]:
     """Yields the address of a server on this machine, which ends with the block.
 
-    It also ends if this process is killed, and then deletes the `folder` of the run. Raises
-    `StoreUnavailable` if it cannot start.
+    It also ends if this process is killed. Raises `StoreUnavailable` if it cannot start.
     """
     command = [sys.executable, "-m", "nessie_cli.server.for_run"]
-    settings = {"store": store, "folder": str(folder), **_fields(choice)}
+    settings = {"store": store, **_fields(choice)}
     # In a session of its own it gets no Ctrl-C: the programs of the run need it until they end.
     process = subprocess.Popen(  # noqa: S603 - this program
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True

@@ -8,7 +8,6 @@ tokens of runs alone.
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import sys
 import threading
@@ -25,13 +24,9 @@ from nessie_cli.server.warehouse_file import read_warehouses
 
 
 class RunServerSettings(Struct, frozen=True):
-    """The store, the folder of the run, and the warehouses: a file that defines them, or locations.
-
-    The folder is deleted at the end, because a killed parent cannot do it.
-    """
+    """The store, and the warehouses: a file that defines them, or locations."""
 
     store: str
-    folder: str
     warehouses: str = ""
     warehouse: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
@@ -49,8 +44,6 @@ def main() -> int:
     except NessieError as error:
         _print(f"error: {error.message}")
         return 1
-    finally:
-        shutil.rmtree(given.folder, ignore_errors=True)
     return 0
 
 

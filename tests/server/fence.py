@@ -13,8 +13,6 @@ from nessie_cli import connect
 from nessie_cli.iceberg.warehouses.warehouse import from_options
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Access, Bearer
-from nessie_cli.repository.runs import new_token
-from nessie_cli.runs.lifecycle import ActiveRun
 from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.auth.issuer import JwtSettings
 from nessie_cli.server.auth.tokens import add_token
@@ -45,7 +43,7 @@ class Fence:
         assert main.create("db", "t").status == 200
         assert main.create("db", "u").status == 200
         self.active = begun(self.repository)
-        self.token = given_token(self.active)
+        self.token = self.active.add_token()
         self.program = TokenClient(url, self.token)
         self.branch = quote(self.active.branch, safe="")
 
@@ -65,13 +63,6 @@ class Fence:
         if self._kind == "jwt":
             return str(json_web_token(sub=name, roles=list(roles)))
         return add_token(self.folder / "tokens", name, roles, None, datetime.now(UTC))[0]
-
-
-def given_token(active: ActiveRun) -> str:
-    """Gives a run a new token."""
-    token, digest = new_token(active.run.id)
-    active.change(token=digest)
-    return token
 
 
 @contextmanager

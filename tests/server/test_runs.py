@@ -26,7 +26,7 @@ from nessie_cli.wire.extensions import SETTINGS
 from tests.repository.runs import begun
 from tests.repository.vocabulary import key, table
 from tests.server.client import Answer, put
-from tests.server.fence import KINDS, LOADER, Fence, fence, given_token
+from tests.server.fence import KINDS, LOADER, Fence, fence
 from tests.server.guarding import TokenClient
 from tests.server.processes import started
 
@@ -207,10 +207,11 @@ def test_a_token_ends_with_its_run(tmp_path: Path, end: str) -> None:
         assert run.program.commit("main", run.active.run.base, put("a")).status == 401
 
 
-def test_a_new_token_replaces_the_one_before(ruled: Fence) -> None:
-    token = given_token(ruled.active)
-    assert ruled.program.get("/api/v2/config").status == 401
-    assert TokenClient(ruled.url, token).get("/api/v2/config").status == 200
+def test_each_process_has_a_token_until_another_one_takes_over(ruled: Fence) -> None:
+    clients = [ruled.program, TokenClient(ruled.url, ruled.active.add_token())]
+    assert [client.get("/api/v2/config").status for client in clients] == [200, 200]
+    ruled.active.take_over()
+    assert [client.get("/api/v2/config").status for client in clients] == [401, 401]
 
 
 def test_a_token_ends_if_its_run_shows_no_signs_of_life(
@@ -272,7 +273,7 @@ def test_the_fence_holds_on_several_workers(tmp_path: Path) -> None:
     ):
         repository.commit("main", [Put(key("t"), table(1))], CommitMeta("one"))
         active = begun(repository)
-        token = given_token(active)
+        token = active.add_token()
         clients = [TokenClient(url, token) for _ in range(8)]
         for client in clients:
             stack.callback(client.close)
@@ -357,13 +358,13 @@ def test_a_forged_record_gives_no_rights(tmp_path: Path) -> None:
         access = run.access("eve", "guest")
         with connect(f"{run.url}/api/v2", access=access) as repository:
             forged = replace(
-                run.active.run, id="eve", who="root", roles=("admin",), token="", target="main"
+                run.active.run, id="eve", who="root", roles=("admin",), tokens=(), target="main"
             )
             record = repository.runs.put(RunRecord(forged))
             assert record is not None
             active = ActiveRun(repository, repository.runs, record)
             assert active.run.who == "eve"
-            token = given_token(active)
+            token = active.add_token()
             program = TokenClient(run.url, token)
             head = program.head("main")
             assert program.commit("main", head, put("x")).status == FORBIDDEN

@@ -106,9 +106,10 @@ class RunVariable(Struct, frozen=True):
 
 
 class RunEnvironment(Document, frozen=True, kw_only=True):
-    """The environment of the programs of a run."""
+    """The branch of a run, its checks, and the environment of its programs."""
 
     branch: str
+    checks: list[str]
     variables: list[RunVariable]
     warnings: list[str]
 
@@ -116,12 +117,14 @@ class RunEnvironment(Document, frozen=True, kw_only=True):
 class RunResult(Result, frozen=True, kw_only=True):
     """A run after this command, and the exit code that tells how it went.
 
-    `lines` are the sentences for people.
+    `lines` are the sentences for people. They go to stderr beside a command, whose stdout is that
+    of this process.
     """
 
     document: RunDocument
     lines: Sequence[str] = ()
     code: int = 0
+    beside_command: bool = False
 
     @property
     def exit_code(self) -> int:
@@ -144,9 +147,10 @@ class ShownRun(Result, frozen=True, kw_only=True):
 
 
 class ShownEnvironment(Result, frozen=True, kw_only=True):
-    """The environment of a run."""
+    """The environment of a run; in a dry run with its branch and checks."""
 
     document: RunEnvironment
+    dry_run: bool
 
     @property
     def notes(self) -> Sequence[str]:

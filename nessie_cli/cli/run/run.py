@@ -9,6 +9,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
@@ -29,7 +30,7 @@ from nessie_cli.cli.run.documents import (
 )
 from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
 from nessie_cli.cli.serve.options import AllowLocationOption, WarehousesOption, warehouse_option
-from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
 from nessie_cli.repository.urls import is_server
@@ -37,8 +38,8 @@ from nessie_cli.revisions import Revision
 from nessie_cli.runs.checks import CheckKind, RunCheck
 from nessie_cli.runs.environment import RunAccess, described, environment_of
 from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin, join, new_id
-from nessie_cli.runs.programs import check_command
-from nessie_cli.runs.publication import ChecksFailed
+from nessie_cli.runs.programs import check_command, ending_by_signals
+from nessie_cli.runs.publication import ChecksFailed, finish_publication
 from nessie_cli.runs.session import RunSession
 from nessie_cli.workspace import environment as env
 
@@ -231,7 +232,34 @@ def run(options: Options, app: Invocation) -> Result:
         raise InvalidInput(f"no command; usage: {_USAGE}")
     if options.key is not None and not options.begin:
         raise InvalidInput("--key needs --begin")
-    return verb.do(options, app)
+    _refuse_unused(options, verb.option)
+    try:
+        with ending_by_signals():
+            return verb.do(options, app)
+    except SystemExit as ended:
+        raise typer.Exit(int(ended.code or 0)) from None
+
+
+def _refuse_unused(options: Options, verb: str) -> None:
+    """Raises `InvalidInput` for options that would have no effect beside another one."""
+    of_plan = {
+        "--into": options.into,
+        "--from": options.from_,
+        "--check": options.check,
+        "--check-sql": options.check_sql,
+        "--check-audit": options.check_audit,
+        "--tag": options.tag,
+    }
+    of_publication = {"--message": options.message, "--no-recheck": options.no_recheck}
+    of_command = {"--no-merge": options.no_merge, "--dry-run": options.dry_run}
+    unused = {
+        **(of_plan if verb not in ("", "--begin", "--print-env") else {}),
+        **(of_publication if verb not in ("", "--publish", "--resume") else {}),
+        **(of_command if verb else {}),
+    }
+    for name, value in unused.items():
+        if value:
+            raise InvalidInput(f"{name} has no effect with {verb}")
 
 
 # -- the whole run -------------------------------------------------------------------------------
@@ -248,7 +276,7 @@ def _run(options: Options, app: Invocation) -> Result:
             f"run {run_.id}: branch {run_.branch}, from {run_.target} at {short_hash(run_.base)}"
         )
         failed = _run_command(session, command, app)
-        return failed or _finish(session, app, options)
+        return replace(failed or _finish(session, app, options), beside_command=True)
 
 
 def _begin(options: Options, app: Invocation) -> ActiveRun:
@@ -279,7 +307,9 @@ def _session(options: Options, app: Invocation, active: ActiveRun) -> RunSession
     return RunSession(active, session_settings(options, app), report)
 
 
-def _run_command(session: RunSession, command: Sequence[str], app: Invocation) -> RunResult | None:
+def _run_command(
+    session: RunSession, command: Sequence[str], app: Invocation, *, is_last: bool = True
+) -> RunResult | None:
     """Runs the command. Returns the result of the run if it has failed."""
     try:
         environment = session.environment(command)
@@ -291,7 +321,9 @@ def _run_command(session: RunSession, command: Sequence[str], app: Invocation) -
     for warning in environment.warnings:
         app.note(f"warning: {warning}")
     sys.stdout.flush()
-    ending = session.run_command(command, environment, stdout=2 if app.wants_json else None)
+    ending = session.run_command(
+        command, environment, stdout=2 if app.wants_json else None, is_last=is_last
+    )
     run_ = session.active.run
     if run_.state is RunState.FAILED:
         return _failed(run_, ending.code)
@@ -312,14 +344,14 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
             session.publish()
     except ChecksFailed:
         return _failed(active.run, CHECK_FAILED)
-    except ReferenceConflict as error:
-        active.fail(RunStage.CONFLICT, error.message)
+    except (KeyboardInterrupt, SystemExit):
+        app.note(f"run {active.run.id} is interrupted; `nessie run --resume {active.run.id}`")
         raise
     return _result(active.run, _publication(active.run))
 
 
 def _publication(run_: PipelineRun) -> str:
-    if run_.result == run_.against or not run_.head or run_.head == run_.base:
+    if run_.head == run_.base:
         return f"run {run_.id} changed nothing"
     tag = f", tag {run_.tag}" if run_.tag else ""
     return f"published {short_hash(run_.result)} on {run_.target}{tag}"
@@ -358,8 +390,8 @@ def _joined(options: Options, app: Invocation) -> RunResult:
         active.take_over()
     with _session(options, app, active) as session:
         session.active.change(stage=RunStage.COMMAND)
-        failed = _run_command(session, command, app)
-    return failed or _result(session.active.run)
+        failed = _run_command(session, command, app, is_last=False)
+    return replace(failed or _result(session.active.run), beside_command=True)
 
 
 def _checked(options: Options, app: Invocation) -> RunResult:
@@ -378,6 +410,8 @@ def _published(options: Options, app: Invocation) -> RunResult:
     if active.run.state is RunState.PUBLISHED:
         return _result(active.run, _publication(active.run))
     with _session(options, app, _taken(active)) as session:
+        if finish_publication(session.active):
+            return _result(session.active.run, _publication(session.active.run))
         return _finish(session, app, options)
 
 
@@ -422,6 +456,9 @@ def _show(options: Options, app: Invocation) -> ShownRun:
 def _environment(options: Options, app: Invocation) -> ShownEnvironment:
     """Returns the environment of a run that is not made: its id and port are examples."""
     settings = session_settings(options, app)
+    checks = options.checks
+    for check in checks:
+        check.validate()
     target = options.into or app.reference_name()
     run_id = new_id(int(time.time()))
     base = app.repository().resolve(options.from_ or target).hash
@@ -443,8 +480,12 @@ def _environment(options: Options, app: Invocation) -> ShownEnvironment:
     variables = [RunVariable(each.name, each.value) for each in described(environment)]
     return ShownEnvironment(
         document=RunEnvironment(
-            branch=access.branch, variables=variables, warnings=list(environment.warnings)
-        )
+            branch=access.branch,
+            checks=[check.description for check in checks],
+            variables=variables,
+            warnings=list(environment.warnings),
+        ),
+        dry_run=options.dry_run,
     )
 
 
@@ -456,12 +497,16 @@ def show(result: Result, output: Output) -> None:
         for line in lines_of(result.run):
             output.out.print_line(line)
     elif isinstance(result, ShownEnvironment):
+        if result.dry_run:
+            output.out.print_line(f"branch: {result.document.branch}")
+            for check in result.document.checks:
+                output.out.print_line(f"check:  {check}")
         for variable in result.document.variables:
             value = "(removed)" if variable.value is None else variable.value
             output.out.print_line(f"{variable.name}={value}")
     elif isinstance(result, RunResult):
         for line in result.lines:
-            if result.code:
+            if result.code or result.beside_command:
                 output.note(line)
             else:
                 output.say(line)
