@@ -1,4 +1,4 @@
-"""What stays of a table for merges with another branch."""
+"""Which parts of a table are kept for merges with another branch."""
 
 from __future__ import annotations
 
