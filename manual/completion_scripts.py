@@ -21,9 +21,9 @@ from nessie_cli.cli.completion.scripts import FILE_NAMES
 
 TEMPLATES = Path(__file__).parent / "completions"
 FREE = frozenset({
-    "CEL", "COLUMNS", "DIGEST", "DURATION", "FILTER", "HOST", "ID", "K=V", "MSG", "N", "NAME",
-    "NEW", "OLD", "P", "PATTERN=POLICY", "POLICY", "PORT", "S", "SQL", "T", "TEMPLATE", "TIME",
-    "UUID", "VALUE",
+    "BYTES", "CEL", "COLUMNS", "DIGEST", "DURATION", "FILTER", "HOST", "ID", "K=V", "MSG", "N",
+    "NAME", "NEW", "OLD", "P", "PATTERN=POLICY", "POLICY", "PORT", "S", "SQL", "T", "TEMPLATE",
+    "TIME", "UUID", "VALUE",
 })  # fmt: skip
 """Metavars of texts without completion."""
 

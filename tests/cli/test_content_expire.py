@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from nessie_cli.model import ReferenceType
 from nessie_cli.repository.opening import connect
 from tests.cli.lake import Lake
 from tests.command.in_process import InProcess
+from tests.command.process import run
+from tests.store.postgres_server import new_url
 
 NOW = ("--older-than", "0s")
 """Everything is old enough."""
@@ -319,6 +322,35 @@ def test_staged_snapshots_of_a_catalog_state_stay(nessie: InProcess, alone: Lake
     assert metadata(alone)["current-snapshot-id"] == second
     assert alone.ids("main") == [1, 2, 3, 10]
     assert first not in snapshots(alone)
+
+
+def test_a_missing_package_is_named_and_nothing_is_written(alone: Lake, tmp_path: Path) -> None:
+    files = alone.files()
+    program = (
+        "import sys; sys.modules['fastavro'] = None; from nessie_cli.cli.main import run;"
+        " sys.exit(run(sys.argv[1:]))"
+    )
+    ran = run(
+        "content", "expire", "db.t", *NOW, cwd=tmp_path, program=(sys.executable, "-c", program)
+    )
+    ran.expect(2, "a package is missing", "pip install 'nessie-cli[iceberg]'", out="")
+    assert alone.files() == files
+
+
+def test_it_works_on_postgresql(nessie: InProcess, tmp_path: Path) -> None:
+    with new_url() as url:
+        assert nessie("config", "unset", "--user", "merge.tables").code == 0
+        assert nessie("init", "--store", url).code == 0
+        lake = Lake(url, tmp_path)
+        lake.append("main", 10)
+        lake.append("dev", 20)
+        ran = nessie("content", "expire", "db.t", *NOW, "--ref", "dev", "--json")
+        assert ran.json["tables"][0]["heldBy"] == [{"branch": "main", "snapshots": 1}]
+        assert nessie("merge", "dev").code == 0
+        assert nessie("branch", "-D", "dev").code == 0
+        assert nessie("content", "expire", "db.t", *NOW).code == 0
+        assert len(snapshots(lake)) == 1
+        assert lake.ids("main") == [1, 2, 3, 10, 20]
 
 
 def test_a_branch_keeps_an_expired_table_of_another_branch(nessie: InProcess, alone: Lake) -> None:

@@ -78,10 +78,10 @@ def expired(
     """
     before = metadata_of(files, content)
     document = normalized(before)
+    # Branches often share a state.
+    distinct = {other: _needed(files, other, document) for other in set(branches.values())}
     needed = {
-        branch: need
-        for branch, other in branches.items()
-        if (need := _needed(files, other, document)) is not None
+        branch: need for branch, other in branches.items() if (need := distinct[other]) is not None
     }
     by_rule = retained(document, rule, now)
     ids = by_id(document["snapshots"], "snapshot-id")
