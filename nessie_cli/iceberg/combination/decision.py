@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 
-from msgspec import Struct
-
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.equality import EqualityScope
+from nessie_cli.iceberg.combination.file_merge import AddedFile, FileConflict, FileMerge
 from nessie_cli.iceberg.combination.identifiers import MOST_PAIRS
+from nessie_cli.iceberg.combination.merged_base import unexplained
 from nessie_cli.iceberg.combination.side_changes import SideChanges
 from nessie_cli.iceberg.combination.states import (
     ANY_FILE,
@@ -27,46 +27,6 @@ from nessie_cli.iceberg.combination.states import (
     VectorUnion,
     file_digest,
 )
-
-
-class FileConflict(Struct, frozen=True):
-    """Changes of both sides that do not combine, with the files that they are about."""
-
-    reason: str
-    files: Sequence[TableFile] = ()
-
-
-class AddedFile(Struct, frozen=True):
-    """A file of theirs for the new snapshot.
-
-    `sequence` is its data sequence number; None stands for that of the new snapshot.
-    """
-
-    file: TableFile
-    sequence: int | None = None
-
-
-class FileMerge(Struct, frozen=True):
-    """The outcome: what is added to ours and removed from it, or the conflicts.
-
-    `sequence` is the sequence number of the new snapshot. `gone` are digests of data files that
-    theirs added and rewrote. `may_skew` is whether one side changed rows, perhaps because of rows
-    that the other side has changed. `unions` are deletion vectors that must be read before it is
-    known whether they combine: they are not among the other files.
-    """
-
-    sequence: int
-    added: Sequence[AddedFile] = ()
-    removed: Sequence[TableFile] = ()
-    gone: Collection[str] = ()
-    may_skew: bool = False
-    conflicts: Sequence[FileConflict] = ()
-    unions: Sequence[VectorUnion] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether theirs changes no file of ours."""
-        return not (self.added or self.removed or self.conflicts or self.unions)
 
 
 def merge_files(
@@ -135,6 +95,7 @@ class _Merge:
     def _conflicts(self) -> Iterator[FileConflict]:
         yield from self._versions()
         yield from self._damaged()
+        yield from self._merged_base()
         yield from self._isolation()
         yield from self._double_removals()
         yield from self._merged_before()
@@ -158,6 +119,20 @@ class _Merge:
             other = self._ours.state.files.get(id_) or self._base.files.get(id_)
             if other is not None and _form(other) != _form(file):
                 yield FileConflict("the two sides describe this file differently", [file])
+
+    def _merged_base(self) -> Iterator[FileConflict]:
+        """With several merge bases, each side has the changes of all of them, and own ones."""
+        if self._base.lost is None:
+            return
+        if self._has_equality_deletes:
+            yield FileConflict("the branches have several merge bases, and equality deletes since")
+        for side, name in ((self._ours, "ours"), (self._theirs, "theirs")):
+            if files := unexplained(self._base, side.state):
+                yield FileConflict(
+                    f"the branches have several merge bases, and {name} does not have the changes"
+                    " of all of them",
+                    files,
+                )
 
     def _isolation(self) -> Iterator[FileConflict]:
         """Serializable: an overwrite may depend on rows that the other side added or deleted."""

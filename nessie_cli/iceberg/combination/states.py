@@ -129,7 +129,8 @@ class TableState(Struct, frozen=True):
     the same in each. `last_sequence` is the last sequence number that the table has given out, and
     `next_row_id` the next id of a row (0 before format version 3). `history` are the snapshots
     that the base does not have, oldest first; None if they do not lead back to the base, because
-    one has expired or the table was replaced.
+    one has expired or the table was replaced. In the combination of several merge bases, `lost` are
+    the data files that one of them has and that it lacks.
     """
 
     version: int
@@ -138,3 +139,4 @@ class TableState(Struct, frozen=True):
     next_row_id: int = 0
     history: Sequence[SnapshotChanges] | None = ()
     is_serializable: bool = False
+    lost: Collection[str] | None = None
