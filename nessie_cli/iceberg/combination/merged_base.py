@@ -73,7 +73,7 @@ def own_changes(history: Iterable[SnapshotChanges], base: TableState) -> Iterato
             own.added
             or own.removed
             or own.deleted_in
-            or own.has_wide_deletes
+            or own.deletes_anywhere
             or any(id_ in base.files for id_ in own.removed_deletes)
         ):
             yield own

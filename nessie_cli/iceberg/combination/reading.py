@@ -156,6 +156,7 @@ def _changes(
     deleted_in: list[str] = []
     row_ids: dict[str, int | None] = {}
     removed_deletes: list[Identity] = []
+    equality_deletes: list[Identity] = []
     has_wide_deletes = False
     for entry in reader.entries(list(reader.added_by(snapshot))):
         file = entry.file
@@ -170,7 +171,9 @@ def _changes(
             row_ids[file.path] = file.first_row_id
         elif entry.status is Status.DELETED:
             removed_deletes.append(file.identity)
-        elif file.content is FileContent.POSITION_DELETES and file.referenced is not None:
+        elif file.content is FileContent.EQUALITY_DELETES:
+            equality_deletes.append(file.identity)
+        elif file.referenced is not None:
             deleted_in.append(file.referenced)
         else:
             has_wide_deletes = True
@@ -186,6 +189,7 @@ def _changes(
         str(summary.get(GONE, "")).split(),
         id_,
         COMBINED_BY in summary,
+        equality_deletes,
     )
 
 

@@ -103,11 +103,12 @@ class SnapshotChanges(Struct, frozen=True):
     """What one snapshot changed.
 
     `added` and `removed` are paths of data files. `deleted_in` are those in which it deleted rows
-    by their positions. `has_wide_deletes` is whether it also added delete files that can be about
-    any data file. `row_ids` are the ids of the first rows of the removed files, and
-    `removed_deletes` the delete files that it removed. `gone` are digests of data files whose rows
-    it brought in other files, if it combined two sides: the other side had added and rewrote them.
-    `id` is the snapshot id, and `is_combined` whether it combined two sides.
+    by their positions. `has_wide_deletes` is whether it also added position deletes that can be
+    about any data file, and `equality_deletes` are those that it added. `row_ids` are the ids of
+    the first rows of the removed files, and `removed_deletes` the delete files that it removed.
+    `gone` are digests of data files whose rows it brought in other files, if it combined two sides:
+    the other side had added and rewrote them. `id` is the snapshot id, and `is_combined` whether it
+    combined two sides.
     """
 
     operation: str
@@ -120,6 +121,12 @@ class SnapshotChanges(Struct, frozen=True):
     gone: Collection[str] = ()
     id: int | None = None
     is_combined: bool = False
+    equality_deletes: Collection[Identity] = ()
+
+    @property
+    def deletes_anywhere(self) -> bool:
+        """Whether it added delete files that can be about any data file."""
+        return self.has_wide_deletes or bool(self.equality_deletes)
 
 
 class TableState(Struct, frozen=True):

@@ -207,10 +207,11 @@ class Table:
                 added,
                 removed,
                 list(positions or ()),
-                bool(keys),
+                False,
                 first_row_ids,
                 removed_deletes,
                 id=self.snapshot,
+                equality_deletes=[file.identity] if keys else [],
             )
         )
         for token in before - set(self.tokens()):
@@ -367,12 +368,15 @@ def merged(
             [file.path for file in new if file.is_data],
             [file.path for file in removed],
             [file.referenced for file in new if file.referenced is not None],
-            any(file.content is FileContent.EQUALITY_DELETES for file in new),
+            False,
             {file.path: file.first_row_id for file in removed},
             [file.identity for file in merge.removed if not file.is_data],
             merge.gone,
             result.snapshot,
             is_combined=True,
+            equality_deletes=[
+                file.identity for file in new if file.content is FileContent.EQUALITY_DELETES
+            ],
         )
     )
     live = result.tokens()
