@@ -270,6 +270,8 @@ class SideChanges:
         history = self.state.history
         if history is None or self.restored_files or any(c.deletes_anywhere for c in history):
             return {}
+        if self.equality_deletes or self.undone_deletes:
+            return {}
         moved: dict[str, Sequence[TableFile]] = {}
         changed = {path for changes in history for path in changes.deleted_in}
         for changes in history:
