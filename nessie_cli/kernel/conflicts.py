@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import UNSET, Struct, UnsetType
 
 from nessie_cli.kernel.forms import Id, decode_key, format_content_id
+from nessie_cli.kernel.merged_value import MergedValue, Value, records_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import (
     CommitMeta,
     Conflict,
     ConflictType,
+    Content,
     ContentPlace,
     MergeBehavior,
+    MergedBase,
     MergeOption,
     Rename,
 )
@@ -77,6 +80,7 @@ class KeyConflict(Struct, frozen=True):
     actual_at: Place | UnsetType | None = UNSET
     proposed_at: Place | UnsetType | None = UNSET
     changed_key: bytes | UnsetType | None = UNSET
+    merged_base: Value = None
 
 
 ChangedBy = Callable[[bytes], CommitMeta | None]
@@ -97,7 +101,9 @@ def describe(
     takes longer than an operation, so only the first `MOST_REPORTED` conflicts have them.
     """
     records = [r for c in conflicts for r in (c.expected, c.actual, c.proposed) if r]
-    if not shows_contents:
+    if shows_contents:
+        records += [r for c in conflicts for r in records_of(c.merged_base)]
+    else:
         records = [r for c in conflicts for r in _without_place(c)]
     contents = objects.contents_by_record(records)
 
@@ -137,9 +143,19 @@ def describe(
                 actual_at=place_of(c.actual_at or None),
                 proposed_at=place_of(c.proposed_at or None),
                 changed_key=decode_key(c.changed_key) if c.changed_key else None,
+                merged_base=_merged_base(c.merged_base, contents),
             )
         )
     return tuple(described)
+
+
+def _merged_base(
+    value: Value, contents: Mapping[bytes | None, Content]
+) -> Content | MergedBase | None:
+    if isinstance(value, MergedValue):
+        sides = (_merged_base(each, contents) for each in (value.base, value.ours, value.theirs))
+        return MergedBase(*sides)
+    return contents.get(value)
 
 
 def place_of(at: Place | None) -> ContentPlace | None:

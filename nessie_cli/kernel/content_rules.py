@@ -304,11 +304,15 @@ def _placed(merge: ContentMerge, conflict: KeyConflict, sides: MergeSides) -> Ke
     else:
         proposed_at = (sides.source, conflict.theirs_key or conflict.key)
     is_gone = conflict.actual is None and conflict.base_key is not None
+    merged_base = None
+    if sides.contested is not None and conflict.content_id is not None:
+        merged_base = sides.contested.get(conflict.content_id, conflict.expected)
     return structs.replace(
         conflict,
         actual_at=actual_at,
         proposed_at=proposed_at,
         changed_key=conflict.base_key if is_gone else conflict.key,
+        merged_base=merged_base,
     )
 
 

@@ -9,6 +9,7 @@ from msgspec import Struct
 from nessie_cli.kernel.commits import deletion
 from nessie_cli.kernel.conflicts import KeyConflict, KeyOption, Place
 from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.merged_value import Value
 from nessie_cli.model import MergeBehavior
 
 
@@ -25,7 +26,9 @@ class MergeSides(Struct, frozen=True):
     """What a merge or one commit of a transplant combines.
 
     `base` and `target` are roots, `changes` are the keys that the source changed since the base.
-    `head` is the commit of the target, `source` the one that is merged or transplanted.
+    `head` is the commit of the target, `source` the one that is merged or transplanted. With
+    several merge bases, `contested` are the values of contents, by their ids, about which these
+    conflict; None with a single one.
     """
 
     base: Id
@@ -34,6 +37,7 @@ class MergeSides(Struct, frozen=True):
     head: Id
     source: Id
     is_transplant: bool = False
+    contested: Mapping[bytes, Value] | None = None
 
 
 class Detail(Struct, frozen=True):

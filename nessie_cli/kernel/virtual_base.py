@@ -4,7 +4,8 @@ Each of two branches may have merged an older state of the other (a criss-cross 
 their merge bases are then merged themselves, with the merge bases of these as base, and so on: the
 result is the virtual base. Contents that conflict in such a merge are *contested*, and so are those
 that share keys with them, and contents with one metadata file: the sides agreed on no state, so
-they have a conflict as soon as ours and theirs differ.
+they have a conflict as soon as ours and theirs differ. The states that would have to be merged are
+part of the result, because a caller may be able to do that: for an Iceberg table, for example.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, with_content_id
 from nessie_cli.kernel.history import merge_bases
+from nessie_cli.kernel.merged_value import Value, merged_value
 from nessie_cli.kernel.metadata_files import sharing_files
 from nessie_cli.kernel.objects import Objects
 
@@ -31,13 +33,14 @@ class _Contested(NamedTuple):
 
     `positions` are those in the states that were merged, older ones first. `decided_with`
     are the ids of the contents that it was decided together with. `merged` is its position in the
-    merged state, if it has no conflict itself.
+    merged state, if it has no conflict itself. `value` is its value, or the values to be merged.
     """
 
     positions: Sequence[Position]
     has_conflict: bool
     decided_with: frozenset[bytes]
     merged: Position | None
+    value: Value
 
 
 class _State(NamedTuple):
@@ -47,14 +50,25 @@ class _State(NamedTuple):
     contested: Mapping[bytes, _Contested]
 
 
-def base_root(objects: Objects, bases: Sequence[Id], ours: Id, theirs: Id) -> Id:
-    """Returns the root of the base of a merge. `ours` and `theirs` are the roots of its sides.
+class VirtualBase(NamedTuple):
+    """The root of the base of a merge, and the values of contested contents by their ids."""
+
+    root: Id
+    contested: Mapping[bytes, Value]
+
+
+def virtual_base(objects: Objects, bases: Sequence[Id], ours: Id, theirs: Id) -> VirtualBase:
+    """Returns the base of a merge. `ours` and `theirs` are the roots of its sides.
 
     Costs one merge for each further merge base, also of the merge bases' merge bases: in a history
     of n such merges crosswise, O(n d log N). The new nodes become part of the draft, as git writes
     the trees of virtual bases.
     """
-    return _with_contested(objects, _virtual_base(objects, tuple(bases)), [ours, theirs])
+    state = _virtual_base(objects, tuple(bases))
+    return VirtualBase(
+        _with_contested(objects, state, [ours, theirs]),
+        {id_: content.value for id_, content in state.contested.items()},
+    )
 
 
 _Bases = tuple[Id, ...]
@@ -114,9 +128,16 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
             has_conflict=states in conflicts,
             decided_with=together - {id_},
             merged=verdict.result if verdict else states.ours,
+            value=_value(states, base.contested.get(id_), ours.contested.get(id_)),
         )
         edits |= dict.fromkeys(states.keys)
     return _State(edit(objects, ours.root, edits), contested)
+
+
+def _value(states: ContentStates, base: _Contested | None, ours: _Contested | None) -> Value:
+    """Returns the value of a content, or the values to be merged, also of contested states."""
+    before, here, there = (position and position.record for position in states)
+    return merged_value(base.value if base else before, ours.value if ours else here, there)
 
 
 def _decided_together(

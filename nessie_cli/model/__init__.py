@@ -8,6 +8,7 @@ from nessie_cli.model.conflicts import (
     ConflictType,
     ContentPlace,
     MergeBehavior,
+    MergedBase,
     MergeOption,
     Rename,
 )
@@ -111,6 +112,7 @@ __all__ = [
     "MergeDetail",
     "MergeOption",
     "MergeResult",
+    "MergedBase",
     "Namespace",
     "Operation",
     "Problem",

@@ -96,6 +96,14 @@ class Collision(Struct, frozen=True):
     files: tuple[CollidingFile, ...] = ()
 
 
+class MergedBase(Struct, frozen=True):
+    """Several merge bases that conflict about a content: the merge of two of their states."""
+
+    base: Content | MergedBase | None
+    ours: Content | MergedBase | None
+    theirs: Content | MergedBase | None
+
+
 class Conflict(Struct, frozen=True):
     """A key in conflict.
 
@@ -119,8 +127,10 @@ class Conflict(Struct, frozen=True):
     In a merge per content, `actual_at` and `proposed_at` are places of the contents `actual` and
     `proposed`, None for a content that is absent or that the caller supplied. `changed_key` is the
     key at HEAD whose newest change is `changed_by`: earlier commits of a transplant may have
-    renamed the content. The command line sets `theirs_changed_by`, the newest commit of the source
-    of a merge that changed a table which does not combine.
+    renamed the content. If a merge has several merge bases, `merged_base` is the content there, or
+    the states of it that conflict; a server does not send it. The command line sets
+    `theirs_changed_by`, the newest commit of the source of a merge that changed a table which does
+    not combine.
     """
 
     type: ConflictType
@@ -146,6 +156,7 @@ class Conflict(Struct, frozen=True):
     actual_at: ContentPlace | None = None
     proposed_at: ContentPlace | None = None
     changed_key: ContentKey | None = None
+    merged_base: Content | MergedBase | None = None
     theirs_changed_by: CommitMeta | None = None
 
 

@@ -20,7 +20,7 @@ from nessie_cli.kernel.fast_paths import near_merge_base
 from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.key_merge import KeyRules
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.kernel.virtual_base import base_root
+from nessie_cli.kernel.virtual_base import virtual_base
 from nessie_cli.model import (
     CommitMeta,
     Conflict,
@@ -224,12 +224,19 @@ def _sides(objects: Objects, target: MergeTarget, submission: ChangeSubmission) 
         # Each further merge base, also of the merge bases, costs one more merge.
         submission.check_size(sys.maxsize)
     ours, theirs = (root_of(objects, id_) for id_ in (target.branch.target, target.source))
-    base = base_root(objects, target.bases, ours, theirs)
+    base, contested = virtual_base(objects, target.bases, ours, theirs)
     most = submission.most_changes
     three_way = tree.three_way(objects, base, ours, theirs, None if most is None else most + 1)
     changes = [ThreeWay(*states) for states in with_progress(three_way, target.progress, None)]
     submission.check_size(len(changes))
-    return MergeSides(base, ours, changes, target.branch.target, target.source)
+    return MergeSides(
+        base,
+        ours,
+        changes,
+        target.branch.target,
+        target.source,
+        contested=contested if len(target.bases) > 1 else None,
+    )
 
 
 def refusal(

@@ -58,9 +58,8 @@ def test_rows_deleted_after_crossed_merges_do_not_come_back(nessie: InProcess, l
     assert nessie("merge", "old-main", "--into", "dev").code == 0
     lake.delete("main", 10)
     lake.delete("main", 20)
-    ran = nessie("merge", "dev")
-    assert lake.ids("main") == [1, 2, 3], ran.err
-    assert (ran.code, "several merge bases" in ran.err) == (3, True)
+    assert nessie("merge", "dev").code == 0
+    assert lake.ids("main") == [1, 2, 3]
 
 
 def test_after_crossed_merges_a_reverted_deletion_is_not_done_again(
@@ -74,7 +73,7 @@ def test_after_crossed_merges_a_reverted_deletion_is_not_done_again(
     assert nessie("merge", "old-main", "--into", "dev").code == 0
     assert nessie("revert", "main~1").code == 0
     assert lake.ids("main") == [1, 2, 3, 20]
-    assert nessie("merge", "dev").code == 3
+    assert nessie("merge", "dev").code == 0
     assert lake.ids("main") == [1, 2, 3, 20]
 
 
@@ -211,17 +210,51 @@ def test_a_column_called_as_that_of_changes_is_named(nessie: InProcess, lake: La
     assert nessie("diff", "dev", "main", "--rows", "--columns", "id").code == 0
 
 
-def test_after_crossed_merges_new_commits_are_transplanted(nessie: InProcess, lake: Lake) -> None:
+def test_after_crossed_merges_new_commits_combine_in_both_directions(
+    nessie: InProcess, lake: Lake
+) -> None:
+    for number in range(2):
+        lake.append("main", 10 + number)
+        lake.append("dev", 20 + number)
+        assert nessie("branch", f"old-{number}", "main").code == 0
+        assert nessie("merge", "dev").code == 0
+        assert nessie("merge", f"old-{number}", "--into", "dev").code == 0
+    lake.delete("main", 20)
+    lake.append("dev", 22)
+    ran = nessie("merge", "dev", "--json")
+    assert (ran.code, ran.json["details"][0]["combination"]["addedRows"]) == (0, 1)
+    assert nessie("merge", "main", "--into", "dev").code == 0
+    assert lake.ids("main") == lake.ids("dev") == [1, 2, 3, 10, 11, 21, 22]
+    assert nessie("audit").code == 0
+
+
+def test_after_crossed_merges_that_were_decided_differently_a_merge_asks_again(
+    nessie: InProcess, lake: Lake
+) -> None:
     lake.append("main", 10)
     lake.append("dev", 20)
     assert nessie("branch", "old-main", "main").code == 0
-    assert nessie("merge", "dev").code == 0
+    assert nessie("merge", "dev", "--ours", "db.t").code == 0
     assert nessie("merge", "old-main", "--into", "dev").code == 0
     lake.append("main", 11)
     lake.append("dev", 21)
-    assert nessie("merge", "dev").code == 3
-    assert nessie("transplant", "dev").code == 0
-    assert lake.ids("main") == [1, 2, 3, 10, 11, 20, 21]
+    ran = nessie("merge", "dev")
+    assert (ran.code, "ours does not have the changes of all of them" in ran.err) == (3, True)
+
+
+def test_crossed_merges_of_changes_that_do_not_combine_say_so(
+    nessie: InProcess, lake: Lake
+) -> None:
+    lake.delete("main", 1)
+    lake.delete("dev", 2)
+    assert nessie("branch", "old-main", "main").code == 0
+    assert nessie("merge", "dev", "--ours", "db.t").code == 0
+    assert nessie("merge", "old-main", "--into", "dev", "--ours", "db.t").code == 0
+    lake.append("main", 11)
+    lake.append("dev", 21)
+    ran = nessie("merge", "dev")
+    assert (ran.code, "which do not combine (both sides removed" in ran.err) == (3, True)
+    assert "transplant new commits" in ran.err
 
 
 def change_columns(lake: Lake, ref: str, change: str) -> None:

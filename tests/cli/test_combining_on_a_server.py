@@ -46,6 +46,17 @@ def test_a_deep_dry_run_shows_what_is_not_written(remote: InProcess, served: Lak
     assert served.files() == files
 
 
+def test_branches_that_merge_in_both_directions(remote: InProcess, served: Lake) -> None:
+    served.repository.submit(PutSettings({"protect.main": "merge-only"}))
+    assert remote("branch", "old-main", "main").code == 0
+    assert remote("merge", "dev").code == 0
+    assert remote("merge", "old-main", "--into", "dev").code == 0
+    append(served.url, "dev", 30)
+    ran = remote("merge", "dev")
+    assert (ran.code, ran.rows[0][1]) == (0, "combined")
+    assert ids(served.url, "main") == [1, 2, 3, 10, 20, 30]
+
+
 def test_a_load_is_taken_out(remote: InProcess, served: Lake) -> None:
     load = served.repository.reference("main").hash
     append(served.url, "main", 30)

@@ -9,14 +9,14 @@ https://iceberg.apache.org/spec/#scan-planning
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
-
-from msgspec import Struct
 
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.equality import EqualityScope
+from nessie_cli.iceberg.combination.file_merge import AddedFile, FileConflict, FileMerge
 from nessie_cli.iceberg.combination.identifiers import MOST_PAIRS
+from nessie_cli.iceberg.combination.merged_base import unexplained
 from nessie_cli.iceberg.combination.side_changes import SideChanges
 from nessie_cli.iceberg.combination.states import (
     ANY_FILE,
@@ -27,46 +27,6 @@ from nessie_cli.iceberg.combination.states import (
     VectorUnion,
     file_digest,
 )
-
-
-class FileConflict(Struct, frozen=True):
-    """Changes of both sides that do not combine, with the files that they are about."""
-
-    reason: str
-    files: Sequence[TableFile] = ()
-
-
-class AddedFile(Struct, frozen=True):
-    """A file of theirs for the new snapshot.
-
-    `sequence` is its data sequence number; None stands for that of the new snapshot.
-    """
-
-    file: TableFile
-    sequence: int | None = None
-
-
-class FileMerge(Struct, frozen=True):
-    """The outcome: what is added to ours and removed from it, or the conflicts.
-
-    `sequence` is the sequence number of the new snapshot. `gone` are digests of data files that
-    theirs added and rewrote. `may_skew` is whether one side changed rows, perhaps because of rows
-    that the other side has changed. `unions` are deletion vectors that must be read before it is
-    known whether they combine: they are not among the other files.
-    """
-
-    sequence: int
-    added: Sequence[AddedFile] = ()
-    removed: Sequence[TableFile] = ()
-    gone: Collection[str] = ()
-    may_skew: bool = False
-    conflicts: Sequence[FileConflict] = ()
-    unions: Sequence[VectorUnion] = ()
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether theirs changes no file of ours."""
-        return not (self.added or self.removed or self.conflicts or self.unions)
 
 
 def merge_files(
@@ -112,7 +72,7 @@ class _Merge:
         self._fork = fork_sequence
         self._scope = scope
         self._has_equality_deletes = has_equality_deletes
-        self._ours, self._theirs = SideChanges(base, ours), SideChanges(base, theirs)
+        self._ours, self._theirs = (SideChanges(base, side, scope) for side in (ours, theirs))
         ahead = theirs.last_sequence - fork_sequence
         self._shift = ours.last_sequence - fork_sequence
         self._sequence = ours.last_sequence + max(1, ahead) if ours.version > 1 else 0
@@ -135,6 +95,7 @@ class _Merge:
     def _conflicts(self) -> Iterator[FileConflict]:
         yield from self._versions()
         yield from self._damaged()
+        yield from self._merged_base()
         yield from self._isolation()
         yield from self._double_removals()
         yield from self._merged_before()
@@ -151,6 +112,13 @@ class _Merge:
     def _versions(self) -> Iterator[FileConflict]:
         if self._ours.state.version != self._theirs.state.version:
             yield FileConflict("one side changed the format version")
+        old = [file for file in self._theirs.added_deletes if not file.is_vector]
+        if old and self._ours.state.version >= ROW_LINEAGE:
+            yield FileConflict(
+                "theirs added or restored position delete files, which format version 3 does not"
+                " allow",
+                old,
+            )
 
     def _damaged(self) -> Iterator[FileConflict]:
         """Two different files with one path are damage, and not a change."""
@@ -158,6 +126,20 @@ class _Merge:
             other = self._ours.state.files.get(id_) or self._base.files.get(id_)
             if other is not None and _form(other) != _form(file):
                 yield FileConflict("the two sides describe this file differently", [file])
+
+    def _merged_base(self) -> Iterator[FileConflict]:
+        """With several merge bases, each side has the changes of all of them, and own ones."""
+        if self._base.lost is None:
+            return
+        if self._has_equality_deletes:
+            yield FileConflict("the branches have several merge bases, and equality deletes since")
+        for side, name in ((self._ours, "ours"), (self._theirs, "theirs")):
+            if files := unexplained(self._base, side.state):
+                yield FileConflict(
+                    f"the branches have several merge bases, and {name} does not have the changes"
+                    " of all of them",
+                    files,
+                )
 
     def _isolation(self) -> Iterator[FileConflict]:
         """Serializable: an overwrite may depend on rows that the other side added or deleted."""
@@ -252,9 +234,12 @@ class _Merge:
 
         An updated row of a file that the other side dropped would come back.
         """
+        # Equality deletes reach compacted rows, too.
+        moved = self._moved(other)
         for path, file in other.removed_data.items():
             deletes = [*side.deletes_by_file.get(path, []), *side.wide_deletes]
-            if side.is_updated(path) or (deletes and not other.is_dropped(path)):
+            is_updated = side.is_updated(path, by_equality=path not in moved)
+            if is_updated or (deletes and not other.is_dropped(path)):
                 yield FileConflict(
                     "one side changed rows of this file, and the other one removed or rewrote it",
                     [file, *deletes],
@@ -339,29 +324,66 @@ class _Merge:
     def _deletes_of_theirs(self) -> Iterator[FileConflict]:
         """They get numbers above those of all files of ours, so they reach new files, too."""
         ours, theirs = self._ours, self._theirs
-        moved = [file for path, file in ours.removed_data.items() if not ours.is_dropped(path)]
-        if reached := self._reached(theirs.equality_deletes, [*ours.added_data, *moved]):
+        changed = [*self._not_compacted(ours), *self._rewritten(ours)]
+        if reached := self._reached(theirs.equality_deletes, changed):
             yield FileConflict(
                 "the equality deletes of theirs would reach rows that ours changed",
                 [*theirs.equality_deletes, *reached],
             )
 
     def _deletes_of_ours(self) -> Iterator[FileConflict]:
-        """They do not reach the files of theirs, which get larger numbers."""
+        """They do not reach the files of theirs, which get larger numbers if they are new."""
         ours, theirs = self._ours, self._theirs
-        moved = [file for path, file in theirs.removed_data.items() if not theirs.is_dropped(path)]
         rewritten = [
             file
-            for file in theirs.added_data
+            for file in self._not_compacted(theirs)
             if file.sequence <= self._fork
             or theirs.is_restored(file)
             or self._carries_old_rows(file)
         ]
-        if reached := self._reached(ours.equality_deletes, [*moved, *rewritten]):
+        if reached := self._reached(ours.equality_deletes, [*self._rewritten(theirs), *rewritten]):
             yield FileConflict(
                 "the equality deletes of ours would miss rows of files that theirs rewrote",
                 [*ours.equality_deletes, *reached],
             )
+
+    def _moved(self, side: SideChanges) -> Mapping[str, Sequence[TableFile]]:
+        """Returns the files of the base that a side only compacted, with their new files.
+
+        All rows are older than the fork, so equality deletes of the other side reach all of them
+        before and after the compaction.
+        """
+        other = self._theirs if side is self._ours else self._ours
+        if any(file.sequence <= self._fork for file in other.equality_deletes):
+            return {}
+        return {
+            path: files
+            for path, files in side.moved.items()
+            if self._base.files[Identity(path)].sequence <= self._fork
+            and (present := other.state.files.get(Identity(path))) is not None
+            and present.sequence <= self._fork
+        }
+
+    def _rewritten(self, side: SideChanges) -> list[TableFile]:
+        """Returns the files of the base whose rows, or new versions of them, are in new files."""
+        moved = self._moved(side)
+        return [
+            file
+            for path, file in side.removed_data.items()
+            if path not in moved and not side.is_dropped(path)
+        ]
+
+    def _not_compacted(self, side: SideChanges) -> list[TableFile]:
+        """Returns the added data files that do not only have rows of compacted files."""
+        compacted = self._compacted(side)
+        return [file for file in side.added_data if file.path not in compacted]
+
+    def _compacted(self, side: SideChanges) -> set[str]:
+        """Returns the added data files with rows of compacted files of the base only."""
+        moved = self._moved(side)
+        others = [files for path, files in side.moved.items() if path not in moved]
+        mixed = {file.path for files in others for file in files}
+        return {file.path for files in moved.values() for file in files} - mixed
 
     def _double_changes(self) -> Iterator[FileConflict]:
         """A row that both sides delete can have a new version on each, or on one of them."""
@@ -476,6 +498,10 @@ class _Merge:
                 unions[path] = VectorUnion(before.get(path), here, there, may_replace_rows)
         return unions
 
+    @cached_property
+    def _compacted_by_theirs(self) -> set[str]:
+        return self._compacted(self._theirs)
+
     # -- the new snapshot ------------------------------------------------------------------------
 
     def _added(self) -> Iterator[AddedFile]:
@@ -501,6 +527,9 @@ class _Merge:
             return None
         if file.sequence <= self._fork:
             return file.sequence
+        if self._ours.equality_deletes and file.path in self._compacted_by_theirs:
+            # Equality deletes of ours must reach the rows that theirs compacted.
+            return self._fork
         # Equality deletes of theirs must reach the same files of theirs as before.
         return file.sequence + self._shift if self._theirs.equality_deletes else None
 

@@ -16,10 +16,11 @@ from nessie_cli.iceberg.avro import USUAL, AvroLimits
 from nessie_cli.iceberg.builder.table import updated
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.combination import Combination, combine
-from nessie_cli.iceberg.combination.decision import FileConflict
+from nessie_cli.iceberg.combination.comparison import Base, MergedDocument
 from nessie_cli.iceberg.combination.definitions import DefinitionConflict
 from nessie_cli.iceberg.combination.engines import Engine
-from nessie_cli.iceberg.combination.merging import Combiner, TableStates
+from nessie_cli.iceberg.combination.file_merge import FileConflict
+from nessie_cli.iceberg.combination.merging import Combiner, MergedTable, TableBase, TableStates
 from nessie_cli.iceberg.combination.states import COMBINED_BY, FileContent, TableFile
 from nessie_cli.iceberg.combination.writing import write_table
 from nessie_cli.iceberg.files import Files
@@ -120,7 +121,7 @@ class FileCombiner(Combiner):
 
     def _combined(self, states: TableStates, written: list[str]) -> CombinedTable:
         combination = combine(
-            self._document(states.base),
+            self._base(states.base),
             self._document(states.ours),
             self._document(states.theirs),
             self._files.read,
@@ -156,7 +157,7 @@ class FileCombiner(Combiner):
             now=now,
             summary={
                 COMBINED_BY: self._description,
-                "nessie.combined-base": str(states.base.snapshot_id),
+                "nessie.combined-base": " ".join(str(base.snapshot_id) for base in states.bases),
                 "nessie.combined-ours": str(states.ours.snapshot_id),
                 "nessie.combined-theirs": str(states.theirs.snapshot_id),
             },
@@ -165,6 +166,12 @@ class FileCombiner(Combiner):
         content = content_of(table.document, table.location)
         assert isinstance(content, IcebergTable), "a combined table is one"
         return CombinedTable(replace(content, id=states.ours.id), _counts(combination))
+
+    def _base(self, base: TableBase) -> Base:
+        if isinstance(base, MergedTable):
+            ours, theirs = self._document(base.ours), self._document(base.theirs)
+            return MergedDocument(self._base(base.base), ours, theirs)
+        return self._document(base)
 
     def _document(self, content: IcebergTable) -> dict[str, Any]:
         location = content.metadata_location

@@ -29,10 +29,12 @@ from nessie_cli.model import (
     CombinedTable,
     Conflict,
     ConflictType,
+    Content,
     ContentKey,
     IcebergTable,
     KeyBehavior,
     MergeBehavior,
+    MergedBase,
     MergeResult,
     TableCombination,
 )
@@ -47,11 +49,23 @@ class NotStored(Exception):
     """Raised by the caller of a `TableMerger` if certainly no commit names the new files."""
 
 
+class MergedTable(Struct, frozen=True):
+    """The states of a table at two merge bases that conflict about it, and their own base."""
+
+    base: TableBase
+    ours: IcebergTable
+    theirs: IcebergTable
+
+
+TableBase = IcebergTable | MergedTable
+
+
 class TableStates(Struct, frozen=True):
     """The three states of a table that both sides changed.
 
-    `commit` is the transplanted commit, and `head` the commit of ours. The table has `head_key`
-    there, and `key` after earlier commits of the transplant.
+    If several merge bases conflict about the table, `base` is the merge of their states. `commit`
+    is the transplanted commit, and `head` the commit of ours. The table has `head_key` there, and
+    `key` after earlier commits of the transplant.
     """
 
     commit: str | None
@@ -60,9 +74,14 @@ class TableStates(Struct, frozen=True):
     head_key: ContentKey
     base_key: ContentKey
     theirs_key: ContentKey
-    base: IcebergTable
+    base: TableBase
     ours: IcebergTable
     theirs: IcebergTable
+
+    @property
+    def bases(self) -> list[IcebergTable]:
+        """The states that the base is, or is made of."""
+        return _tables_of(self.base)
 
     @property
     def of_conflict(self) -> _Content:
@@ -184,9 +203,13 @@ class TableMerger:
             for of_conflict in in_use:
                 del used[of_conflict]
             return True
-        if isinstance(error, MergeConflict) and error.result.has_several_bases:
-            reason = "the branches have several merge bases: transplant new commits"
-            self._collisions |= dict.fromkeys(tables, (Collision(reason),))
+        if _has_several_bases(error):
+            unknown = [
+                states
+                for each in error.conflicts
+                if (states := self._states(each, error)) and _base_table(each.merged_base) is None
+            ]
+            self._collisions |= dict.fromkeys(unknown, (Collision(_SEVERAL_BASES),))
         new = [states for states in tables if states not in self._seen]
         self._seen.update(new)
         more = {
@@ -299,6 +322,7 @@ def _by_content(combined: Collection[_Combined]) -> dict[str | None, TableCombin
 
 _Content = tuple[str | None, str | None]
 """A transplanted commit, and the id of a content in conflict."""
+_SEVERAL_BASES = "the branches have several merge bases: transplant new commits"
 _KEY_CONFLICT = "its key is in conflict, too: rename the table on one branch, and its rows combine"
 
 
@@ -316,6 +340,7 @@ def states_of(conflict: Conflict, error: ReferenceConflict) -> TableStates | Non
         and ours.id is not None
         and base.id == ours.id == theirs.id
     ):
+        # With several merge bases, `expected` is only a state in conflict with both sides.
         return TableStates(
             conflict.commit,
             error.head or "",
@@ -323,11 +348,31 @@ def states_of(conflict: Conflict, error: ReferenceConflict) -> TableStates | Non
             conflict.changed_key or conflict.key,
             conflict.base_key or conflict.key,
             conflict.theirs_key or conflict.key,
-            base,
+            _base_table(conflict.merged_base) or base,
             ours,
             theirs,
         )
     return None
+
+
+def _has_several_bases(error: ReferenceConflict) -> bool:
+    return isinstance(error, MergeConflict) and error.result.has_several_bases
+
+
+def _base_table(base: Content | MergedBase | None) -> TableBase | None:
+    """Returns the table at several merge bases; None if it is not known, or not in all of them."""
+    if not isinstance(base, MergedBase):
+        return base if isinstance(base, IcebergTable) else None
+    before, ours, theirs = map(_base_table, (base.base, base.ours, base.theirs))
+    if before is None or not isinstance(ours, IcebergTable) or not isinstance(theirs, IcebergTable):
+        return None
+    return MergedTable(before, ours, theirs)
+
+
+def _tables_of(base: TableBase) -> list[IcebergTable]:
+    if isinstance(base, MergedTable):
+        return [*_tables_of(base.base), base.ours, base.theirs]
+    return [base]
 
 
 def _sum(first: TableCombination | None, second: TableCombination) -> TableCombination:

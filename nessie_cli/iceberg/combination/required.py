@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from nessie_cli.iceberg.builder.values import Document, by_id
-from nessie_cli.iceberg.combination.decision import FileConflict
+from nessie_cli.iceberg.combination.file_merge import FileConflict
 from nessie_cli.iceberg.combination.manifests import bound
 from nessie_cli.iceberg.combination.states import TableFile
 

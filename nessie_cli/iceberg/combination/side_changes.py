@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import dropwhile, takewhile
 
+from nessie_cli.iceberg.combination.equality import EqualityScope
+from nessie_cli.iceberg.combination.identifiers import MOST_PAIRS
 from nessie_cli.iceberg.combination.states import (
     ANY_FILE,
     FileContent,
@@ -20,8 +22,9 @@ from nessie_cli.iceberg.combination.states import (
 class SideChanges:
     """What a side changed since the base."""
 
-    def __init__(self, base: TableState, side: TableState) -> None:
+    def __init__(self, base: TableState, side: TableState, scope: EqualityScope) -> None:
         self.base, self.state = base, side
+        self._scope = scope
         self.added = [file for id_, file in side.files.items() if id_ not in base.files]
         self.removed = [file for id_, file in base.files.items() if id_ not in side.files]
 
@@ -120,19 +123,38 @@ class SideChanges:
         without_rows = takewhile(lambda changes: not changes.added, newest_first)
         return frozenset(path for changes in without_rows for path in changes.removed)
 
-    def is_updated(self, path: str) -> bool:
+    def is_updated(self, path: str, *, by_equality: bool = True) -> bool:
         """Returns whether rows of a data file can have been deleted and replaced by others.
 
         A snapshot that added deletions and rows says so; whether they belong together is not known.
+        Without `by_equality`, equality deletes do not count.
         """
         history = self.state.history
         if history is None or any(
-            changes.added and (changes.has_wide_deletes or path in changes.deleted_in)
+            changes.added
+            and (
+                changes.has_wide_deletes
+                or path in changes.deleted_in
+                or (by_equality and self._may_reach(changes.equality_deletes, path))
+            )
             for changes in history
         ):
             return True
-        wide = bool(self.wide_deletes or self.equality_deletes)
-        return self._has_old_rows and (wide or path in self.deletes_by_file)
+        return self._has_old_rows and (
+            bool(self.wide_deletes)
+            or path in self.deletes_by_file
+            or self._may_reach([file.identity for file in self.equality_deletes], path)
+        )
+
+    def _may_reach(self, deletes: Collection[Identity], path: str) -> bool:
+        """Returns whether equality deletes, which the side can have removed, reach a data file."""
+        files, id_ = self.state.files, Identity(path)
+        file = self.base.files.get(id_) or files.get(id_)
+        if not deletes or len(self.equality_deletes) * len(self.base.files) > MOST_PAIRS:
+            return bool(deletes)
+        return file is None or any(
+            each not in files or self._scope.reaches(files[each], file) for each in deletes
+        )
 
     def may_replace_rows(self, path: str) -> bool:
         """Returns whether rows that it deleted in a data file can have new versions in others.
@@ -141,7 +163,7 @@ class SideChanges:
         """
         since = list(
             dropwhile(
-                lambda changes: not changes.has_wide_deletes and path not in changes.deleted_in,
+                lambda changes: not changes.deletes_anywhere and path not in changes.deleted_in,
                 self.state.history or (),
             )
         )
@@ -152,7 +174,7 @@ class SideChanges:
         """Whether a snapshot added rows and deletions that do not rewrite files."""
         history = self.state.history
         if history is None or any(
-            changes.added and (changes.has_wide_deletes or changes.deleted_in)
+            changes.added and (changes.deletes_anywhere or changes.deleted_in)
             for changes in history
         ):
             return True
@@ -201,7 +223,7 @@ class SideChanges:
             removed = {*map(file_digest, changes.removed), *changes.gone}
             updated = {*map(file_digest, changes.deleted_in)} if changes.added else set()
             removes = ANY_FILE in changes.gone or not sources.isdisjoint(removed)
-            is_update = bool(changes.added) and changes.has_wide_deletes
+            is_update = bool(changes.added) and changes.deletes_anywhere
             if removes or is_update or is_replaced_later or not sources.isdisjoint(updated):
                 new = [path for path in changes.added if not other.has_or_had(path)]
                 heirs.update(new)
@@ -238,6 +260,33 @@ class SideChanges:
             and all(Identity(removed) in self.base.files for removed in changes.removed)
             for path in changes.added
         )
+
+    @cached_property
+    def moved(self) -> Mapping[str, Sequence[TableFile]]:
+        """The files with the rows of each data file of the base that was only compacted.
+
+        All its rows are live in these files, which are in the same partitions.
+        """
+        history = self.state.history
+        if history is None or self.restored_files or any(c.deletes_anywhere for c in history):
+            return {}
+        if self.equality_deletes or self.undone_deletes:
+            return {}
+        moved: dict[str, Sequence[TableFile]] = {}
+        changed = {path for changes in history for path in changes.deleted_in}
+        for changes in history:
+            before = [self.base.files.get(Identity(path)) for path in changes.removed]
+            after = [self.state.files.get(Identity(path)) for path in changes.added]
+            if (
+                changes.operation == "replace"
+                and not changes.is_combined
+                and len({file and file.spec_id for file in (*before, *after)} - {None}) == 1
+                and None not in (*before, *after)
+                and changed.isdisjoint([*changes.removed, *changes.added])
+            ):
+                files = [file for file in after if file is not None]
+                moved |= dict.fromkeys(changes.removed, files)
+        return moved
 
     def is_restored(self, file: TableFile) -> bool:
         """Returns whether a file is older than the base: it came back by a rollback or a revert."""

@@ -103,11 +103,12 @@ class SnapshotChanges(Struct, frozen=True):
     """What one snapshot changed.
 
     `added` and `removed` are paths of data files. `deleted_in` are those in which it deleted rows
-    by their positions. `has_wide_deletes` is whether it also added delete files that can be about
-    any data file. `row_ids` are the ids of the first rows of the removed files, and
-    `removed_deletes` the delete files that it removed. `gone` are digests of data files whose rows
-    it brought in other files, if it combined two sides: the other side had added and rewrote them.
-    `id` is the snapshot id, and `is_combined` whether it combined two sides.
+    by their positions. `has_wide_deletes` is whether it also added position deletes that can be
+    about any data file, and `equality_deletes` are those that it added. `row_ids` are the ids of
+    the first rows of the removed files, and `removed_deletes` the delete files that it removed.
+    `gone` are digests of data files whose rows it brought in other files, if it combined two sides:
+    the other side had added and rewrote them. `id` is the snapshot id, and `is_combined` whether it
+    combined two sides.
     """
 
     operation: str
@@ -120,6 +121,12 @@ class SnapshotChanges(Struct, frozen=True):
     gone: Collection[str] = ()
     id: int | None = None
     is_combined: bool = False
+    equality_deletes: Collection[Identity] = ()
+
+    @property
+    def deletes_anywhere(self) -> bool:
+        """Whether it added delete files that can be about any data file."""
+        return self.has_wide_deletes or bool(self.equality_deletes)
 
 
 class TableState(Struct, frozen=True):
@@ -129,7 +136,8 @@ class TableState(Struct, frozen=True):
     the same in each. `last_sequence` is the last sequence number that the table has given out, and
     `next_row_id` the next id of a row (0 before format version 3). `history` are the snapshots
     that the base does not have, oldest first; None if they do not lead back to the base, because
-    one has expired or the table was replaced.
+    one has expired or the table was replaced. In the combination of several merge bases, `lost` are
+    the data files that one of them has and that it lacks.
     """
 
     version: int
@@ -138,3 +146,4 @@ class TableState(Struct, frozen=True):
     next_row_id: int = 0
     history: Sequence[SnapshotChanges] | None = ()
     is_serializable: bool = False
+    lost: Collection[str] | None = None

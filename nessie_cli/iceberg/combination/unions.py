@@ -8,7 +8,7 @@ from msgspec import Struct, structs
 from pyroaring import BitMap64
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.combination.decision import FileConflict, FileMerge
+from nessie_cli.iceberg.combination.file_merge import FileConflict, FileMerge
 from nessie_cli.iceberg.combination.states import Identity, TableFile, VectorUnion
 from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.vectors import read_vector

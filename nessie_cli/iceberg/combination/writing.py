@@ -20,7 +20,7 @@ from nessie_cli.iceberg.builder import partitions, table
 from nessie_cli.iceberg.builder.document import MAIN, NO_SNAPSHOT, ROW_LINEAGE
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.combination import Combination
-from nessie_cli.iceberg.combination.decision import AddedFile
+from nessie_cli.iceberg.combination.file_merge import AddedFile
 from nessie_cli.iceberg.combination.manifests import (
     NewEntry,
     NewSnapshot,

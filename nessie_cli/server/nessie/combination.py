@@ -294,7 +294,7 @@ class WarehouseFiles(Files):
         Unless its caller is trusted with locations, its files must be beside its metadata files.
         """
         self._ours, self._is_trusted = table.ours, is_trusted
-        sides = table.base, table.ours, table.theirs
+        sides = *table.bases, table.ours, table.theirs
         self._folders = None if is_trusted else {dirname(s.metadata_location) for s in sides}
 
     def read(self, uri: str) -> bytes:

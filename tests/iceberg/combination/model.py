@@ -12,8 +12,14 @@ from typing import Any, NamedTuple
 from msgspec import structs
 from pyroaring import BitMap64
 
-from nessie_cli.iceberg.combination.decision import FileMerge, merge_files
+from nessie_cli.iceberg.combination.decision import merge_files
 from nessie_cli.iceberg.combination.equality import EqualityScope
+from nessie_cli.iceberg.combination.file_merge import FileMerge
+from nessie_cli.iceberg.combination.merged_base import (
+    merged_state,
+    own_changes,
+    without_dangling,
+)
 from nessie_cli.iceberg.combination.states import (
     FileContent,
     Identity,
@@ -70,6 +76,9 @@ class Table:
         """The tokens that are gone. An update has the new token, a deletion a text of its own."""
         self.earlier: list[Earlier] = []
         self.numbers = iter(range(10**9))
+        self.snapshot = 0
+        self.merged: TableState | None = None
+        """The state that several merge bases give together, if this is it."""
 
     def fork(self, name: str) -> Table:
         side = Table(self.rng, self.version)
@@ -123,6 +132,8 @@ class Table:
 
     def state(self, base: Table) -> TableState:
         """Returns the state with the snapshots that the base does not have."""
+        if self.merged is not None:
+            return self.merged
         files = {id_: file for id_, (file, _) in self.files.items()}
         line = {changes.id for changes in base.history}
         own = list(takewhile(lambda changes: changes.id not in line, reversed(self.history)))
@@ -130,6 +141,9 @@ class Table:
             structs.replace(each, added=[p for p in each.added if Identity(p) not in base.files])
             for each in reversed(own)
         ]
+        if base.merged is not None:
+            files = without_dangling(files, base.merged.lost or ())
+            history = list(own_changes(history, base.merged))
         return TableState(self.version, self.last, files, self.next_row_id, history)
 
     # -- writing ---------------------------------------------------------------------------------
@@ -154,6 +168,7 @@ class Table:
         before = set(self.tokens())
         self.remember()
         self.last += 1
+        self.snapshot = next(self.numbers)
         ids: dict[str, int] = self.row_ids()
         if updated[0]:
             ids[updated[1]] = ids[updated[0]]
@@ -192,10 +207,11 @@ class Table:
                 added,
                 removed,
                 list(positions or ()),
-                bool(keys),
+                False,
                 first_row_ids,
                 removed_deletes,
-                id=next(self.numbers),
+                id=self.snapshot,
+                equality_deletes=[file.identity] if keys else [],
             )
         )
         for token in before - set(self.tokens()):
@@ -247,7 +263,7 @@ class Table:
             records,
             number if sequence is None or self.version == 1 else sequence,
             number,
-            self.last,
+            self.snapshot,
             {},
             path,
         )
@@ -325,6 +341,7 @@ def merged(
         return result
     result.remember()
     result.last = merge.sequence
+    result.snapshot = next(result.numbers)
     result.next_row_id = max(ours.next_row_id, theirs.next_row_id)
     for file in merge.removed:
         del result.files[file.identity]
@@ -333,7 +350,7 @@ def merged(
         sequence = merge.sequence if added.sequence is None else added.sequence
         moved = TableFile(
             file.identity, file.content, 0, (), file.records, sequence, merge.sequence,
-            merge.sequence, file.row, file.referenced, first_row_id=result.next_row_id,
+            result.snapshot, file.row, file.referenced, first_row_id=result.next_row_id,
         )  # fmt: skip
         assert moved.identity not in result.files
         result.files[moved.identity] = (moved, stored)
@@ -351,12 +368,15 @@ def merged(
             [file.path for file in new if file.is_data],
             [file.path for file in removed],
             [file.referenced for file in new if file.referenced is not None],
-            any(file.content is FileContent.EQUALITY_DELETES for file in new),
+            False,
             {file.path: file.first_row_id for file in removed},
             [file.identity for file in merge.removed if not file.is_data],
             merge.gone,
-            next(result.numbers),
+            result.snapshot,
             is_combined=True,
+            equality_deletes=[
+                file.identity for file in new if file.content is FileContent.EQUALITY_DELETES
+            ],
         )
     )
     live = result.tokens()
@@ -365,10 +385,23 @@ def merged(
     return result
 
 
-def check_merge(base: Table, ours: Table, theirs: Table, *, is_merge: bool = True) -> Table | None:
-    """Merges two sides, or applies a commit to ours. Returns the result, None for a conflict."""
+def merged_base(base: Table, ours: Table, theirs: Table) -> Table | None:
+    """Returns what two merge bases give together, None if they do not combine."""
+    merge = merge_of(base, ours, theirs)
+    if merge.conflicts or merge.unions:
+        return None
+    result = merged(base, ours, theirs, merge)
+    result.merged = merged_state(base.state(base), ours.state(base), theirs.state(base), merge)
+    stored = {**ours.files, **theirs.files}
+    result.files = {id_: (file, stored[id_][1]) for id_, file in result.merged.files.items()}
+    result.history = [*base.history, *ours.history, *theirs.history]
+    return result
+
+
+def merge_of(base: Table, ours: Table, theirs: Table) -> FileMerge:
+    """Returns the outcome for the files of two sides."""
     fork = max((number for _, number in ours.listed & theirs.listed), default=0)
-    merge = merge_files(
+    return merge_files(
         base.state(base),
         ours.state(base),
         theirs.state(base),
@@ -376,6 +409,11 @@ def check_merge(base: Table, ours: Table, theirs: Table, *, is_merge: bool = Tru
         has_equality_deletes=any(table.has_equality_deletes for table in (base, ours, theirs)),
         scope=EqualityScope([schema(column(1, "key", "int", required=True))]),
     )
+
+
+def check_merge(base: Table, ours: Table, theirs: Table, *, is_merge: bool = True) -> Table | None:
+    """Merges two sides, or applies a commit to ours. Returns the result, None for a conflict."""
+    merge = merge_of(base, ours, theirs)
     merge, vectors = united(merge, base, ours, theirs)
     if merge.conflicts:
         return None
@@ -407,8 +445,7 @@ def check_merge(base: Table, ours: Table, theirs: Table, *, is_merge: bool = Tru
         assert len(set(ids)) == len(ids)
         assert max(ids, default=-1) < result.next_row_id
     if is_merge:
-        again = merge_files(theirs.state(theirs), result.state(theirs), theirs.state(theirs), fork)
-        assert again.is_empty
+        assert merge_of(theirs, result, theirs).is_empty
     return result
 
 

@@ -103,6 +103,33 @@ def test_both_sides_delete_rows_of_one_file(version: int, refused: float, twice:
     assert outcomes["merged twice"] > twice * outcomes.total(), outcomes
 
 
+def test_both_sides_upgrade_a_table_with_position_deletes() -> None:
+    outcomes: Counter[str] = Counter()
+    for seed in range(COUNT // 6):
+        rng = random.Random(f"upgraded{seed}")
+        base = Table(rng, 2)
+        base.commit("append", (base.rows(8),))
+        (path,) = base.paths
+        base.delete(path, rng.choice(base.live(path)), is_updated=False)
+        ours, theirs = base.fork("o"), base.fork("t")
+        for side in (ours, theirs):
+            for _ in range(rng.choice([0, 0, 1])):
+                change_one_file(side, path)
+            side.version = 3
+            side.earlier.clear()
+            change_one_file(side, path)
+        result = check_merge(base, ours, theirs)
+        outcomes["refused" if result is None else "done"] += 1
+        # Format version 3 allows no new position delete files.
+        new = (
+            []
+            if result is None
+            else [result.files[id_][0] for id_ in result.files.keys() - ours.files]
+        )
+        assert all(file.is_data or file.is_vector for file in new)
+    assert outcomes["done"] > 0.3 * outcomes.total(), outcomes
+
+
 @pytest.mark.parametrize("has_other_ids", [False, True])
 def test_a_file_whose_rows_have_other_ids_on_ours_is_not_combined(has_other_ids: bool) -> None:
     """The sides were combined before, and ours gave the rows of theirs new ids.

@@ -15,7 +15,7 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, LongType, StringType
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.combination.decision import FileConflict
+from nessie_cli.iceberg.combination.file_merge import FileConflict
 from tests.iceberg.combination.test_combination import (
     SCHEMA,
     Change,

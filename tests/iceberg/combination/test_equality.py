@@ -176,8 +176,6 @@ def change(side: Table, kind: str, key: int) -> None:
 
 
 KINDS = ["append", "delete equal", "upsert", "delete", "drop", "compact"]
-NOT_WITH_UPSERTS = {"drop", "compact"}
-"""An upsert does not say which files had the rows that it replaced."""
 
 
 @pytest.mark.parametrize("equality", ["delete equal", "upsert"])
@@ -187,8 +185,7 @@ def test_changes_of_other_rows_combine(kind: str, equality: str) -> None:
         base, ours, theirs = sides()
         change(theirs if turned else ours, kind, 0)
         change(ours if turned else theirs, equality, 2)
-        result = check_merge(base, ours, theirs)
-        assert (result is not None) is not (equality == "upsert" and kind in NOT_WITH_UPSERTS)
+        assert check_merge(base, ours, theirs) is not None
 
 
 @pytest.mark.parametrize(
@@ -202,8 +199,9 @@ def test_changes_of_other_rows_combine(kind: str, equality: str) -> None:
         ("delete", "delete equal", True),
         ("delete", "upsert", False),
         ("drop", "delete equal", True),
-        ("compact", "delete equal", False),
-        ("compact", "upsert", False),
+        ("drop", "upsert", False),
+        ("compact", "delete equal", True),
+        ("compact", "upsert", True),
     ],
 )
 def test_changes_of_the_same_rows(kind: str, equality: str, combines: bool) -> None:
@@ -211,6 +209,18 @@ def test_changes_of_the_same_rows(kind: str, equality: str, combines: bool) -> N
     change(ours, kind, 1)
     change(theirs, equality, 1)
     assert (check_merge(base, ours, theirs) is not None) is combines
+    if kind == "compact":
+        assert (check_merge(base, theirs, ours) is not None) is combines
+
+
+def test_a_row_that_was_changed_before_its_file_was_compacted_is_a_conflict() -> None:
+    base, ours, theirs = sides()
+    (path,) = (p for p in base.paths if base.live(p)[0][1] == ("b1", 1))
+    theirs.delete(path, theirs.live(path)[0], is_updated=True)
+    theirs.commit("replace", ((),), (path,))
+    change(ours, "upsert", 1)
+    for pair in ((ours, theirs), (theirs, ours)):
+        assert check_merge(base, *pair) is None
 
 
 def test_a_conflict_names_the_files_that_are_reached() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.table import Table
 
-from nessie_cli.iceberg.combination.decision import FileConflict
+from nessie_cli.iceberg.combination.file_merge import FileConflict
 from tests.iceberg.combination.test_combination import Change, Lake, append, delete, ids
 
 
