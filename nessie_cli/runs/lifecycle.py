@@ -339,21 +339,9 @@ class ActiveRun:
         Each of these steps can be repeated. A branch that cannot be deleted stays until it expires.
         Raises the error of a tag that cannot be created, after all other steps.
         """
-        run, refused = self.run, None
+        run = self.run
         self.change(stage=RunStage.PUBLISH, result=result)
-        try:
-            if run.tag:
-                self.repository.create_reference(
-                    ReferenceType.TAG, run.tag, result, request_id=self.request_id("tag")
-                )
-        except StoreUnavailable:
-            raise
-        except NessieError as error:
-            refused = error
-            refused.message = (
-                f"run {run.id} is published as {result[:12]} on {run.target}, but the tag was not"
-                f" created: {error.message}"
-            )
+        refused = self._make_tag() if run.tag else None
         with suppress(NessieError):
             delete_branch(self.repository, run)
         self.change(
@@ -364,6 +352,28 @@ class ActiveRun:
         )
         if refused:
             raise refused
+
+    def _make_tag(self) -> NessieError | None:
+        """Creates the tag of the published commit. Returns the error if it cannot be."""
+        run, repository = self.run, self.repository
+        try:
+            repository.create_reference(
+                ReferenceType.TAG, run.tag, run.result, request_id=self.request_id("tag")
+            )
+        except StoreUnavailable:
+            raise
+        except NessieError as error:
+            with suppress(NessieError):
+                # Another user may have begun to publish, and have been interrupted.
+                tag = repository.reference(run.tag)
+                if (tag.type, tag.hash) == (ReferenceType.TAG, run.result):
+                    return None
+            error.message = (
+                f"run {run.id} is published as {run.result[:12]} on {run.target}, but the tag was"
+                f" not created: {error.message}"
+            )
+            return error
+        return None
 
     def discard(self) -> None:
         """Deletes the branch, and records that the run is never published.
