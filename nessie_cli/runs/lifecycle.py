@@ -64,7 +64,7 @@ class RunPlan(NamedTuple):
 def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
     """Begins a run: its record and its branch. With a key, joins the run of this key.
 
-    Raises `InvalidInput` for a target that is no branch or a start that the target does not
+    Raises `InvalidInput` for a target that is not a branch or a start that the target does not
     contain, `AlreadyExists` for a tag that exists, and `NotAllowed`.
     """
     records = repository.runs
@@ -74,7 +74,7 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
         raise InvalidInput(f"{plan.target} is a {target.type.lower()}, and a run needs a branch")
     if not repository.is_ancestor(Revision(None, plan.start), Revision(None, target.hash)):
         raise InvalidInput(
-            f"{plan.start[:12]} is no commit of {plan.target}, into which the run is merged"
+            f"{plan.start[:12]} is not a commit of {plan.target}, into which the run is merged"
         )
     if plan.tag:
         _refuse_tag(repository, plan.tag)
@@ -397,8 +397,8 @@ class ActiveRun:
 def is_written_past(active: ActiveRun) -> str:
     """Returns the newest commit of the caller on the target beside an empty branch, or "".
 
-    Then the command has probably written to the target, and not to the branch of the run. A caller
-    without a name cannot be told from others.
+    Then the command has probably written to the target, and not to the branch of the run. Callers
+    without a name are all the same.
     """
     run, repository = active.run, active.repository
     if not run.who or active.head() != run.base:

@@ -1,4 +1,4 @@
-"""The publication of runs whose target moves, with real tables; and runs as blocks of Python."""
+"""The publication of runs whose target moves, and runs as blocks of Python."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_block_is_published_at_its_end(lake: Lake) -> None:
 
 
 def test_an_exception_leaves_the_target(lake: Lake) -> None:
-    with pytest.raises(ZeroDivisionError), run(lake.repository) as active:
+    with pytest.raises(ZeroDivisionError), run(lake.repository) as active:  # noqa: PT012
         lake.append(active.branch, 10)
         raise ZeroDivisionError
     assert lake.ids() == [1]
@@ -240,7 +240,7 @@ def test_a_discarded_key_is_refused(lake: Lake) -> None:
 
 
 def test_a_conflict_that_does_not_combine(lake: Lake) -> None:
-    with pytest.raises(MergeConflict), run(lake.repository) as active:
+    with pytest.raises(MergeConflict), run(lake.repository) as active:  # noqa: PT012
         for number, branch in enumerate(("main", active.branch)):
             lake.repository.commit(branch, [put("x", view(number))], CommitMeta("m"))
     record = join(lake.repository, active.id).run
@@ -248,7 +248,7 @@ def test_a_conflict_that_does_not_combine(lake: Lake) -> None:
 
 
 def test_checks_of_a_block(lake: Lake) -> None:
-    with pytest.raises(ChecksFailed), run(lake.repository, warehouse=lake.warehouse) as active:
+    with pytest.raises(ChecksFailed), run(lake.repository) as active:  # noqa: PT012
         lake.append(active.branch, 10)
         active.check('test -n "$NESSIE_RUN_BRANCH"', command=True)
         active.check("exit 3", command=True)

@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -47,7 +48,7 @@ class Readers:
         self.reads = 0
         self._threads = [threading.Thread(target=self._read) for _ in range(2)]
 
-    def __enter__(self) -> Readers:
+    def __enter__(self) -> Self:
         for thread in self._threads:
             thread.start()
         return self
