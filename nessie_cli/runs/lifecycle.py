@@ -397,8 +397,8 @@ class ActiveRun:
 def is_written_past(active: ActiveRun) -> str:
     """Returns the newest commit of the caller on the target beside an empty branch, or "".
 
-    Then the command has probably written to the target, and not to the branch of the run. Callers
-    without a name are all the same.
+    Then the command has probably written to the target, and not to the branch of the run. It is
+    unknown for callers without a name.
     """
     run, repository = active.run, active.repository
     if not run.who or active.head() != run.base:
