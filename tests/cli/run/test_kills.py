@@ -1,6 +1,6 @@
 """Runs that are killed at random moments, beside readers of one state of three tables.
 
-`NESSIE_TEST_KILLS=200` sets the number of kills.
+`NESSIE_TEST_KILLS=200` sets the number of kills; 200 need `-o faulthandler_timeout=0`, too.
 """
 
 from __future__ import annotations
