@@ -64,7 +64,7 @@ class RunPlan(NamedTuple):
 def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
     """Begins a run: its record and its branch. With a key, joins the run of this key.
 
-    Raises `InvalidInput` for a target that is no branch or a start that the target does not
+    Raises `InvalidInput` for a target that is not a branch or a start that the target does not
     contain, `AlreadyExists` for a tag that exists, and `NotAllowed`.
     """
     records = repository.runs
@@ -74,7 +74,7 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
         raise InvalidInput(f"{plan.target} is a {target.type.lower()}, and a run needs a branch")
     if not repository.is_ancestor(Revision(None, plan.start), Revision(None, target.hash)):
         raise InvalidInput(
-            f"{plan.start[:12]} is no commit of {plan.target}, into which the run is merged"
+            f"{plan.start[:12]} is not a commit of {plan.target}, into which the run is merged"
         )
     if plan.tag:
         _refuse_tag(repository, plan.tag)
@@ -339,21 +339,9 @@ class ActiveRun:
         Each of these steps can be repeated. A branch that cannot be deleted stays until it expires.
         Raises the error of a tag that cannot be created, after all other steps.
         """
-        run, refused = self.run, None
+        run = self.run
         self.change(stage=RunStage.PUBLISH, result=result)
-        try:
-            if run.tag:
-                self.repository.create_reference(
-                    ReferenceType.TAG, run.tag, result, request_id=self.request_id("tag")
-                )
-        except StoreUnavailable:
-            raise
-        except NessieError as error:
-            refused = error
-            refused.message = (
-                f"run {run.id} is published as {result[:12]} on {run.target}, but the tag was not"
-                f" created: {error.message}"
-            )
+        refused = self._make_tag() if run.tag else None
         with suppress(NessieError):
             delete_branch(self.repository, run)
         self.change(
@@ -364,6 +352,28 @@ class ActiveRun:
         )
         if refused:
             raise refused
+
+    def _make_tag(self) -> NessieError | None:
+        """Creates the tag of the published commit. Returns the error if it cannot be."""
+        run, repository = self.run, self.repository
+        try:
+            repository.create_reference(
+                ReferenceType.TAG, run.tag, run.result, request_id=self.request_id("tag")
+            )
+        except StoreUnavailable:
+            raise
+        except NessieError as error:
+            with suppress(NessieError):
+                # Another user may have begun to publish, and have been interrupted.
+                tag = repository.reference(run.tag)
+                if (tag.type, tag.hash) == (ReferenceType.TAG, run.result):
+                    return None
+            error.message = (
+                f"run {run.id} is published as {run.result[:12]} on {run.target}, but the tag was"
+                f" not created: {error.message}"
+            )
+            return error
+        return None
 
     def discard(self) -> None:
         """Deletes the branch, and records that the run is never published.
@@ -387,8 +397,8 @@ class ActiveRun:
 def is_written_past(active: ActiveRun) -> str:
     """Returns the newest commit of the caller on the target beside an empty branch, or "".
 
-    Then the command has probably written to the target, and not to the branch of the run. A caller
-    without a name cannot be told from others.
+    Then the command has probably written to the target, and not to the branch of the run. It is
+    unknown for callers without a name.
     """
     run, repository = active.run, active.repository
     if not run.who or active.head() != run.base:

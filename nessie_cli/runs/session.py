@@ -1,4 +1,4 @@
-"""A run with all that its programs need: the server, their environment, checks and publication."""
+"""A run with what its programs need: server, environment, checks and publication."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SessionSettings(Struct, frozen=True, kw_only=True):
 
     `store` is the URL of the store with its secrets. `catalog` is the name of the catalog for
     programs. `rules` say how tables combine (None: never), and `storage` has properties of
-    PyIceberg's FileIO. `rechecks` tells whether a merged state is checked again. `message` is that
+    PyIceberg's FileIO. With `rechecks`, a merged state is checked again. `message` is that
     of the merge.
     """
 

@@ -146,7 +146,7 @@ def statuses(answers: dict[str, Answer]) -> dict[str, int]:
 
 
 def refused(answers: dict[str, Answer]) -> dict[str, int]:
-    """The statuses of answers that are no refusals, which is none of them."""
+    """The statuses of answers that do not refuse: expected to be empty."""
     return {name: status for name, status in statuses(answers).items() if status != FORBIDDEN}
 
 

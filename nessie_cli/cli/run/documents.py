@@ -115,7 +115,7 @@ class RunEnvironment(Document, frozen=True, kw_only=True):
 
 
 class RunResult(Result, frozen=True, kw_only=True):
-    """A run after this command, and the exit code that tells how it went.
+    """A run after this command, and the exit code of this command.
 
     `lines` are the sentences for people. They go to stderr beside a command, whose stdout is that
     of this process.
@@ -205,3 +205,12 @@ def lines_of(run: PipelineRun) -> Iterable[str]:
 
 def _time(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def lines_of_environment(shown: ShownEnvironment) -> Iterable[str]:
+    """Yields the lines about the environment of a run."""
+    if shown.dry_run:
+        yield f"branch: {shown.document.branch}"
+        yield from (f"check:  {check}" for check in shown.document.checks)
+    for variable in shown.document.variables:
+        yield f"{variable.name}={'(removed)' if variable.value is None else variable.value}"

@@ -26,6 +26,7 @@ from nessie_cli.cli.run.documents import (
     ShownEnvironment,
     ShownRun,
     lines_of,
+    lines_of_environment,
     run_rows,
 )
 from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
@@ -497,13 +498,8 @@ def show(result: Result, output: Output) -> None:
         for line in lines_of(result.run):
             output.out.print_line(line)
     elif isinstance(result, ShownEnvironment):
-        if result.dry_run:
-            output.out.print_line(f"branch: {result.document.branch}")
-            for check in result.document.checks:
-                output.out.print_line(f"check:  {check}")
-        for variable in result.document.variables:
-            value = "(removed)" if variable.value is None else variable.value
-            output.out.print_line(f"{variable.name}={value}")
+        for line in lines_of_environment(result):
+            output.out.print_line(line)
     elif isinstance(result, RunResult):
         for line in result.lines:
             if result.code or result.beside_command:

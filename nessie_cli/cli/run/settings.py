@@ -1,4 +1,4 @@
-"""What `nessie run` takes from the invocation: the store, the warehouse, the rules, the code."""
+"""What `nessie run` takes from the invocation: store, warehouse, rules, code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from nessie_cli.cli.run.run import Options
 
 CATALOG, WAREHOUSE = "lake", "warehouse"
-"""The name of the catalog, and the folder of the warehouse beside `.nessie/`, without a setting."""
+"""Defaults: the catalog's name, and the folder of the warehouse beside `.nessie/`."""
 _SECRET_NAME = re.compile(
     r"(?i)(token|password|passwd|pwd|secret|credential|api[-_]?key|access[-_]?key)[^=]*$"
 )

@@ -42,9 +42,9 @@ def caller_of_run(run: PipelineRun) -> Caller:
 
 
 class RunRules(Struct, frozen=True):
-    """The rules for the programs of a run: those of its caller (None: all is allowed), and a fence.
+    """The rules for the programs of a run: those of its caller, and a fence.
 
-    It stands for `Rules`.
+    Without rules of the caller, everything within the fence is allowed. It stands for `Rules`.
     """
 
     of_caller: Rules | None

@@ -239,7 +239,7 @@ def test_from_a_commit_of_the_target(runs: Runs) -> None:
     assert runs.main == {"a": 1, "b": 1, "c": 3}
     runs.nessie("branch", "other")
     other = write(runs.repository, "other", "o", 1)
-    runs("--from", other, *TRUE).expect(2, "is no commit of main")
+    runs("--from", other, *TRUE).expect(2, "is not a commit of main")
     runs("--into", "nosuch", *TRUE).expect(4, "nosuch")
     runs.nessie("tag", "t1")
     runs("--into", "t1", *TRUE).expect(2, "t1 is a tag")

@@ -1,0 +1,75 @@
+"""Concurrent runs that append to one table and to tables of their own.
+
+`NESSIE_TEST_WRITERS=50` sets their number.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from nessie_cli import connect, create, run
+from nessie_cli.errors import NessieError
+from nessie_cli.iceberg.catalog import NessieCatalog
+from nessie_cli.model.runs import RunState
+
+WRITERS = int(os.environ.get("NESSIE_TEST_WRITERS", "6"))
+SCHEMA = pa.schema([pa.field("id", pa.int64())])
+
+
+class Boom(Exception):
+    """Raised in the block of a run."""
+
+
+def ids(store: str, warehouse: str, name: str) -> list[int]:
+    with closing(NessieCatalog("lake", uri=store, warehouse=warehouse)) as catalog:
+        return sorted(catalog.load_table(name).scan().to_arrow()["id"].to_pylist())
+
+
+@pytest.mark.slow
+def test_every_append_of_a_landed_run_is_there_once(tmp_path: Path) -> None:
+    store, warehouse = str(tmp_path / "store.sqlite"), str(tmp_path / "lake")
+    create(store).close()
+    with closing(NessieCatalog("lake", uri=store, warehouse=warehouse)) as catalog:
+        catalog.create_namespace("db")
+        catalog.create_table("db.shared", SCHEMA)
+
+    def load(number: int) -> str:
+        """Appends to both tables, and returns how the run ended."""
+        with connect(store) as repository:
+            try:
+                with run(repository, warehouse=warehouse, key=f"run {number}") as active:
+                    with closing(active.catalog()) as catalog:
+                        rows = pa.table({"id": [number]}, schema=SCHEMA)
+                        catalog.load_table("db.shared").append(rows)
+                        catalog.create_table(f"db.own{number}", SCHEMA).append(rows)
+                    if number % 5 == 4:
+                        raise Boom  # noqa: TRY301 - as the program of a block would
+            except Boom:
+                return "failed"
+            except NessieError as error:
+                sys.stderr.write(f"run {number}: {error.message}\n")
+                return "reported"
+        return "landed"
+
+    with ThreadPoolExecutor(min(WRITERS, 16)) as threads:
+        ends = list(threads.map(load, range(WRITERS)))
+    landed = [number for number, end in enumerate(ends) if end == "landed"]
+    print({end: ends.count(end) for end in set(ends)})
+    assert ids(store, warehouse, "db.shared") == landed
+    with (
+        connect(store) as repository,
+        closing(NessieCatalog("lake", uri=store, warehouse=warehouse)) as catalog,
+    ):
+        names = {table[1] for table in catalog.list_tables("db")}
+        assert names == {"shared", *(f"own{number}" for number in landed)}
+        states = {record.run.key: record.run.state for record in repository.runs.all()}
+    for number, end in enumerate(ends):
+        expected = RunState.PUBLISHED if end == "landed" else RunState.FAILED
+        assert states[f"run {number}"] is expected
