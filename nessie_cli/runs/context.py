@@ -86,8 +86,11 @@ class RunContext:
         """Runs a check on the present commit, and again on the one that is published.
 
         `text` is a query of DuckDB that must return no rows, a file with one (`.sql`), or with
-        `command` a command line of the shell. Raises `ChecksFailed`.
+        `command` a command line of the shell. Raises `ChecksFailed`. Does nothing in a run that is
+        published already, which is not published again.
         """
+        if self._session.active.run.state is RunState.PUBLISHED:
+            return
         check = RunCheck(CheckKind.COMMAND if command else CheckKind.SQL, text)
         check.validate()
         self._session.add_check(check)

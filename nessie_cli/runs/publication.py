@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nessie_cli.errors import NessieError, ReferenceConflict, ReferenceMoved
-from nessie_cli.model import CommitMeta, MergeResult
+from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeResult
 from nessie_cli.model.runs import CheckResult
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
@@ -57,7 +57,7 @@ def publish(active: ActiveRun, combine: Combine, checks: Checks | None, meta: Co
         def merge(options: MergeOptions, head: str = head, id_: str = request_id) -> MergeResult:
             return repository.merge(run.target, Revision(None, head), options, request_id=id_)
 
-        options = MergeOptions(meta=meta)
+        options = MergeOptions(meta=meta, unrelated=_began_empty(active))
         try:
             result = merge(options) if checks else combine(merge, options, f"run {run.id}")
         except ReferenceMoved:
@@ -97,10 +97,15 @@ def _merge_target(active: ActiveRun, combine: Combine) -> str:
     )
     combine(
         lambda options: repository.merge(run.branch, source, options),
-        MergeOptions(meta=meta),
+        MergeOptions(meta=meta, unrelated=_began_empty(active)),
         f"merge of {target} into {run.branch}",
     )
     return target
+
+
+def _began_empty(active: ActiveRun) -> bool:
+    """Returns whether the run began without a commit, so that it shares none with its target."""
+    return active.run.base == NO_ANCESTOR
 
 
 def _finish(active: ActiveRun, commit: str) -> str:
