@@ -27,7 +27,7 @@ from nessie_cli.errors import (
     NessieError,
     ReferenceNotFound,
 )
-from nessie_cli.model import ReferenceType
+from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.model.runs import (
     PipelineRun,
     RunStage,
@@ -36,6 +36,7 @@ from nessie_cli.model.runs import (
 )
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.expiry import run_expiry
+from nessie_cli.repository.failed_runs import is_guarding
 from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
 from nessie_cli.revisions import Revision
 
@@ -63,7 +64,7 @@ class RunPlan(NamedTuple):
 def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
     """Begins a run: its record and its branch. With a key, joins the run of this key.
 
-    Raises `InvalidInput` for a target that is no branch or a start that the target does not
+    Raises `InvalidInput` for a target that is not a branch or a start that the target does not
     contain, `AlreadyExists` for a tag that exists, and `NotAllowed`.
     """
     records = repository.runs
@@ -73,7 +74,7 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
         raise InvalidInput(f"{plan.target} is a {target.type.lower()}, and a run needs a branch")
     if not repository.is_ancestor(Revision(None, plan.start), Revision(None, target.hash)):
         raise InvalidInput(
-            f"{plan.start[:12]} is no commit of {plan.target}, into which the run is merged"
+            f"{plan.start[:12]} is not a commit of {plan.target}, into which the run is merged"
         )
     if plan.tag:
         _refuse_tag(repository, plan.tag)
@@ -125,10 +126,18 @@ def id_of_key(key: str) -> str:
     return f"{readable}-{digits}" if readable else digits
 
 
-def expire_branches(repository: Repository, *, now: float | None = None) -> list[PipelineRun]:
-    """Deletes the branches of runs that were not published and have expired, and their records.
+def expire_branches(
+    repository: Repository,
+    *,
+    now: float | None = None,
+    dry_run: bool = False,
+    report: Callable[[PipelineRun, NessieError], None] = lambda _, __: None,
+) -> list[PipelineRun]:
+    """Deletes the branches of expired runs, and their records.
 
-    Returns these runs. Leaves a run whose branch cannot be deleted now.
+    Returns these runs; with `dry_run`, deletes nothing. Leaves a run whose branch cannot be deleted
+    now, and reports it. The record of a run that was not published stays while another branch has
+    its commits, because the guard refuses merges of that branch by it.
     """
     time_ = time.time() if now is None else now
     records, expired = repository.runs, []
@@ -137,12 +146,30 @@ def expire_branches(repository: Repository, *, now: float | None = None) -> list
         if run.expires > time_:
             continue
         try:
-            delete_branch(repository, run)
-            records.delete(run.id)
-        except NessieError:
+            branch = _branch(repository, run)
+            if branch is not None and not run.head:
+                # It was killed during its command.
+                run = replace(run, state=RunState.FAILED, head=branch.hash, token="")
+            is_needed = is_guarding(repository, run)
+            if branch is None and is_needed:
+                continue
+            if not dry_run:
+                if is_needed and run != record.run:
+                    records.put(RunRecord(run, record.version))
+                delete_branch(repository, run)
+                if not is_needed:
+                    records.delete(run.id)
+        except NessieError as error:
+            report(run, error)
             continue
         expired.append(run)
     return expired
+
+
+def _branch(repository: Repository, run: PipelineRun) -> Reference | None:
+    with suppress(ReferenceNotFound):
+        return repository.reference(run.branch)
+    return None
 
 
 def delete_branch(repository: Repository, run: PipelineRun) -> None:

@@ -1,4 +1,4 @@
-"""Running the command of a run: in the foreground, with the signals that git and env pass on."""
+"""The command of a run: in the foreground, with the signals that git and env pass on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The server of a run on an embedded store: a program that ends with the process that started it.
+"""The server of a run on an embedded store: it ends with the process that started it.
 
 `python -m nessie_cli.server.for_run` reads its settings as one line of JSON on stdin, prints its
 address on stdout, and ends when stdin is closed, also if the parent was killed. It accepts the
@@ -25,7 +25,7 @@ from nessie_cli.server.warehouse_file import read_warehouses
 
 
 class RunServerSettings(Struct, frozen=True):
-    """The store, the folder of the run, and the warehouses: a file that defines them, or locations.
+    """The store, the folder of the run, and the warehouses: a file of them, or locations.
 
     The folder is deleted at the end, because a killed parent cannot do it.
     """

@@ -106,15 +106,16 @@ class RunVariable(Struct, frozen=True):
 
 
 class RunEnvironment(Document, frozen=True, kw_only=True):
-    """The environment of the programs of a run."""
+    """The environment of the programs of a run, and its checks."""
 
     branch: str
+    checks: list[str]
     variables: list[RunVariable]
     warnings: list[str]
 
 
 class RunResult(Result, frozen=True, kw_only=True):
-    """A run after this command, and the exit code that tells how it went.
+    """A run after this command, and the exit code.
 
     `lines` are the sentences for people.
     """
@@ -144,9 +145,20 @@ class ShownRun(Result, frozen=True, kw_only=True):
 
 
 class ShownEnvironment(Result, frozen=True, kw_only=True):
-    """The environment of a run."""
+    """The environment of a run; with `is_plan`, its branch and checks are shown, too."""
 
     document: RunEnvironment
+    is_plan: bool = False
+
+    @property
+    def lines(self) -> Iterable[str]:
+        """The lines that people see."""
+        if self.is_plan:
+            yield f"branch: {self.document.branch}"
+            yield from (f"check:  {check}" for check in self.document.checks)
+        for variable in self.document.variables:
+            value = "(removed)" if variable.value is None else variable.value
+            yield f"{variable.name}={value}"
 
     @property
     def notes(self) -> Sequence[str]:

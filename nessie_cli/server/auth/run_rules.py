@@ -42,7 +42,7 @@ def caller_of_run(run: PipelineRun) -> Caller:
 
 
 class RunRules(Struct, frozen=True):
-    """The rules for the programs of a run: those of its caller (None: all is allowed), and a fence.
+    """The rules for programs of a run: those of its caller (None allows all), and a fence.
 
     It stands for `Rules`.
     """
