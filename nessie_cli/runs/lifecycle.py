@@ -76,7 +76,8 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
         raise InvalidInput(
             f"{plan.start[:12]} is not a commit of {plan.target}, into which the run is merged"
         )
-    if plan.tag:
+    if plan.tag and not (plan.key and records.get(id_of_key(plan.key))):
+        # A run of this key may have created the tag already.
         _refuse_tag(repository, plan.tag)
     now = int(time.time())
     run = PipelineRun(

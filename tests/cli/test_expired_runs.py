@@ -85,6 +85,12 @@ def test_a_run_whose_commits_the_target_has_is_forgotten(nessie, catalog, failed
     assert ids(catalog) == []
 
 
+def test_a_published_run_with_a_tag_is_joined_by_its_key(nessie, catalog) -> None:
+    plan = RunPlan("main", catalog.head("main"), key="nightly", tag="loaded")
+    begin(catalog.repository, plan, "etl").published(catalog.head("main"))
+    assert begin(catalog.repository, plan, "etl").run.result == catalog.head("main")
+
+
 def test_a_branch_that_cannot_be_deleted_is_reported(nessie, catalog, failed) -> None:
     ok(nessie, "config", "set", "protect.run/*", "no-delete", "--repository")
     ran = ok(nessie, "store", "maintain")

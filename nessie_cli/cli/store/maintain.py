@@ -113,7 +113,7 @@ class Maintenance(Document, frozen=True):
     size: StoreSizes
 
     @classmethod
-    def of(cls, report: MaintenanceReport, runs: int) -> Self:
+    def of(cls, report: MaintenanceReport, runs: int = 0) -> Self:
         """Returns the document of a report, and of a number of expired runs."""
         return cls(
             report.dry_run,
