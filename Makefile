@@ -3,7 +3,7 @@
 #
 #   make demo           show the main workflow, start to end, on real Iceberg tables
 #   make ui-demo        show the web interface on an example lake, until Ctrl-C
-#   make example        run a pipeline with Spark: ingest on a branch, validate, merge, tag
+#   make example        run a pipeline with Spark: load on branches, check, publish, follow changes
 #   make test           run every test
 #   make test-suite     run every test except those of Spark
 #   make test-fast      run the tests of the packages and of the command, in a third of the time
@@ -145,7 +145,7 @@ $(VENV)/.ready-demo: pyproject.toml | $(VENV)/.made
 
 $(VENV)/.ready-dev: pyproject.toml | $(VENV)/.made
 	@echo "setting up $(VENV) for development (once; a minute or two) ..."
-	@$(INSTALL) --editable '.[iceberg,filters,serve,postgres]' --group dev
+	@$(INSTALL) --editable '.[iceberg,filters,serve,postgres,sql]' --group dev
 	@touch $@ $(VENV)/.ready-demo $(VENV)/.ready-fast
 
 $(VENV)/.ready-fast: pyproject.toml | $(VENV)/.made

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "server": _VALUES | {"revisions", "repository", "wire", "iceberg", "inspection"},
     "workspace": _VALUES | {"wire"},
     "reaching": _VALUES | {"repository", "workspace"},
-    "runs": _VALUES | {"workspace"},
+    "runs": _VALUES | {"revisions", "repository", "iceberg", "workspace"},
     "iceberg": _VALUES | {"revisions", "wire", "repository", "reaching"},
     "inspection": _VALUES | {"revisions", "wire", "repository", "iceberg"},
     "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg"},
@@ -57,7 +58,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "cli": _EVERYTHING,
     # The public API: names load when they are used. `python -m` runs the command; spark-submit runs
     # its own module.
-    "__init__": _VALUES | {"repository", "revisions"},
+    "__init__": _VALUES | {"repository", "revisions", "runs"},
     "__main__": frozenset({"cli"}),
     "submit": frozenset({"cli", "workspace"}),
 }
@@ -76,6 +77,8 @@ LAYERS_OF_SERVER: Sequence[frozenset[str]] = (
 SERVED_BY_CLI = frozenset({"server", "spark"})
 """Rooms that a command may start: only the room itself, not its modules, and only inside the
 function that runs."""
+STARTED: Mapping[str, frozenset[str]] = {"runs": frozenset({"server"})}
+"""Rooms whose programs another room starts by `python -m`, which is not an import."""
 
 ONLY_IN: Mapping[str, frozenset[str]] = {
     "rich": frozenset({"render"}),
@@ -90,7 +93,7 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "jinja2": frozenset({"server"}),
     "jwt": frozenset({"server"}),
     "botocore": frozenset({"server"}),
-    "pyspark": frozenset({"spark"}),
+    "pyspark": frozenset({"spark", "runs"}),
     "pyiceberg": frozenset({"iceberg", "spark"}),
     "authlib": frozenset({"repository", "server"}),
 }
@@ -152,6 +155,8 @@ class Import:
     line: int
     at_load: bool
     name: str = ""
+    starts: bool = False
+    """Whether the module is the program of a new process, `python -m MODULE`."""
 
 
 @dataclass(frozen=True)
@@ -192,6 +197,7 @@ def imports_below(root: Path) -> Mapping[str, Sequence[Import]]:
 def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
     """Yields every import of a file, resolved to the most specific module of the package."""
     package = source.name if source.path.name == "__init__.py" else source.name.rpartition(".")[0]
+    programs = set(_programs(source.tree))
     for node, at_load in _walk(source.tree, at_load=True):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -221,7 +227,16 @@ def imports_of(source: Source, known: Mapping[str, Source]) -> Iterator[Import]:
             and isinstance(node.value, str)
             and re.fullmatch(rf"{ROOT}(\.\w+)+", node.value)
         ):
-            yield Import(node.value, node.lineno, at_load=False)
+            yield Import(node.value, node.lineno, at_load=False, starts=node in programs)
+
+
+def _programs(tree: ast.Module) -> Iterator[ast.expr]:
+    """Yields the words that follow `-m` in a command line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.List):
+            for before, word in pairwise(node.elts):
+                if isinstance(before, ast.Constant) and before.value == "-m":
+                    yield word
 
 
 def _root_facts(tree: ast.Module) -> str:
@@ -291,7 +306,7 @@ def forbidden_imports(root: Path) -> list[str]:
                 and room in SERVED_BY_CLI
                 and item.module.count(".") == 1
                 and not item.at_load
-            )
+            ) or (item.starts and room in STARTED.get(source.room, frozenset()))
             if room not in ALLOWED.get(source.room, frozenset()) and not started:
                 found.append(
                     f"{source.path.relative_to(root)}:{item.line}: {source.room} may not import"
@@ -332,7 +347,7 @@ def cycles(root: Path) -> list[list[str]]:
     """Returns groups of modules that import each other, also lazily."""
     sources = read_package(root)
     graph = {
-        name: {i.module for i in imports} & sources.keys() - {name}
+        name: {i.module for i in imports if not i.starts} & sources.keys() - {name}
         for name, imports in imports_below(root).items()
     }
     reach = {name: _reachable(name, graph) for name in graph}

@@ -1,144 +1,180 @@
-"""Ingest on a branch, validate with Spark, merge the valid deliveries, tag the release.
+"""A pipeline of two stages: publish valid deliveries of orders, then totals of clients.
 
     pipeline.py FOLDER FILE...
 
 FOLDER holds the catalog, which is created if it does not exist, and the tables. Each FILE is one
-delivery of orders (CSV: id, client, cents), and one release if it is valid. Exits with 1 if a file
-is invalid: its branch remains for inspection, and no reader of `main` sees its rows.
+delivery (CSV: id, client, cents). The first stage loads each in a run of its own: on a branch,
+which is published if all checks pass. The second stage reads the stream of changes of `main`.
+Exits with 1 if a delivery is invalid: its branch remains, and no reader of `main` sees its rows.
 """
 
 from __future__ import annotations
 
-import re
-import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import max_by
 
-from nessie_cli import CommitMeta, MergeOptions, NessieError, ReferenceType, connect, create
+from nessie_cli import NessieError, connect, create, run
+from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.repository.base import Repository
+from nessie_cli.runs.context import RunContext
+from nessie_cli.runs.publication import ChecksFailed
+from nessie_cli.spark import register
 
-ICEBERG = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0"
-ORDERS = "id BIGINT, client STRING, cents BIGINT"
-
-CHECKS = {
-    "an order has a client": "SELECT id FROM {orders} WHERE client IS NULL OR client = ''",
-    "an amount is positive": "SELECT id FROM {orders} WHERE cents IS NULL OR cents <= 0",
-    "an order is there once": "SELECT id FROM {orders} GROUP BY id HAVING count(*) > 1",
-    "no order has gone": "SELECT id FROM {before} EXCEPT SELECT id FROM {orders}",
+SETTINGS = {
+    "spark.jars.packages": "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.11.0",
+    "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
+    "spark.ui.enabled": "false",
 }
-"""The rules, each with a query that returns the orders that violate it."""
+"""Settings of Spark. Those of the catalog are settings of each run."""
+ORDERS = "id BIGINT, client STRING, cents BIGINT"
+CHECKS = sorted(Path(__file__).with_name("checks").glob("*.sql"))
 
 
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Yields the address of a `nessie serve` over the catalog of a folder, on a free port.
+def session_of(spark: SparkSession, load: RunContext, pinned: str | None = None) -> SparkSession:
+    """Returns a session whose default catalog is the branch of a run.
 
-    In production, the server is running already.
+    With `pinned`, the catalog of this name reads the commit with that hash: a reader who needs one
+    state of several tables reads all of them there.
     """
-    store = f"sqlite:///{folder.absolute()}/catalog.sqlite"
-    command = [sys.executable, "-m", "nessie_cli", "--store", store, "serve", "--port", "0"]
-    with subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
-    ) as server:
-        assert server.stderr
-        try:
-            said = server.stderr.readline()
-            address = re.search(r"http://\S+?:\d+", said)
-            if not address:
-                sys.exit(said + server.stderr.read())
-            yield address[0]
-        finally:
-            server.terminate()
+    session = spark.newSession()
+    options = {name: value for name, value in load.spark_options().items() if name not in SETTINGS}
+    if pinned is not None:
+        options |= _at_commit(options, pinned)
+    for name, value in options.items():
+        session.conf.set(name, value)
+    return session
 
 
-def session(address: str, warehouse: Path) -> SparkSession:
-    """Returns a Spark session with the server as the catalog `lake`."""
-    settings = {
-        "spark.jars.packages": ICEBERG,
-        "spark.sql.extensions": "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions",
-        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
-        "spark.sql.catalog.lake.type": "nessie",
-        "spark.sql.catalog.lake.uri": f"{address}/api/v2",
-        "spark.sql.catalog.lake.warehouse": str(warehouse.absolute()),
-        # Branches are merged outside of Spark, so each query must load the table again.
-        "spark.sql.catalog.lake.cache-enabled": "false",
-        "spark.ui.enabled": "false",
+def _at_commit(options: Mapping[str, str], commit: str) -> dict[str, str]:
+    """Returns the settings of a catalog `pinned`, which reads one commit."""
+    prefix = "spark.sql.catalog.lake"
+    pinned = {
+        name.replace(prefix, "spark.sql.catalog.pinned"): value
+        for name, value in options.items()
+        if name.startswith(prefix)
     }
-    builder = SparkSession.builder.appName("pipeline")
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
+    uri = "spark.sql.catalog.pinned.uri"
+    return pinned | {uri: f"{pinned[uri].rpartition('/')[0]}/{commit}"}
 
 
-def load(spark: SparkSession, file: Path, orders: str) -> None:
-    """Loads a delivery into the table: inserts new orders, and updates existing ones."""
-    spark.read.csv(str(file), schema=ORDERS, header=True, mode="FAILFAST").createOrReplaceTempView(
-        "delivery"
-    )
-    spark.sql(
-        f"MERGE INTO {orders} t USING delivery s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
-        " WHEN NOT MATCHED THEN INSERT *"
-    )
+def ingest(spark: SparkSession, catalog: Repository, folder: Path, file: Path) -> bool:
+    """Loads a delivery in a run, and returns whether it is published.
 
-
-def faults(spark: SparkSession, orders: str, before: str) -> list[str]:
-    """Returns the violated rules, each with the ids of its orders."""
-    found = {
-        check: spark.sql(query.format(orders=orders, before=before)).limit(10).collect()
-        for check, query in CHECKS.items()
-    }
-    return [
-        f"not so: {check} (id {', '.join(str(row.id) for row in rows)})"
-        for check, rows in found.items()
-        if rows
-    ]
-
-
-def release(spark: SparkSession, catalog: Repository, file: Path) -> bool:
-    """Loads one delivery on its own branch, and merges it into `main` if all checks pass."""
-    branch = f"ingest-{file.stem}"
-    catalog.create_reference(ReferenceType.BRANCH, branch, catalog.reference("main").hash)
-    orders = f"lake.shop.`orders@{branch}`"
-    load(spark, file, orders)
-    wrong = faults(spark, orders, before="lake.shop.orders")
-    if wrong:
-        print(
-            *(f"{file.name}: {fault}" for fault in wrong),
-            f"{file.name}: refused; the branch {branch} shows it",
-            sep="\n",
-        )
+    The key makes a repetition continue the same run, which has a result if it is published already.
+    """
+    try:
+        with run(
+            catalog,
+            into="main",
+            key=f"ingest-{file.stem}",
+            tag=f"release-{file.stem}",
+            message=f"orders of {file.stem}",
+            warehouse=str(folder / "warehouse"),
+        ) as load:
+            if load.result:
+                print(f"{file.name}: published already")
+                return True
+            session = session_of(spark, load)
+            delivery = session.read.csv(str(file), schema=ORDERS, header=True, mode="FAILFAST")
+            delivery.createOrReplaceTempView("delivery")
+            session.sql(
+                "MERGE INTO shop.orders t USING delivery s ON t.id = s.id"
+                " WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+            )
+            for check in CHECKS:
+                load.check(str(check))
+    except ChecksFailed as error:
+        failed = next(result for result in error.results if not result.passed)
+        print(f"{file.name}: {Path(failed.check).name} found", *failed.output.splitlines()[1:])
+        print(f"{file.name}: refused; the branch {load.branch} shows it")
         return False
-    merged = catalog.merge(
-        "main",
-        branch,
-        MergeOptions(meta=CommitMeta(f"orders of {file.stem}", authors=("pipeline",))),
-    )
-    assert merged.resultant_hash, "a conflict raises"
-    catalog.create_reference(ReferenceType.TAG, f"release-{file.stem}", merged.resultant_hash)
-    catalog.delete_reference(branch, expected_hash=catalog.reference(branch).hash)
-    print(f"{file.name}: released as release-{file.stem}")
+    print(f"{file.name}: published as release-{file.stem}")
     return True
 
 
+def totals(spark: SparkSession, catalog: Repository, folder: Path) -> None:
+    """Computes the totals of clients again if orders have changed since the last time.
+
+    The stream has the operations of each new commit of `main`. Its checkpoint is not part of a run:
+    Spark writes it after the batch, so a batch whose run has failed is repeated.
+    """
+
+    def publish(operations: DataFrame, _: int) -> None:
+        orders = operations.where("key = 'shop.orders'")
+        (commit,) = orders.agg(max_by("hash", "commit_time")).collect()[0]
+        if commit is None:
+            return
+        with run(
+            catalog,
+            into="main",
+            key=f"totals-{commit}",
+            message="totals of clients",
+            warehouse=str(folder / "warehouse"),
+        ) as load:
+            if not load.result:
+                session_of(spark, load, pinned=commit).sql(
+                    "INSERT OVERWRITE shop.totals"
+                    " SELECT client, sum(cents) AS cents FROM pinned.shop.orders GROUP BY client"
+                )
+
+    stream = spark.readStream.format("nessie").options(
+        url=catalog.url, table="operations", ref="main"
+    )
+    query = (
+        stream.load()
+        .writeStream.foreachBatch(publish)
+        .option("checkpointLocation", str(folder / "checkpoint"))
+        .start()
+    )
+    try:
+        query.processAllAvailable()
+    finally:
+        query.stop()
+
+
+def create_tables(spark: SparkSession, catalog: Repository, folder: Path) -> None:
+    """Creates the tables, in a run as well."""
+    with run(catalog, into="main", key="tables", warehouse=str(folder / "warehouse")) as load:
+        if not load.result:
+            session = session_of(spark, load)
+            session.sql("CREATE NAMESPACE IF NOT EXISTS shop")
+            session.sql(f"CREATE TABLE IF NOT EXISTS shop.orders ({ORDERS})")
+            session.sql("CREATE TABLE IF NOT EXISTS shop.totals (client STRING, cents BIGINT)")
+
+
+def report(store: str, commit: str) -> None:
+    """Prints both tables at one commit, so that the totals are those of the orders."""
+    lake = NessieCatalog("lake", uri=store, ref=commit)
+    for name in ("orders", "totals"):
+        rows = lake.load_table(f"shop.{name}").scan().to_arrow().to_pylist()
+        print(f"{name}:", *sorted(" ".join(map(str, row.values())) for row in rows), sep="\n  ")
+
+
 def main(folder: Path, files: list[Path]) -> int:
-    """Releases files, one after another; returns the exit code."""
+    """Runs both stages; returns the exit code."""
     for file in files:
         if not file.is_file():
             sys.exit(f"pipeline: {file}: no such file")
+    folder = folder.absolute()
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "catalog.sqlite").exists():
-        create(str(folder / "catalog.sqlite")).close()
-    with served(folder) as address, connect(f"{address}/api/v2") as catalog:
-        spark = session(address, folder / "warehouse")
-        spark.sql("CREATE NAMESPACE IF NOT EXISTS lake.shop")
-        spark.sql(f"CREATE TABLE IF NOT EXISTS lake.shop.orders ({ORDERS})")
-        passed = [release(spark, catalog, file) for file in files]
-        spark.table("lake.shop.orders").orderBy("id").show()
-    return 0 if all(passed) else 1
+    store = str(folder / "catalog.sqlite")
+    if not Path(store).exists():
+        create(store).close()
+    builder = SparkSession.builder.appName("pipeline")
+    for name, value in SETTINGS.items():
+        builder = builder.config(name, value)
+    spark = builder.getOrCreate()
+    register(spark)
+    with connect(store) as catalog:
+        create_tables(spark, catalog, folder)
+        published = [ingest(spark, catalog, folder, file) for file in files]
+        totals(spark, catalog, folder)
+        report(store, catalog.reference("main").hash)
+    return 0 if all(published) else 1
 
 
 if __name__ == "__main__":

@@ -183,7 +183,7 @@ STORE_COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "maintain": CommandEntry(
         "store.maintain",
-        "Delete old unreachable objects, expired reflog entries, and expired request ids.",
+        "Delete old unreachable objects, and expired reflog entries, request ids and runs.",
         MAINTENANCE,
     ),
 }

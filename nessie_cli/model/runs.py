@@ -11,6 +11,8 @@ from nessie_cli.errors import InvalidInput
 
 PREFIX = "run/"
 """The first letters of the branches of runs."""
+PROPERTY = "run"
+"""The property of a commit that names the run which made it."""
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
 

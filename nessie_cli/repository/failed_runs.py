@@ -98,3 +98,23 @@ def _head(repository: ReadableRepository, branch: str) -> str:
     with suppress(ReferenceNotFound):
         return repository.reference(branch).hash
     return ""
+
+
+def is_guarding(repository: ReadableRepository, run: PipelineRun) -> bool:
+    """Returns whether a branch or tag, other than that of the run, has commits of a failed run.
+
+    Not if its target has them: then someone has merged them nevertheless. Cost: O(commits of the
+    run), and one test for each reference.
+    """
+    if run.state is RunState.PUBLISHED:
+        return False
+    commits = list(_commits(run, repository)) if run.head else []
+    if not commits:
+        return False
+    heads = {
+        reference.name: reference.hash
+        for reference in repository.references()
+        if reference.name != run.branch
+    }
+    descendants = repository.descendants_among(set(heads.values()), commits[-1])
+    return bool(descendants) and heads.get(run.target) not in descendants

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from enum import StrEnum
+from importlib.util import find_spec
 from pathlib import Path
 
 from msgspec import Struct, json
@@ -18,6 +19,8 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model.runs import CheckResult
 from nessie_cli.runs.environment import RunAccess
 from nessie_cli.runs.environment.duckdb_script import attach_statements
+from nessie_cli.runs.environment.spark_folder import catalog_settings
+from nessie_cli.runs.spark_check import SparkCheck
 from nessie_cli.runs.sql_check import BASE, SqlCheck
 
 LONGEST_OUTPUT = 4_000
@@ -26,11 +29,19 @@ _SQL_ENDING = ".sql"
 
 
 class CheckKind(StrEnum):
-    """What a check is: a command of the shell, a query that must return no rows, or an audit."""
+    """What a check is: a command of the shell, a query that must return no rows, or an audit.
+
+    The query is one of DuckDB or of Spark.
+    """
 
     COMMAND = "command"
     SQL = "sql"
+    SPARK_SQL = "spark-sql"
     AUDIT = "audit"
+
+
+_QUERIES = {CheckKind.SQL: ("duckdb", "sql"), CheckKind.SPARK_SQL: ("pyspark", "spark")}
+"""The package that runs a query, and the extra that has it."""
 
 
 class RunCheck(Struct, frozen=True):
@@ -51,9 +62,16 @@ class RunCheck(Struct, frozen=True):
         return RunCheck(CheckKind(kind), text)
 
     def validate(self) -> None:
-        """Raises `InvalidInput` for a file of SQL that cannot be read."""
-        if self.kind is CheckKind.SQL:
-            self._sql()
+        """Raises `InvalidInput` for a file of SQL that cannot be read, or a missing package."""
+        if self.kind not in _QUERIES:
+            return
+        self._sql()
+        package, extra = _QUERIES[self.kind]
+        if find_spec(package) is None:
+            raise InvalidInput(
+                f"{self.description}: the package {package} is not installed",
+                hint=f"pip install 'nessie-cli[{extra}]'",
+            )
 
     def run(self, environment: Mapping[str, str], state: RunAccess) -> CheckResult:
         """Runs the check in an environment, on a state, and returns its result."""
@@ -62,7 +80,8 @@ class RunCheck(Struct, frozen=True):
             env=dict(environment),
             input=self._input(state),
             stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            # Spark logs to stderr, and its program prints errors on stdout.
+            stderr=subprocess.DEVNULL if self.kind is CheckKind.SPARK_SQL else subprocess.STDOUT,
             check=False,
         )
         passed = ended.returncode == 0
@@ -76,13 +95,17 @@ class RunCheck(Struct, frozen=True):
             return ["/bin/sh", "-c", self.text]
         if self.kind is CheckKind.SQL:
             return [sys.executable, "-m", "nessie_cli.runs.sql_check"]
+        if self.kind is CheckKind.SPARK_SQL:
+            return [sys.executable, "-m", "nessie_cli.runs.spark_check"]
         return [sys.executable, "-m", "nessie_cli", "--no-pager", "audit"]
 
     def _input(self, state: RunAccess) -> bytes:
         """Returns what the program reads on stdin."""
-        if self.kind is not CheckKind.SQL:
+        if self.kind not in _QUERIES:
             return b""
         before = state._replace(branch=state.base, catalog=BASE)
+        if self.kind is CheckKind.SPARK_SQL:
+            return json.encode(SparkCheck(catalog_settings(before), self._sql()))
         attached = [attach_statements(each) for each in (state, before)]
         return json.encode(SqlCheck(attached, state.catalog, self._sql()))
 

@@ -28,7 +28,7 @@ from nessie_cli.errors import (
     ReferenceNotFound,
     StoreUnavailable,
 )
-from nessie_cli.model import ReferenceType
+from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.model.runs import (
     PipelineRun,
     RunStage,
@@ -37,6 +37,7 @@ from nessie_cli.model.runs import (
 )
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.expiry import run_expiry
+from nessie_cli.repository.failed_runs import is_guarding
 from nessie_cli.repository.runs import RunRecord, RunRecords, new_token, run_not_found
 from nessie_cli.revisions import Revision
 
@@ -76,7 +77,8 @@ def begin(repository: Repository, plan: RunPlan, who: str) -> ActiveRun:
         raise InvalidInput(
             f"{plan.start[:12]} is not a commit of {plan.target}, into which the run is merged"
         )
-    if plan.tag:
+    if plan.tag and not (plan.key and records.get(id_of_key(plan.key))):
+        # A run of this key may have created the tag already.
         _refuse_tag(repository, plan.tag)
     now = int(time.time())
     run = PipelineRun(
@@ -136,10 +138,18 @@ def id_of_key(key: str) -> str:
     return f"{readable}-{digits}" if readable else digits
 
 
-def expire_branches(repository: Repository, *, now: float | None = None) -> list[PipelineRun]:
-    """Deletes the branches of runs that were not published and have expired, and their records.
+def expire_branches(
+    repository: Repository,
+    *,
+    now: float | None = None,
+    dry_run: bool = False,
+    report: Callable[[PipelineRun, NessieError], None] = lambda _, __: None,
+) -> list[PipelineRun]:
+    """Deletes the branches of expired runs, and their records.
 
-    Returns these runs. Leaves a run whose branch cannot be deleted now.
+    Returns these runs; with `dry_run`, deletes nothing. Leaves a run whose branch cannot be deleted
+    now, and reports it. The record of a run that was not published stays while another branch has
+    its commits, because the guard refuses merges of that branch by it.
     """
     time_ = time.time() if now is None else now
     records, expired = repository.runs, []
@@ -148,12 +158,30 @@ def expire_branches(repository: Repository, *, now: float | None = None) -> list
         if run.expires > time_:
             continue
         try:
-            delete_branch(repository, run)
-            records.delete(run.id)
-        except NessieError:
+            branch = _branch(repository, run)
+            if branch is not None and not run.head:
+                # It was killed during its command.
+                run = replace(run, state=RunState.FAILED, head=branch.hash, token="")
+            is_needed = is_guarding(repository, run)
+            if branch is None and is_needed:
+                continue
+            if not dry_run:
+                if is_needed and run != record.run:
+                    records.put(RunRecord(run, record.version))
+                delete_branch(repository, run)
+                if not is_needed:
+                    records.delete(run.id)
+        except NessieError as error:
+            report(run, error)
             continue
         expired.append(run)
     return expired
+
+
+def _branch(repository: Repository, run: PipelineRun) -> Reference | None:
+    with suppress(ReferenceNotFound):
+        return repository.reference(run.branch)
+    return None
 
 
 def delete_branch(repository: Repository, run: PipelineRun) -> None:

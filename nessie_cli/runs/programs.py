@@ -1,4 +1,4 @@
-"""The command of a run: in the foreground, with signals as in git and env."""
+"""The command of a run: in the foreground, with the signals that git and env pass on."""
 
 from __future__ import annotations
 

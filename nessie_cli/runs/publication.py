@@ -12,13 +12,11 @@ from collections.abc import Callable, Sequence
 
 from nessie_cli.errors import NessieError, ReferenceConflict, ReferenceMoved
 from nessie_cli.model import NO_ANCESTOR, CommitMeta, MergeResult
-from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage
+from nessie_cli.model.runs import PROPERTY, CheckResult, PipelineRun, RunStage
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.runs.lifecycle import ActiveRun
 
-PROPERTY = "run"
-"""The property of a commit that names the run which made it."""
 MOST_MERGES = 3
 """How often the target is merged into the branch of a run and checked again."""
 

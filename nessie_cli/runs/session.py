@@ -1,4 +1,4 @@
-"""A run with what its programs need: server, environment, checks and publication."""
+"""A run with all that its programs need: server, environment, checks and publication."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from nessie_cli.errors import (
     ReferenceNotFound,
 )
 from nessie_cli.model import CombinationRules, CommitMeta
-from nessie_cli.model.runs import CheckResult, RunStage
+from nessie_cli.model.runs import PROPERTY, CheckResult, RunStage
 from nessie_cli.repository.urls import is_server
 from nessie_cli.runs.checks import RunCheck
 from nessie_cli.runs.combining import combine_by
@@ -26,7 +26,7 @@ from nessie_cli.runs.environment import Environment, RunAccess, environment_of
 from nessie_cli.runs.lifecycle import ActiveRun, is_written_past
 from nessie_cli.runs.private_folder import private_folder_of_run
 from nessie_cli.runs.programs import Ending, RunningProgram
-from nessie_cli.runs.publication import PROPERTY, ChecksFailed, check, publish
+from nessie_cli.runs.publication import ChecksFailed, check, publish
 from nessie_cli.runs.temporary_server import WarehouseChoice, temporary_server
 
 
@@ -35,7 +35,7 @@ class SessionSettings(Struct, frozen=True, kw_only=True):
 
     `store` is the URL of the store with its secrets. `catalog` is the name of the catalog for
     programs. `rules` say how tables combine (None: never), and `storage` has properties of
-    PyIceberg's FileIO. With `rechecks`, a merged state is checked again. `message` is that
+    PyIceberg's FileIO. `rechecks` is whether a merged state is checked again. `message` is that
     of the merge.
     """
 

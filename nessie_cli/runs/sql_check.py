@@ -34,7 +34,7 @@ def main() -> int:
     try:
         import duckdb
     except ImportError:
-        return _failed("a check in SQL needs DuckDB: pip install 'nessie-cli[sql]'")
+        return failed("a check in SQL needs DuckDB: pip install 'nessie-cli[sql]'")
     given = json.decode(sys.stdin.buffer.read(), type=SqlCheck)
     try:
         connection = duckdb.connect(config={"allow_unsigned_extensions": "false"})
@@ -46,10 +46,10 @@ def main() -> int:
         columns = [column[0] for column in result.description or ()]
         rows = result.fetchmany(MOST_ROWS + 1)
     except duckdb.Error as error:
-        return _failed(str(error))
+        return failed(str(error))
     if not rows:
         return 0
-    _print(columns, rows)
+    print_rows(columns, rows)
     return 1
 
 
@@ -64,7 +64,8 @@ def _load(name: str) -> str:
     return f"LOAD '{path}';"
 
 
-def _print(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+def print_rows(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Prints the first rows of a query."""
     print(" | ".join(columns))  # noqa: T201 - the output of this program
     for row in rows[:MOST_ROWS]:
         print(" | ".join(map(_shown, row)))  # noqa: T201
@@ -77,7 +78,8 @@ def _shown(value: object) -> str:
     return text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 3] + "..."
 
 
-def _failed(reason: str) -> int:
+def failed(reason: str) -> int:
+    """Prints why a query fails, and returns the exit code."""
     print(reason)  # noqa: T201
     return 2
 

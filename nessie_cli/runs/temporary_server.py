@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 
 from msgspec import Struct, json
 
@@ -29,6 +30,11 @@ def temporary_server(store: str, choice: WarehouseChoice) -> Iterator[str]:
 
     It also ends if this process is killed. Raises `StoreUnavailable` if it cannot start.
     """
+    if find_spec("uvicorn") is None:
+        raise StoreUnavailable(
+            "the server of the run cannot be started: the package uvicorn is not installed",
+            hint="pip install 'nessie-cli[serve]'",
+        )
     command = [sys.executable, "-m", "nessie_cli.server.for_run"]
     settings = {"store": store, **_fields(choice)}
     # In a session of its own it gets no Ctrl-C: the programs of the run need it until they end.

@@ -1,4 +1,4 @@
-"""The server of a run on an embedded store: a program that ends with its parent.
+"""The server of a run on an embedded store: it ends with the process that started it.
 
 `python -m nessie_cli.server.for_run` reads its settings as one line of JSON on stdin, prints its
 address on stdout, and ends when stdin is closed, also if the parent was killed. It accepts the

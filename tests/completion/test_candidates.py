@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nessie_cli import connect
+from nessie_cli import connect, create
+from nessie_cli.runs.lifecycle import RunPlan, begin
 
 
 def test_the_first_word_is_a_command(here, said):
@@ -306,6 +307,22 @@ def test_the_store_of_the_settings_is_used(here, words, tmp_path, monkeypatch, s
     (tmp_path / "elsewhere/s.sqlite").write_bytes((here / ".nessie/store.sqlite").read_bytes())
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert words("switch", "ma") == ["main"]
+
+
+@pytest.mark.parametrize(
+    "option", ["--show", "--resume", "--discard", "--publish", "--join", "--run-checks"]
+)
+def test_runs_are_offered(here, said, tmp_path, option):
+    store = tmp_path / "runs.sqlite"
+    with create(str(store)) as repository:
+        start = repository.reference("main").hash
+        plan = RunPlan("main", start, key="nightly", command=("python", "load.py"))
+        active = begin(repository, plan, "ada")
+
+    assert said("--store", str(store), "run", option, "night") == {
+        active.run.id: "running: python load.py"
+    }
+    assert said("--store", str(store), "run", option, "daily") == {}
 
 
 def test_profiles_are_offered(here, words, tmp_path, monkeypatch):

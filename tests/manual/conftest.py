@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -53,6 +54,7 @@ def place(world, tmp_path, forker):
     shutil.copytree(Path(world.environment["HOME"]), tmp_path / "home", dirs_exist_ok=True)
     recorded(copy)
     copy.environment["NESSIE_AUTHOR"] = "ada"
+    copy.environment["PATH"] = f"{copy.folder / 'bin'}{os.pathsep}{os.defpath}"
     return copy
 
 
@@ -122,7 +124,13 @@ def build(nessie) -> None:
 
 
 def files(folder: Path) -> None:
-    """Creates the files that examples read."""
+    """Creates the files that examples read, and programs that do nothing."""
+    (folder / "bin").mkdir()
+    for program in ("pytest", "python", "spark-submit"):
+        (folder / "bin" / program).write_text("#!/bin/sh\n")
+        (folder / "bin" / program).chmod(0o755)
+    (folder / "checks").mkdir()
+    (folder / "checks" / "orders.sql").write_text("SELECT 1 WHERE false\n")
     (folder / "message.txt").write_text("nightly load\n\nOne line more.\n")
     table_ = '{"type": "ICEBERG_TABLE", "metadataLocation": "s3://lake/x.json", "snapshotId": 5, "schemaId": 0, "specId": 0, "sortOrderId": 0}'
     (folder / "orders.json").write_text(table_)

@@ -25,6 +25,7 @@ from nessie_cli.cli.registry import COMMANDS
 HASH = "8f31c0de"
 RUN = "20260131T120000Z"
 DIGEST = "5f1c09ab"
+PIPELINE_RUN = "20261130-021500-1f2e3d"
 
 
 class Needs(NamedTuple):
@@ -102,6 +103,7 @@ NEEDS = {
     ),
     "nessie resolve": Needs(("nessie content delete db.rates",)),
     "nessie revert 8f31c0de --ours db.sales.orders --dry-run": Needs(hash="main~2"),
+    f"nessie run --resume {PIPELINE_RUN}": Needs(("nessie run --begin",)),
     "nessie show 8f31c0de -- db.sales.orders": Needs(hash="feature~1"),
     "nessie stats --sizes --json": Needs(NO_NETWORK),
     "nessie stash apply 1": Needs(
@@ -181,7 +183,9 @@ def place_of(example: str) -> str:
 
 def of_newest_run(nessie, word: str) -> str:
     """Replaces random words of an example: the name of a garbage collection run, and the digest
-    of its candidates."""
+    of its candidates; the id of a pipeline's run."""
+    if word == PIPELINE_RUN:
+        return nessie.ok("run", "--list", "--json").json["runs"][-1]["id"]
     if word not in (RUN, DIGEST):
         return word
     newest = nessie.ok("gc", "list", "--json").json["runs"][0]

@@ -243,6 +243,8 @@ def _of_repository(request: Request, repository: Repository) -> Candidates:
     }
     if kind in of_kind:
         return of_kind[kind](word)
+    if kind == "pipeline-run":
+        return _pipeline_runs(repository)
     from nessie_cli.cli.completion.keys import keys
 
     key, equals, path = word.partition("=")
@@ -255,6 +257,24 @@ def _of_repository(request: Request, repository: Repository) -> Candidates:
     ]
 
 
+def _pipeline_runs(repository: Repository) -> Candidates:
+    """The ids of the runs of pipelines, the newest first."""
+    runs = [record.run for record in reversed(repository.runs.all())]
+    return [(run.id, f"{run.state}: {' '.join(run.command) or run.target}") for run in runs]
+
+
 _STORED = frozenset(
-    {"reference", "branch", "tag", "moved", "move", "revision", "range", "hash", "key", "key=file"}
+    {
+        "reference",
+        "branch",
+        "tag",
+        "moved",
+        "move",
+        "revision",
+        "range",
+        "hash",
+        "key",
+        "key=file",
+        "pipeline-run",
+    }
 )

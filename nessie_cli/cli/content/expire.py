@@ -157,7 +157,7 @@ class Expirations(Committed, kw_only=True):
 class ExpiryResult(CommittedResult, frozen=True):
     """An expiry and its tables. `older_commits_live` is None without `--dry-run`."""
 
-    tables: Sequence[Any]
+    tables: Sequence[Any] = ()
     older_commits_live: bool | None = None
 
     @property
@@ -224,7 +224,9 @@ def run(options: Options, app: Invocation) -> ExpiryResult:
             raise
         else:
             live = _older_commits_live(app, branch) if options.dry_run else None
-            return ExpiryResult(result, False, len(operations), results, live)
+            return ExpiryResult(
+                result, False, len(operations), tables=results, older_commits_live=live
+            )
     raise AssertionError
 
 

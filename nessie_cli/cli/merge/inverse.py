@@ -15,9 +15,11 @@ from nessie_cli.cli.merge.expected import refuse_changed
 from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.reverted import RevertResult
 from nessie_cli.cli.staging.restoration import staged_edits
+from nessie_cli.cli.staging.split_runs import ids_of
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.iceberg.deleted_files import refuse_deleted
+from nessie_cli.inspection.split_runs import SplitRun, split_runs
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import (
     CommitMeta,
@@ -219,7 +221,17 @@ def revert(
                 raise
         else:
             break
-    return RevertResult.of_operations(result, staged)
+    return RevertResult.of_operations(
+        result, staged, split_by_revert(repository, head, to_revert, staged)
+    )
+
+
+def split_by_revert(
+    repository: Repository, head: str, to_revert: Reverted, staged: StagedList
+) -> list[SplitRun]:
+    """Returns the runs that the revert of commits splits by these operations."""
+    commits = to_revert.commits
+    return split_runs(repository, head, commits.before, ids_of(staged), commits.last)
 
 
 def _commit(

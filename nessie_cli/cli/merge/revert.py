@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.global_options import carried
@@ -13,7 +14,13 @@ from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.merge.combining import combining
 from nessie_cli.cli.merge.expected import expected_commit
-from nessie_cli.cli.merge.inverse import decisions_of, operations_of, revert, reverted
+from nessie_cli.cli.merge.inverse import (
+    decisions_of,
+    operations_of,
+    revert,
+    reverted,
+    split_by_revert,
+)
 from nessie_cli.cli.merge.options import SideOptions
 from nessie_cli.cli.merge.patterns import deciding, patterns_of
 from nessie_cli.cli.merge.reverted import RevertResult, print_revert
@@ -111,9 +118,10 @@ def run(options: Options, app: Invocation) -> BatchResult | RevertResult:
         now = Reference(ReferenceType.BRANCH, branch, head_of_branch(repository, branch))
         staged = operations_of(app, now, to_revert, decided.behaviors, decided.expected_hash)
         inverse = workspace.StagedBatch(now.hash, staged)
+        split = split_by_revert(repository, now.hash, to_revert, staged)
         if decided.dry_run:
-            return BatchResult.of(inverse, branch, inverse.keys)
-        return _stage(app, inverse, branch)
+            return replace(BatchResult.of(inverse, branch, inverse.keys), split_runs=split)
+        return replace(_stage(app, inverse, branch), split_runs=split)
 
     with conflicts_of_merge(app, branch, pinned={options.revision: to_revert.revision}):
         combined = combining(

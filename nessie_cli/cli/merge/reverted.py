@@ -14,6 +14,8 @@ from nessie_cli.cli.staging.batch import (
     print_changes,
 )
 from nessie_cli.cli.staging.committed import Committed, CommittedResult, print_committed
+from nessie_cli.cli.staging.split_runs import split_documents, split_notes
+from nessie_cli.inspection.split_runs import SplitRun
 from nessie_cli.model import CommitResult
 from nessie_cli.render.spans import Span
 from nessie_cli.workspace.staging import StagedList
@@ -25,16 +27,21 @@ class Revert(Committed, kw_only=True):
     operations: list[StagedOperation]
 
 
-class RevertResult(CommittedResult, frozen=True):
+class RevertResult(CommittedResult, frozen=True, kw_only=True):
     """A revert, its operations, and the tables that it combined."""
 
     staged: StagedList
     combinations: Combinations = field(default_factory=dict)
 
     @classmethod
-    def of_operations(cls, result: CommitResult, staged: StagedList) -> "RevertResult":
+    def of_operations(
+        cls, result: CommitResult, staged: StagedList, split_runs: Sequence[SplitRun] = ()
+    ) -> "RevertResult":
         """Returns the result of a commit with these operations."""
-        return cls(result, False, len({item.key for item in staged}), staged)
+        keys = len({item.key for item in staged})
+        return cls(
+            result=result, was_repeated=False, keys=keys, split_runs=split_runs, staged=staged
+        )
 
     @property
     def document(self) -> Revert:
@@ -43,12 +50,13 @@ class RevertResult(CommittedResult, frozen=True):
             self.result,
             self.was_repeated,
             operations=[json_of(item, self.combinations) for item in self.staged],
+            split_runs=split_documents(self.split_runs),
         )
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was combined."""
-        return notes_of(self.staged, self.combinations)
+        """The tables that were combined, and the runs that are split."""
+        return [*notes_of(self.staged, self.combinations), *split_notes(self.split_runs)]
 
 
 def print_revert(revert: RevertResult, output: Output) -> None:

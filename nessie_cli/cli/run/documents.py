@@ -145,12 +145,27 @@ class ShownRun(Result, frozen=True, kw_only=True):
     document: RunDocument
     run: PipelineRun
 
+    @property
+    def lines(self) -> Iterable[str]:
+        """The lines that people see."""
+        return lines_of(self.run)
+
 
 class ShownEnvironment(Result, frozen=True, kw_only=True):
-    """The environment of a run; in a dry run with its branch and checks."""
+    """The environment of a run; with `is_plan`, its branch and checks are shown, too."""
 
     document: RunEnvironment
-    dry_run: bool
+    is_plan: bool = False
+
+    @property
+    def lines(self) -> Iterable[str]:
+        """The lines that people see."""
+        if self.is_plan:
+            yield f"branch: {self.document.branch}"
+            yield from (f"check:  {check}" for check in self.document.checks)
+        for variable in self.document.variables:
+            value = "(removed)" if variable.value is None else variable.value
+            yield f"{variable.name}={value}"
 
     @property
     def notes(self) -> Sequence[str]:
@@ -205,12 +220,3 @@ def lines_of(run: PipelineRun) -> Iterable[str]:
 
 def _time(seconds: int) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
-
-
-def lines_of_environment(shown: ShownEnvironment) -> Iterable[str]:
-    """Yields the lines about the environment of a run."""
-    if shown.dry_run:
-        yield f"branch: {shown.document.branch}"
-        yield from (f"check:  {check}" for check in shown.document.checks)
-    for variable in shown.document.variables:
-        yield f"{variable.name}={'(removed)' if variable.value is None else variable.value}"

@@ -11,9 +11,9 @@ import typer
 from msgspec import Struct
 from msgspec.structs import replace
 
+from nessie_cli.cli.app.engines import Engine, chosen
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
-from nessie_cli.cli.app.result import Result
 from nessie_cli.cli.merge.advice import conflicts_of_merge
 from nessie_cli.cli.run.documents import (
     COLUMNS,
@@ -25,8 +25,6 @@ from nessie_cli.cli.run.documents import (
     RunVariable,
     ShownEnvironment,
     ShownRun,
-    lines_of,
-    lines_of_environment,
     run_rows,
 )
 from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
@@ -47,7 +45,7 @@ from nessie_cli.workspace import environment as env
 EXAMPLES = (
     "nessie run -- spark-submit load.py",
     "nessie run --check 'pytest checks' --tag nightly-2026-11-30 -- python load.py",
-    "nessie run --check-sql 'SELECT * FROM lake.db.orders WHERE amount < 0' -- python load.py",
+    "nessie run --check-sql checks/orders.sql -- python load.py",
     "nessie run --list",
     "nessie run --resume 20261130-021500-1f2e3d",
 )
@@ -100,7 +98,7 @@ class Options(Struct, frozen=True, kw_only=True):
             "--check-sql",
             metavar="FILE|SQL",
             help=(
-                "Check by a query of DuckDB, which must return no rows; repeatable. Tables are"
+                "Check by a query, which must return no rows; repeatable. Tables are"
                 " lake.NAMESPACE.TABLE, and base.NAMESPACE.TABLE as they were before the run."
             ),
         ),
@@ -108,6 +106,14 @@ class Options(Struct, frozen=True, kw_only=True):
     check_audit: Annotated[
         bool, typer.Option("--check-audit", help="Check the files of all tables: nessie audit.")
     ] = False
+    engine: Annotated[
+        Engine | None,
+        typer.Option(
+            "--engine",
+            case_sensitive=False,
+            help="Run --check-sql with DuckDB (local) or Spark. Default: NESSIE_ENGINE, or local.",
+        ),
+    ] = None
     no_recheck: Annotated[
         bool,
         typer.Option(
@@ -121,7 +127,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = None
     message: Annotated[
         str | None,
-        typer.Option("-m", "--message", metavar="TEXT", help="The message of the merge."),
+        typer.Option("-m", "--message", metavar="MSG", help="The message of the merge."),
     ] = None
     no_merge: Annotated[
         bool,
@@ -193,9 +199,16 @@ class Options(Struct, frozen=True, kw_only=True):
         """The checks, commands first."""
         return [
             *(RunCheck(CheckKind.COMMAND, text) for text in self.check or ()),
-            *(RunCheck(CheckKind.SQL, text) for text in self.check_sql or ()),
+            *(RunCheck(self._sql_kind, text) for text in self.check_sql or ()),
             *([RunCheck(CheckKind.AUDIT)] if self.check_audit else []),
         ]
+
+    @property
+    def _sql_kind(self) -> CheckKind:
+        return CheckKind.SPARK_SQL if chosen(self.engine) is Engine.SPARK else CheckKind.SQL
+
+
+AnyResult = RunResult | RunList | ShownRun | ShownEnvironment
 
 
 class _Verb(NamedTuple):
@@ -203,7 +216,7 @@ class _Verb(NamedTuple):
 
     option: str
     value: str | bool | None
-    do: Callable[[Options, Invocation], Result]
+    do: Callable[[Options, Invocation], AnyResult]
     takes_command: bool = False
 
 
@@ -221,7 +234,7 @@ def _verbs(options: Options) -> list[_Verb]:
     ]
 
 
-def run(options: Options, app: Invocation) -> Result:
+def run(options: Options, app: Invocation) -> AnyResult:
     """Runs the command and publishes, or does the part that an option names."""
     given = [verb for verb in _verbs(options) if verb.value is not None]
     if len(given) > 1:
@@ -266,7 +279,7 @@ def _refuse_unused(options: Options, verb: str) -> None:
 # -- the whole run -------------------------------------------------------------------------------
 
 
-def _run(options: Options, app: Invocation) -> Result:
+def _run(options: Options, app: Invocation) -> RunResult | ShownEnvironment:
     command = options.command or []
     check_command(command)
     if options.dry_run:
@@ -365,11 +378,11 @@ def _result(run_: PipelineRun, *lines: str) -> RunResult:
 def _failed(run_: PipelineRun, code: int) -> RunResult:
     line = f"run {run_.id} failed: {run_.reason}; nothing was published on {run_.target}"
     hint = (
-        f"hint: the branch {run_.branch} stays;"
+        f"Hint: the branch {run_.branch} stays;"
         f" `nessie run --resume {run_.id}` checks it again, `nessie run --discard {run_.id}`"
         " deletes it"
         if run_.stage is not RunStage.COMMAND
-        else f"hint: the branch {run_.branch} stays; `nessie run --discard {run_.id}` deletes it"
+        else f"Hint: the branch {run_.branch} stays; `nessie run --discard {run_.id}` deletes it"
     )
     return RunResult(document=RunDocument.of(run_), lines=(line, hint), code=code or CHECK_FAILED)
 
@@ -482,27 +495,34 @@ def _environment(options: Options, app: Invocation) -> ShownEnvironment:
     return ShownEnvironment(
         document=RunEnvironment(
             branch=access.branch,
-            checks=[check.description for check in checks],
+            checks=[check.description for check in options.checks],
             variables=variables,
             warnings=list(environment.warnings),
         ),
-        dry_run=options.dry_run,
+        is_plan=options.dry_run,
     )
 
 
-def show(result: Result, output: Output) -> None:
+def show(result: AnyResult, output: Output) -> None:
     """Prints the runs, a run, an environment, or what has become of a run."""
     if isinstance(result, RunList):
         output.out.print_table(COLUMNS, run_rows(result.runs), paged=True)
-    elif isinstance(result, ShownRun):
-        for line in lines_of(result.run):
-            output.out.print_line(line)
-    elif isinstance(result, ShownEnvironment):
-        for line in lines_of_environment(result):
-            output.out.print_line(line)
     elif isinstance(result, RunResult):
+        _print_outcome(result, output)
+    else:
         for line in result.lines:
-            if result.code or result.beside_command:
-                output.note(line)
-            else:
-                output.say(line)
+            output.out.print_line(line)
+
+
+def _print_outcome(result: RunResult, output: Output) -> None:
+    if result.code:
+        reason, *hints = result.lines
+        output.err.print_text(reason)
+        for hint in hints:
+            output.note(hint)
+        return
+    for line in result.lines:
+        if result.beside_command:
+            output.note(line)
+        else:
+            output.say(line)

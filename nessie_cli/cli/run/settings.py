@@ -1,4 +1,4 @@
-"""What `nessie run` takes from the invocation: store, warehouse, rules, code."""
+"""What `nessie run` takes from the invocation: store, warehouse, rules, version of code."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from nessie_cli.cli.merge.combining import rules_of
 from nessie_cli.repository.urls import is_server
@@ -17,10 +17,9 @@ from nessie_cli.workspace.secrets import without_secrets
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
-    from nessie_cli.cli.run.run import Options
 
 CATALOG, WAREHOUSE = "lake", "warehouse"
-"""Defaults: the catalog's name, and the folder of the warehouse beside `.nessie/`."""
+"""Defaults: the name of the catalog, and the folder of the warehouse beside `.nessie/`."""
 _SECRET_NAME = re.compile(
     r"(?i)(token|password|passwd|pwd|secret|credential|api[-_]?key|access[-_]?key)[^=]*$"
 )
@@ -28,7 +27,31 @@ _HIDDEN = "***"
 _GIT_TIMEOUT = 2.0
 
 
-def session_settings(options: Options, app: Invocation) -> SessionSettings:
+class SessionOptions(Protocol):
+    """The options that decide how the programs of a run reach it, and how it is published."""
+
+    @property
+    def warehouses(self) -> Path | None:
+        """The file that defines the warehouses."""
+
+    @property
+    def warehouse(self) -> Sequence[str] | None:
+        """The locations of the warehouses."""
+
+    @property
+    def allow_location(self) -> Sequence[str] | None:
+        """Other locations that may be read and written."""
+
+    @property
+    def no_recheck(self) -> bool:
+        """Whether a merged state is published without checks."""
+
+    @property
+    def message(self) -> str | None:
+        """The message of the merge."""
+
+
+def session_settings(options: SessionOptions, app: Invocation) -> SessionSettings:
     """Returns the settings of the session of a run."""
     return SessionSettings(
         store=app.store_url(),
@@ -43,7 +66,7 @@ def session_settings(options: Options, app: Invocation) -> SessionSettings:
     )
 
 
-def _warehouses(options: Options, app: Invocation) -> WarehouseChoice:
+def _warehouses(options: SessionOptions, app: Invocation) -> WarehouseChoice:
     """Returns the warehouses of the options, else that of the settings."""
     if options.warehouses is not None:
         return WarehouseChoice(warehouses=str(options.warehouses.absolute()))

@@ -7,6 +7,8 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
+from nessie_cli.cli.staging.split_runs import SplitRunDocument, split_documents, split_notes
+from nessie_cli.inspection.split_runs import SplitRun
 from nessie_cli.inspection.text import visible
 from nessie_cli.model import (
     Content,
@@ -87,7 +89,8 @@ StagedOperation = Annotated[
 class Batch(Document, frozen=True, kw_only=True):
     """The operations staged for a reference; `begunAt` is the hash at which the batch was begun.
 
-    `begunAt` is null if nothing is staged.
+    `begunAt` is null if nothing is staged. `splitRuns` are runs of which the command reverts
+    some tables, but not all.
     """
 
     reference: str
@@ -95,12 +98,14 @@ class Batch(Document, frozen=True, kw_only=True):
     store: str | UnsetType = UNSET
     request_id: str | UnsetType = UNSET
     operations: list[StagedOperation]
+    split_runs: list[SplitRunDocument] | UnsetType = UNSET
 
 
 class BatchResult(Result, frozen=True):
     """The operations staged for a reference, and the keys that the command changed.
 
-    `combinations` are the tables that the command combined.
+    `combinations` are the tables that the command combined, and `split_runs` the runs of which it
+    reverts some tables only.
     """
 
     reference: str
@@ -110,6 +115,7 @@ class BatchResult(Result, frozen=True):
     staged: StagedList = ()
     touched: tuple[ContentKey, ...] = ()
     combinations: Combinations = field(default_factory=dict)
+    split_runs: Sequence[SplitRun] = ()
 
     @classmethod
     def of(
@@ -142,12 +148,13 @@ class BatchResult(Result, frozen=True):
             store=UNSET if self.store is None else self.store,
             request_id=UNSET if self.request_id is None else self.request_id,
             operations=[json_of(item, self.combinations) for item in self.staged],
+            split_runs=split_documents(self.split_runs),
         )
 
     @property
     def notes(self) -> Sequence[str]:
-        """What was combined."""
-        return notes_of(self.staged, self.combinations)
+        """The tables that were combined, and the runs that are split."""
+        return [*notes_of(self.staged, self.combinations), *split_notes(self.split_runs)]
 
 
 def notes_of(staged: StagedList, combinations: Combinations) -> list[str]:

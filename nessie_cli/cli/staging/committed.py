@@ -1,12 +1,15 @@
 """The result of the commands that commit."""
 
+from collections.abc import Sequence
 from typing import Any, Self
 
-from msgspec import structs
+from msgspec import UNSET, UnsetType, structs
 
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Result
+from nessie_cli.cli.staging.split_runs import SplitRunDocument, split_documents, split_notes
 from nessie_cli.cli.staging.submission import Submitted
+from nessie_cli.inspection.split_runs import SplitRun
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import CommitResult
 from nessie_cli.render.spans import Span
@@ -16,10 +19,12 @@ from nessie_cli.wire.references import CommitOutcome
 class Committed(CommitOutcome):
     """The result of a commit; `addedContents` is null if it created nothing.
 
-    `wasRepeated` is true if an earlier attempt had committed already.
+    `wasRepeated` is true if an earlier attempt had committed already. `splitRuns` are runs of which
+    the commit reverts some tables, but not all.
     """
 
     was_repeated: bool
+    split_runs: list[SplitRunDocument] | UnsetType = UNSET
 
     @classmethod
     def of_result(cls, result: CommitResult, was_repeated: bool, **others: Any) -> Self:
@@ -29,11 +34,12 @@ class Committed(CommitOutcome):
 
 
 class CommittedResult(Result, frozen=True):
-    """A commit, and the number of keys that it changed."""
+    """A commit, the number of keys that it changed, and the runs that it splits."""
 
     result: CommitResult
     was_repeated: bool
     keys: int
+    split_runs: Sequence[SplitRun] = ()
 
     @classmethod
     def of(cls, submitted: Submitted) -> "CommittedResult":
@@ -43,7 +49,14 @@ class CommittedResult(Result, frozen=True):
     @property
     def document(self) -> Committed:
         """The JSON document."""
-        return Committed.of_result(self.result, self.was_repeated)
+        return Committed.of_result(
+            self.result, self.was_repeated, split_runs=split_documents(self.split_runs)
+        )
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The runs that it splits."""
+        return split_notes(self.split_runs)
 
 
 def print_committed(committed: CommittedResult, output: Output) -> None:

@@ -5,6 +5,7 @@ from itertools import chain, count
 from typing import Annotated
 
 import typer
+from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
@@ -16,10 +17,12 @@ from nessie_cli.cli.staging.committed import CommittedResult
 from nessie_cli.cli.staging.key_arguments import staged_now
 from nessie_cli.cli.staging.options import CommitOptions
 from nessie_cli.cli.staging.restoration import Restoration, Restorer
+from nessie_cli.cli.staging.split_runs import ids_of
 from nessie_cli.cli.staging.step import Step, print_step, stage
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.iceberg.deleted_files import refuse_deleted
+from nessie_cli.inspection.split_runs import split_runs
 from nessie_cli.model import ContentKey, KeyRange, type_label
 from nessie_cli.workspace.staging import StagedList, State
 
@@ -84,6 +87,8 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
 
     keys = restorer.restored(staged_now(app)).keys
     result = stage(app, Step(change, keys), options.message, options.author)
+    changed = ids_of(restored[-1].staged)
+    result = replace(result, split_runs=split_runs(repository, head, at, changed))
     if isinstance(result, CommittedResult):
         for restoration in restored:
             note_deletions(app.output, restoration.staged, restoration.replaced)

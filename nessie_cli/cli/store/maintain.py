@@ -1,6 +1,6 @@
 """`nessie store maintain`."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Self
 
 import typer
@@ -9,11 +9,14 @@ from msgspec import Struct
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.model import MaintenanceReport, Reclaimed
 from nessie_cli.model.durations import parse_duration
+from nessie_cli.model.runs import PipelineRun
 from nessie_cli.render.text import counted, human_size
+from nessie_cli.repository.base import Repository
 from nessie_cli.repository.store_repository import require_store
+from nessie_cli.runs.lifecycle import expire_branches
 from nessie_cli.wire.scalars import Count
 
 EXAMPLES = (
@@ -24,11 +27,12 @@ EXAMPLES = (
 
 
 class Options(Struct, frozen=True, kw_only=True):
-    """Delete old unreachable objects, expired reflog entries, and expired request ids.
+    """Delete old unreachable objects, and expired reflog entries, request ids and runs.
 
     Request ids are used to detect repeated writes. Other commands can read and write the store
-    during the maintenance. Reflog entries expire after reflog-expiry (90d), and request ids after
-    request-expiry (7d) or reflog-expiry, whichever is shorter; both are settings of the repository.
+    during the maintenance. Reflog entries expire after reflog-expiry (90d), request ids after
+    request-expiry (7d) or reflog-expiry, whichever is shorter, and runs with their branches after
+    run-expiry (14d). These are settings of the repository.
     Commits in the reflog are kept, so `nessie undo` can restore them until their entries expire.
     Needs direct access to the store.
     """
@@ -56,10 +60,11 @@ class Options(Struct, frozen=True, kw_only=True):
 
 
 class ExpiredRows(Struct):
-    """How many entries of the reflog and request ids have expired."""
+    """How many entries of the reflog, request ids and runs have expired."""
 
     reflog: Count
     requests: Count
+    runs: Count
 
 
 class DeletedObjects(Struct):
@@ -108,11 +113,11 @@ class Maintenance(Document, frozen=True):
     size: StoreSizes
 
     @classmethod
-    def of(cls, report: MaintenanceReport) -> Self:
-        """Returns the document of a report."""
+    def of(cls, report: MaintenanceReport, runs: int = 0) -> Self:
+        """Returns the document of a report, and of a number of expired runs."""
         return cls(
             report.dry_run,
-            ExpiredRows(report.moves, report.requests),
+            ExpiredRows(report.moves, report.requests, runs),
             DeletedByKind.of(report.reclaimed),
             report.kept,
             StoreSizes(report.size_before, report.size_after, report.free),
@@ -120,10 +125,16 @@ class Maintenance(Document, frozen=True):
 
 
 class MaintenanceResult(Result, frozen=True):
-    """The report of the maintenance."""
+    """The report of the maintenance, and why expired runs were left."""
 
     document: Maintenance
     report: MaintenanceReport
+    notes_about_runs: Sequence[str] = ()
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """The expired runs that could not be deleted."""
+        return self.notes_about_runs
 
 
 def run(options: Options, app: Invocation) -> MaintenanceResult:
@@ -139,8 +150,21 @@ def run(options: Options, app: Invocation) -> MaintenanceResult:
             repository,
             f"{repository.url}: maintenance needs the store itself; run it where the store is",
         )
+        runs, notes = _expired_runs(repository, dry_run=options.dry_run)
         report = store.maintain(grace=grace, dry_run=options.dry_run, full=options.full)
-    return MaintenanceResult(Maintenance.of(report), report)
+    return MaintenanceResult(Maintenance.of(report, len(runs)), report, notes)
+
+
+def _expired_runs(
+    repository: Repository, *, dry_run: bool
+) -> tuple[Sequence[PipelineRun], Sequence[str]]:
+    """Deletes expired runs. Returns them, and why others were left."""
+    notes: list[str] = []
+
+    def report(run: PipelineRun, error: NessieError) -> None:
+        notes.append(f"run {run.id} has expired, but {run.branch} was not deleted: {error.message}")
+
+    return expire_branches(repository, dry_run=dry_run, report=report), notes
 
 
 def show(result: MaintenanceResult, output: Output) -> None:
@@ -150,7 +174,9 @@ def show(result: MaintenanceResult, output: Output) -> None:
     entries = counted(report.moves, "reflog entry", "reflog entries")
     kinds = ", ".join(counted(total.objects, kind) for kind, total in report.reclaimed.items())
     reclaimed = human_size(sum(total.size for total in report.reclaimed.values()))
-    output.say(f"{would}expired: {entries}, {counted(report.requests, 'request id')}")
+    requests = counted(report.requests, "request id")
+    runs = counted(result.document.expired.runs, "run")
+    output.say(f"{would}expired: {entries}, {requests}, {runs}")
     output.say(f"{would}deleted: {kinds} ({reclaimed})")
     output.say(f"kept: {counted(report.kept, 'object')}")
     output.say(f"size: {human_size(report.size_after)}, before: {human_size(report.size_before)}")

@@ -98,6 +98,11 @@ def spark_options(access: RunAccess) -> dict[str, str]:
     return dict(_settings(access, {}))
 
 
+def catalog_settings(access: RunAccess) -> dict[str, str]:
+    """Returns the settings of the catalog alone, for a session that has others."""
+    return dict(_of_catalog(access))
+
+
 def _defaults(access: RunAccess, user: Sequence[Property]) -> str:
     """Returns the text of spark-defaults.conf: the user's lines, then those of the run."""
     retained = [entry.text for entry in user if not decides_catalog(entry.key, access.catalog)]
@@ -113,6 +118,10 @@ def _settings(access: RunAccess, user: Mapping[str, str]) -> Iterator[tuple[str,
         extensions.append(ICEBERG_EXTENSIONS)
     yield EXTENSIONS, ",".join(extensions)
     yield DEFAULT_CATALOG, access.catalog
+    yield from _of_catalog(access)
+
+
+def _of_catalog(access: RunAccess) -> Iterator[tuple[str, str]]:
     name = f"spark.sql.catalog.{access.catalog}"
     yield name, "org.apache.iceberg.spark.SparkCatalog"
     yield f"{name}.type", "rest"
