@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import StrEnum
 
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.model.references import check_reference_name
 
 PREFIX = "run/"
 """The first letters of the branches of runs."""
 PROPERTY = "run"
 """The property of a commit that names the run which made it."""
+MOST_TEXT = 65_536
+"""The most characters of all texts of a record."""
+_LATEST = 253_402_300_800
+_HASH = re.compile(r"[0-9a-f]{64}")
 _ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
 
@@ -86,6 +92,8 @@ class PipelineRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     tokens: tuple[str, ...] = ()
     roles: tuple[str, ...] = ()
     """The roles of the caller who began it, at a server."""
+    is_remote: bool = False
+    """Whether an authenticated caller of a server wrote the record."""
 
     @property
     def branch(self) -> str:
@@ -96,6 +104,35 @@ class PipelineRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def has_ended(self) -> bool:
         """Whether nothing more can happen: it is published or discarded."""
         return self.state in (RunState.PUBLISHED, RunState.DISCARDED)
+
+
+def check_record(run: PipelineRun) -> PipelineRun:
+    """Returns a record. Raises `InvalidInput` for values that no run has, or too many of them."""
+    for name in ("base", "head", "against", "result"):
+        hash_ = getattr(run, name)
+        if hash_ and not _HASH.fullmatch(hash_):
+            raise InvalidInput(f"run.{name}: {hash_[:80]!r} is not the hash of a commit")
+    if not all(_HASH.fullmatch(token) for token in run.tokens):
+        raise InvalidInput("run.tokens: not SHA-256 in hexadecimal digits")
+    for name in ("began", "expires", "ended", "seen"):
+        if not 0 <= (getattr(run, name) or 0) < _LATEST:
+            raise InvalidInput(f"run.{name}: not a time in seconds since 1970")
+    check_reference_name(run.target)
+    if run.tag:
+        check_reference_name(run.tag)
+    size = sum(map(len, _texts(run)))
+    if size > MOST_TEXT:
+        raise InvalidInput(f"run: its texts have {size:,} characters, {MOST_TEXT:,} are allowed")
+    return run
+
+
+def _texts(run: PipelineRun) -> Iterator[str]:
+    yield from (run.key, run.code, run.host, run.tag, run.reason)
+    for texts in (run.command, run.checks, run.tokens, run.roles):
+        # An empty text takes space, too.
+        yield from (f"{text} " for text in texts)
+    for result in run.results:
+        yield f"{result.check} {result.output} "
 
 
 def check_run_id(id_: str) -> str:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from nessie_cli.errors import NessieError, NotFound, ReferenceNotFound, WriteRefused
+from nessie_cli.errors import InvalidInput, NessieError, NotFound, ReferenceNotFound, WriteRefused
 from nessie_cli.model.runs import PipelineRun, RunStage, RunState
 from nessie_cli.repository.changes import Merge, Transplant
 from nessie_cli.repository.draft import Draft
@@ -80,7 +80,8 @@ def _of_source(draft: Draft[Any], repository: ReadableRepository) -> set[str]:
 def _commits(run: PipelineRun, repository: ReadableRepository) -> Iterator[str]:
     """Yields the commits that only a run made, if they are still there.
 
-    Those that it has merged from its target are not its own.
+    Those that it has merged from its target are not its own. At a server, those of another
+    committer are not, either: a caller who writes a record decides about own commits only.
     """
     exclude = [run.base, run.against, _head(repository, run.target)]
     try:
@@ -89,8 +90,9 @@ def _commits(run: PipelineRun, repository: ReadableRepository) -> Iterator[str]:
         for entry in repository.log_excluding(
             Revision(None, head), [Revision(None, hash_) for hash_ in exclude if hash_]
         ):
-            yield entry.hash
-    except NotFound:
+            if not run.is_remote or entry.meta.committer == run.who:
+                yield entry.hash
+    except (NotFound, InvalidInput):
         return
 
 

@@ -6,9 +6,10 @@ branch: it sees one state, whatever others write.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +26,10 @@ from nessie_cli.runs.sql_check import BASE, SqlCheck
 
 LONGEST_OUTPUT = 4_000
 """The most characters of the output of a failed check that are kept: the first ones."""
+LONGEST_OUTPUTS = 40_000
+"""The most characters of all outputs of a run together."""
 _SQL_ENDING = ".sql"
+_TOKEN = re.compile(r"nessie-run_[A-Za-z0-9._-]+")
 
 
 class CheckKind(StrEnum):
@@ -85,7 +89,8 @@ class RunCheck(Struct, frozen=True):
             check=False,
         )
         passed = ended.returncode == 0
-        text = ended.stdout.decode(errors="replace").strip()
+        # A program that prints its environment prints the token of the run, too.
+        text = _TOKEN.sub("***", ended.stdout.decode(errors="replace").strip())
         if not passed and not text:
             text = f"ended with exit code {ended.returncode}"
         return CheckResult(self.description, passed, "" if passed else _shortened(text))
@@ -125,3 +130,14 @@ def _shortened(text: str) -> str:
     if len(text) <= LONGEST_OUTPUT:
         return text
     return text[:LONGEST_OUTPUT] + "\n..."
+
+
+def fitted(results: Sequence[CheckResult]) -> tuple[CheckResult, ...]:
+    """Returns results whose outputs together fit into the record of a run."""
+    most = LONGEST_OUTPUTS // max(1, len(results))
+    return tuple(
+        result
+        if len(result.output) <= most
+        else CheckResult(result.check, result.passed, f"{result.output[:most]}\n...")
+        for result in results
+    )

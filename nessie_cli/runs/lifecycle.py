@@ -38,7 +38,13 @@ from nessie_cli.model.runs import (
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.expiry import run_expiry
 from nessie_cli.repository.failed_runs import is_guarding
-from nessie_cli.repository.runs import RunRecord, RunRecords, new_token, run_not_found
+from nessie_cli.repository.runs import (
+    TOKEN_LIFE,
+    RunRecord,
+    RunRecords,
+    new_token,
+    run_not_found,
+)
 from nessie_cli.revisions import Revision
 
 BEAT = 3.0
@@ -155,13 +161,14 @@ def expire_branches(
     records, expired = repository.runs, []
     for record in records.all():
         run = record.run
-        if run.expires > time_:
+        is_alive = run.state is RunState.RUNNING and time_ - run.seen < TOKEN_LIFE
+        if run.expires > time_ or is_alive:
             continue
         try:
             branch = _branch(repository, run)
             if branch is not None and not run.head:
                 # It was killed during its command.
-                run = replace(run, state=RunState.FAILED, head=branch.hash, token="")
+                run = replace(run, state=RunState.FAILED, head=branch.hash, tokens=())
             is_needed = is_guarding(repository, run)
             if branch is None and is_needed:
                 continue
@@ -364,18 +371,23 @@ class ActiveRun:
     def published(self, result: str) -> None:
         """Tags the published commit, deletes the branch and records the publication.
 
-        Each of these steps can be repeated. A branch that cannot be deleted stays until it expires.
-        Raises the error of a tag that cannot be created, after all other steps.
+        Each of these steps can be repeated. A branch that cannot be deleted, or that has moved
+        since the checks, stays until it expires. Raises the error of a tag that cannot be created,
+        after all other steps.
         """
         run = self.run
         self.change(stage=RunStage.PUBLISH, result=result)
         refused = self._make_tag() if run.tag else None
+        reason = refused.message if refused else ""
         with suppress(NessieError):
-            delete_branch(self.repository, run)
+            if self.head() == run.head:
+                self.repository.delete_reference(run.branch, expected_hash=run.head)
+            else:
+                reason = reason or f"{run.branch} has moved since it was checked, and stays"
         self.change(
             state=RunState.PUBLISHED,
             ended=int(time.time()),
-            reason=refused.message if refused else "",
+            reason=reason,
             tokens=(),
         )
         if refused:

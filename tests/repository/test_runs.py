@@ -140,7 +140,7 @@ def test_a_run_whose_process_died_before_its_branch_gets_it(catalog: Catalog) ->
         who="",
         key="k",
         began=1,
-        expires=2**40,
+        expires=2**33,
     )
     assert catalog.repository.runs.put(RunRecord(run)) is not None
     assert begun(catalog.repository, key="k").head() == run.base

@@ -3,7 +3,9 @@
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import Annotated, NamedTuple
 
@@ -12,6 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.engines import Engine, chosen
+from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.merge.advice import conflicts_of_merge
@@ -29,7 +32,7 @@ from nessie_cli.cli.run.documents import (
 )
 from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
 from nessie_cli.cli.serve.options import AllowLocationOption, WarehousesOption, warehouse_option
-from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict, ReferenceMoved
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
 from nessie_cli.repository.urls import is_server
@@ -354,7 +357,7 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
             return _result(
                 active.run, f"ready: `nessie run --publish {active.run.id}` publishes it"
             )
-        with conflicts_of_merge(app, active.branch, active.run.target):
+        with _conflicts(app, active.run):
             session.publish()
     except ChecksFailed:
         return _failed(active.run, CHECK_FAILED)
@@ -364,11 +367,30 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
     return _result(active.run, _publication(active.run))
 
 
+@contextmanager
+def _conflicts(app: Invocation, run_: PipelineRun) -> Iterator[None]:
+    """Adds the ways out of a conflict: the target is merged into the branch of the run."""
+    merging = copy(app)
+    given = carried(app.options, ("store", "profile"))
+    merging.argv = (*given, "merge", run_.target, "--into", run_.branch)
+    try:
+        with conflicts_of_merge(merging, run_.branch, run_.target):
+            yield
+    except ReferenceConflict as error:
+        if not isinstance(error, ReferenceMoved):
+            app.note(
+                f"after the merge into {run_.branch}, `nessie run --resume {run_.id}` checks and"
+                " publishes the result"
+            )
+        raise
+
+
 def _publication(run_: PipelineRun) -> str:
     if run_.head == run_.base:
         return f"run {run_.id} changed nothing"
     tag = f", tag {run_.tag}" if run_.tag else ""
-    return f"published {short_hash(run_.result)} on {run_.target}{tag}"
+    reason = f"; {run_.reason}" if run_.reason else ""
+    return f"published {short_hash(run_.result)} on {run_.target}{tag}{reason}"
 
 
 def _result(run_: PipelineRun, *lines: str) -> RunResult:
@@ -443,6 +465,9 @@ def _taken(active: ActiveRun) -> ActiveRun:
             hint=f"begin another run, and delete this one by `nessie run --discard {run_.id}`",
         )
     active.take_over()
+    if run_.stage is RunStage.COMMAND:
+        # Programs wrote to the branch by themselves.
+        active.end_command(0)
     return active
 
 

@@ -234,8 +234,9 @@ class Gate:
     def admission(self, caller: Caller) -> Admission:
         """Returns the admission of a caller by the rules as they are now."""
         rules = self._rules.value() if self._rules else None
-        if caller.run_branch:
-            return Admission(caller, RunRules(rules, caller.run_branch))
+        if caller.run:
+            assert self.runs is not None, "only a token of a run admits such a caller"
+            return Admission(caller, RunRules(rules, caller.run, self.runs))
         return Admission(caller, rules)
 
     @cached_property

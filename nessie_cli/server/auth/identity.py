@@ -15,12 +15,12 @@ _LONGEST_NAME = 200
 class Caller(NamedTuple):
     """A caller: the name, and the roles that rules refer to. Anonymous callers have neither.
 
-    The program of a run may write `run_branch` only.
+    A program of a pipeline's `run` may write the branch of this run only.
     """
 
     name: str = ""
     roles: tuple[str, ...] = ()
-    run_branch: str = ""
+    run: str = ""
 
 
 ANONYMOUS = Caller()

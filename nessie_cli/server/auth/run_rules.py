@@ -5,17 +5,15 @@ Otherwise they have the rights of the caller who began the run.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
-from msgspec import Struct
-
-from nessie_cli.model.runs import PipelineRun, RunStage
+from nessie_cli.model.runs import PipelineRun, RunStage, RunState
+from nessie_cli.repository.runs import RunRecords
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.identity import Caller
 from nessie_cli.server.auth.rules import Question, Rules
 
-READ_ONLY = "-"
-"""Stands for the branch of a run whose command has ended: no branch has this name."""
 _WRITES = frozenset(
     (
         rules.COMMIT_CHANGE_AGAINST_REFERENCE,
@@ -33,50 +31,80 @@ _NEVER = frozenset(
         rules.MANAGE_RUNS,
     )
 )
+_REMEMBERED = 0.1
+"""Seconds for which a request remembers that its run may write: a commit asks for each key."""
 
 
 def caller_of_run(run: PipelineRun) -> Caller:
     """Returns the caller of a program of a run."""
-    branch = run.branch if run.stage is RunStage.COMMAND else READ_ONLY
-    return Caller(run.who, run.roles, branch)
+    return Caller(run.who, run.roles, run.id)
 
 
-class RunRules(Struct, frozen=True):
+class RunRules:
     """The rules for the programs of a run: those of its caller, and a fence.
 
-    Without rules of the caller, everything within the fence is allowed. It stands for `Rules`.
+    Without rules of the caller, everything within the fence is allowed. The record of the run is
+    read when a change is judged, because a request can be older than the end of its command. It
+    stands for `Rules`.
     """
 
-    of_caller: Rules | None
-    branch: str
+    def __init__(self, of_caller: Rules | None, id_: str, records: RunRecords) -> None:
+        self._of_caller = of_caller
+        self._id = id_
+        self._records = records
+        self._writable_until = 0.0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RunRules) and self._identity == other._identity
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[int, str]:
+        return id(self._of_caller), self._id
 
     def allow(self, caller: Caller, api: int, question: Question) -> bool:
         """Returns whether an operation is allowed."""
-        if question.op in _NEVER or (question.op in _WRITES and question.ref != self.branch):
+        if question.op in _NEVER or (question.op in _WRITES and not self._may_write(question.ref)):
             return False
-        return self.of_caller is None or self.of_caller.allow(_own(caller), api, question)
+        return self._of_caller is None or self._of_caller.allow(_own(caller), api, question)
+
+    def _may_write(self, reference: str) -> bool:
+        if reference != f"run/{self._id}":
+            return False
+        now = time.monotonic()
+        if now >= self._writable_until:
+            record = self._records.get(self._id)
+            if record is None or (record.run.state, record.run.stage) != (
+                RunState.RUNNING,
+                RunStage.COMMAND,
+            ):
+                return False
+            self._writable_until = now + _REMEMBERED
+        return True
 
     def rule_for(self, caller: Caller, api: int, question: Question) -> str | None:
         """Returns the name of the rule that allows an operation, or None."""
         if not self.allow(caller, api, question):
             return None
-        if self.of_caller is None:
+        if self._of_caller is None:
             return "run"
-        return self.of_caller.rule_for(_own(caller), api, question)
+        return self._of_caller.rule_for(_own(caller), api, question)
 
     def readable_heads(self, caller: Caller, api: int, through: str) -> list[str]:
         """Returns commits whose whole history a caller may read through a reference."""
-        if self.of_caller is None:
+        if self._of_caller is None:
             return []
-        return self.of_caller.readable_heads(_own(caller), api, through)
+        return self._of_caller.readable_heads(_own(caller), api, through)
 
     def remember_readable(
         self, caller: Caller, api: int, through: str, hashes: Sequence[str]
     ) -> None:
         """Remembers such commits."""
-        if self.of_caller is not None:
-            self.of_caller.remember_readable(_own(caller), api, through, hashes)
+        if self._of_caller is not None:
+            self._of_caller.remember_readable(_own(caller), api, through, hashes)
 
 
 def _own(caller: Caller) -> Caller:
-    return caller._replace(run_branch="")
+    return caller._replace(run="")

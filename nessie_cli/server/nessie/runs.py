@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.model.runs import PipelineRun, check_run_id
+from nessie_cli.model.runs import PipelineRun, RunState, check_record, check_run_id
 from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
 from nessie_cli.server.auth.authorized import caller_of, may_have_runs, require_runs
 from nessie_cli.server.nessie.extensions import require_extensions
@@ -19,6 +19,8 @@ from nessie_cli.server.pipeline.table import WRITES_FILES, Doc, Endpoint
 from nessie_cli.wire.runs import RunAnswer, RunRequest, RunsAnswer
 from nessie_cli.wire.validation import checked
 
+MOST_RUNS = 1000
+"""The most records of one caller: each merge reads those of failed runs."""
 _PATH = "/api/v2/runs/{run}"
 
 
@@ -64,10 +66,25 @@ class Runs:
         if (record.version if record else 0) != given.version:
             return Answer(RunAnswer(None))
         name, roles = caller_of(call.repository, call.caller)
-        if record is not None and _constant(record.run) != _constant(run):
+        # Without authentication, everybody may change everything anyway.
+        is_remote = call.caller is not None
+        run = check_record(replace(run, who=name, roles=roles, is_remote=is_remote))
+        if record is None:
+            self._check_new(call, run)
+        elif _constant(record.run) != _constant(run):
             raise InvalidInput("run: what a run begins with cannot change")
-        stored = self._records.put(RunRecord(replace(run, who=name, roles=roles), given.version))
+        stored = self._records.put(RunRecord(run, given.version))
         return Answer(RunAnswer(None) if stored is None else _answer(stored))
+
+    def _check_new(self, call: Call, run: PipelineRun) -> None:
+        """Raises `InvalidInput` if a record is not that of a new run, or one too many."""
+        if run.state is not RunState.RUNNING or run.head or run.result:
+            raise InvalidInput("run: a new run is running, and has published nothing")
+        if sum(_is_own(call, record.run) for record in self._records.all()) >= MOST_RUNS:
+            raise InvalidInput(
+                f"there are {MOST_RUNS} runs of this caller",
+                hint="`nessie store maintain` deletes those that have expired",
+            )
 
     def delete_run(self, call: Call) -> Answer:
         """Deletes a record."""

@@ -1,0 +1,126 @@
+"""Records of runs that a caller makes up, and requests that outlive the command of a run."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from msgspec import to_builtins
+from msgspec.structs import replace
+
+from nessie_cli import connect
+from nessie_cli.errors import NotAllowed
+from nessie_cli.model import CommitMeta, Put, ReferenceType
+from nessie_cli.model.runs import RunStage, RunState
+from nessie_cli.runs.lifecycle import ActiveRun
+from nessie_cli.server.nessie import runs as server_runs
+from tests.repository.runs import begun
+from tests.repository.vocabulary import key, table
+from tests.server.client import put
+from tests.server.fence import LOADER, Fence, fence
+
+OURS = {"nessie-cli": "1"}
+MANAGER = "role == 'guest' && (op.startsWith('VIEW') || op == 'MANAGE_RUNS')"
+"""A rule by which guests may have runs, and write nothing."""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[Fence]:
+    with fence(tmp_path, "rules", LOADER, MANAGER) as run:
+        yield run
+
+
+def sent(active: ActiveRun, version: int, **changes: Any) -> dict[str, Any]:
+    return {"run": to_builtins(replace(active.run, **changes)), "version": version}
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"head": "zzz"},
+        {"head": "~1"},
+        {"head": "main"},
+        {"against": "A" * 64},
+        {"result": "main"},
+        {"tokens": ("é",)},
+        {"expires": 2**63 - 1},
+        {"expires": -1},
+        {"ended": 10**30},
+        {"tag": "a b"},
+        {"command": ("x",) * 40_000},
+        {"reason": "x" * 70_000},
+    ],
+    ids=lambda values: next(iter(values)),
+)
+def test_values_that_no_run_has_are_refused(run: Fence, values: dict[str, Any]) -> None:
+    path = f"/api/v2/runs/{run.active.run.id}"
+    answer = run.caller.send("PUT", path, sent(run.active, 2, **values), OURS)
+    assert answer.status == 400, answer
+    assert run.repository.runs.get(run.active.run.id) is not None
+
+
+@pytest.mark.parametrize("values", [{"state": "failed"}, {"head": "ab" * 32}], ids=str)
+def test_a_run_begins_as_running(run: Fence, values: dict[str, Any]) -> None:
+    body = sent(run.active, 0, id="other", tokens=(), **values)
+    run.caller.send("PUT", "/api/v2/runs/other", body, OURS).expect(400, "a new run is running")
+
+
+def test_a_caller_has_a_number_of_runs(run: Fence, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_runs, "MOST_RUNS", 2)
+    begun(run.repository)
+    with pytest.raises(Exception, match="there are 2 runs of this caller"):
+        begun(run.repository)
+
+
+def test_nobody_blocks_the_commits_of_others(run: Fence) -> None:
+    """A guest claims that the commits of the loader are those of a failed run."""
+    repository = run.repository
+    base = repository.reference("main").hash
+    repository.create_reference(ReferenceType.BRANCH, "dev", base)
+    head = repository.commit("dev", [Put(key("x"), table(1))], CommitMeta("x")).reference.hash
+    access = run.access("eve", "guest")
+    forged = {"id": "eve", "target": "main", "base": base, "tokens": (), "head": ""}
+    guest = run.as_("eve", "guest")
+    guest.send("PUT", "/api/v2/runs/eve", sent(run.active, 0, **forged), OURS).expect(200)
+    failed = {**forged, "head": head, "state": RunState.FAILED}
+    guest.send("PUT", "/api/v2/runs/eve", sent(run.active, 1, **failed), OURS).expect(200)
+    with connect(f"{run.url}/api/v2", access=access) as eves:
+        assert [each.run.head for each in eves.runs.all()] == [head]
+    assert repository.merge("main", "dev").applied
+
+
+def test_commits_of_the_caller_are_guarded(run: Fence) -> None:
+    run.program.commit(run.branch, run.active.head(), put("x")).expect(200)
+    run.active.fail(RunStage.COMMAND, "no", head=run.active.head())
+    with pytest.raises(NotAllowed, match="never published"):
+        run.repository.merge("main", run.active.branch)
+
+
+@pytest.mark.parametrize("end", ["check", "discarded"])
+def test_a_request_that_outlives_the_command_writes_nothing(run: Fence, end: str) -> None:
+    head = run.active.head()
+    document = {"commitMeta": {"message": "late"}, "operations": [put("late")]}
+    body = json.dumps(document).encode()
+    address = urlsplit(run.url)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
+    connection.putrequest("POST", f"/api/v2/trees/{run.branch}@{head}/history/commit")
+    connection.putheader("Authorization", f"Bearer {run.token}")
+    connection.putheader("Content-Type", "application/json")
+    connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders()
+    connection.send(body[:10])
+    run.caller.get("/api/v2/config")
+    if end == "check":
+        run.active.end_command(0)
+    else:
+        run.active.change(state=RunState.DISCARDED)
+    connection.send(body[10:])
+    with connection.getresponse() as answer:
+        assert answer.status == 403
+    connection.close()
+    assert run.active.head() == head
