@@ -332,6 +332,42 @@ def test_spark_reads_and_goes_on_from_united_vectors(sides: Sides) -> None:
     assert duckdb_rows(result.location, "token") == Counter([*after, "u"])
 
 
+def rewrite_deletes(table: Table) -> None:
+    options = "options => map('rewrite-all', 'true')"
+    table.sides.sql(f"CALL lake.system.rewrite_position_delete_files('db.{table.name}', {options})")
+
+
+@pytest.mark.parametrize(
+    ("change", "deleted"),
+    [(sql("DELETE FROM {} WHERE p = 0 AND id = 1"), {"b1"}), (rewrite_deletes, set())],
+    ids=["delete", "rewrite"],
+)
+def test_java_goes_on_from_positions_that_are_in_two_files(
+    sides: Sides, change: Callable[[Table], object], deleted: set[str]
+) -> None:
+    """Both sides replaced a delete file of the base, whose positions are in the files of both.
+
+    Iceberg refuses these as concurrent commits.
+    """
+    base = base_table(sides, 2).location
+    ours, theirs = changed(sides, base, change), changed(sides, base, rewrite_deletes)
+    table = sides.register(combined(sides, base, ours, theirs))
+    positions = Counter(
+        sides.sql(f"SELECT file_path, pos FROM lake.db.{table.name}.position_deletes")
+    )
+    assert max(positions.values()) == 2
+    before = {f"b{id_}" for id_ in (1, 2, 4, 5, 6, 11, 12, 14, 15)} - deleted
+    assert duckdb_rows(table.location, "token") == Counter(before)
+    after = before - {"b2", "b15"}
+    sql("DELETE FROM {} WHERE id IN (2, 15)")(table)
+    assert tokens(table) == after
+    rewrite_deletes(table)
+    assert tokens(table) == after
+    sides.sql(f"CALL lake.system.expire_snapshots('db.{table.name}', TIMESTAMP '2100-01-01', 1)")
+    assert tokens(table) == after
+    assert duckdb_rows(table.location, "token") == Counter(after)
+
+
 TYPES = {
     "date": ("DATE '0001-01-01'", "DATE '9999-12-31'"),
     "timestamp": (
