@@ -28,7 +28,7 @@ from nessie_cli.errors import (
     ReferenceNotFound,
     StoreUnavailable,
 )
-from nessie_cli.model import Reference, ReferenceType
+from nessie_cli.model import Reference, ReferenceType, check_new_reference_name
 from nessie_cli.model.runs import (
     PipelineRun,
     RunStage,
@@ -418,20 +418,43 @@ class ActiveRun:
     def discard(self) -> None:
         """Deletes the branch, and records that the run is never published.
 
-        Raises `InvalidInput` for a published run.
+        A process that runs the command or the checks is told to end. Raises `InvalidInput` for a
+        run that is published, or is being published.
         """
+        while True:
+            self._refuse_published()
+            run, head = self.run, self.run.head
+            with suppress(ReferenceNotFound):
+                head = self.head()
+            discarded = replace(
+                run,
+                state=RunState.DISCARDED,
+                head=head,
+                tokens=(),
+                ended=int(time.time()),
+                reason="",
+            )
+            # Only what was looked at is discarded: its publication may have begun meanwhile.
+            stored = self._records.put(RunRecord(discarded, self._record.version))
+            if stored is not None:
+                self._record = stored
+                break
+            current = self._records.get(run.id)
+            if current is None:
+                raise run_not_found(run.id)
+            self._record = current
+        delete_branch(self.repository, self.run)
+
+    def _refuse_published(self) -> None:
         if result := self.published_commit():
             raise InvalidInput(
                 f"run {self.run.id} is published as {result[:12]}",
                 hint=f"nessie revert {result[:12]} --ref {self.run.target}",
             )
-        head = self.run.head
-        with suppress(ReferenceNotFound):
-            head = self.head()
-        self.change(
-            state=RunState.DISCARDED, head=head, tokens=(), ended=int(time.time()), reason=""
-        )
-        delete_branch(self.repository, self.run)
+        if self.run.stage is RunStage.PUBLISH and self.is_alive():
+            raise InvalidInput(
+                f"run {self.run.id} is being published", hint=f"nessie run --show {self.run.id}"
+            )
 
 
 def is_written_past(active: ActiveRun) -> str:
@@ -458,6 +481,7 @@ def _holder(run: PipelineRun) -> tuple[object, ...]:
 
 
 def _refuse_tag(repository: Repository, tag: str) -> None:
+    check_new_reference_name(tag)
     with suppress(ReferenceNotFound):
         repository.reference(tag)
         raise AlreadyExists(

@@ -60,6 +60,8 @@ def publish(active: ActiveRun, combine: Combine, checks: Checks | None, meta: Co
     most = MOST_UNCHECKED_MERGES if checks is None else MOST_MERGES
     for merges in range(most + 1):
         head = active.run.head
+        # From now on the run cannot be discarded, or it has been, which raises.
+        active.change(stage=RunStage.PUBLISH)
         try:
             result = repository.merge(
                 run.target,

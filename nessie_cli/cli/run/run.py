@@ -92,7 +92,10 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--check",
             metavar="COMMAND",
-            help="Check by a command line of the shell, which must exit with 0; repeatable.",
+            help=(
+                "Check by a command line of the shell, which must exit with 0; repeatable. The"
+                " record of the run has its text, so secrets belong in the environment."
+            ),
         ),
     ] = None
     check_sql: Annotated[
@@ -249,6 +252,8 @@ def run(options: Options, app: Invocation) -> AnyResult:
         raise InvalidInput(f"no command; usage: {_USAGE}")
     if options.key is not None and not options.begin:
         raise InvalidInput("--key needs --begin")
+    if options.key == "":
+        raise InvalidInput("--key is empty, so it would name every run")
     _refuse_unused(options, verb.option)
     try:
         with ending_by_signals():
@@ -414,6 +419,12 @@ def _failed(run_: PipelineRun, code: int) -> RunResult:
 
 def _begun(options: Options, app: Invocation) -> RunResult:
     run_ = _begin(options, app).run
+    if run_.state is RunState.DISCARDED:
+        raise InvalidInput(
+            f"run {run_.id} with the key {run_.key!r} is discarded", hint="choose another key"
+        )
+    if run_.state is RunState.PUBLISHED:
+        app.note(f"run {run_.id} is published already")
     return RunResult(document=RunDocument.of(run_), lines=(run_.id,))
 
 
@@ -445,13 +456,14 @@ def _published(options: Options, app: Invocation) -> RunResult:
     active = join(app.repository(), options.publish or options.resume or "")
     if active.run.state is RunState.PUBLISHED:
         return _result(active.run, _publication(active.run))
-    with _session(options, app, _taken(active)) as session:
+    taken = _taken(active, resumes=options.resume is not None)
+    with _session(options, app, taken) as session:
         if finish_publication(session.active):
             return _result(session.active.run, _publication(session.active.run))
         return _finish(session, app, options)
 
 
-def _taken(active: ActiveRun) -> ActiveRun:
+def _taken(active: ActiveRun, *, resumes: bool = False) -> ActiveRun:
     """Returns a run whose command has ended, in the hands of this process."""
     run_ = active.run
     _refuse_ended(run_)
@@ -459,7 +471,9 @@ def _taken(active: ActiveRun) -> ActiveRun:
         raise InvalidInput(
             f"run {run_.id} is still running on {run_.host}", hint=f"nessie run --show {run_.id}"
         )
-    if run_.command and run_.stage is RunStage.COMMAND:
+    # A run without a command was begun for programs that somebody else starts, and publishes.
+    may_be_whole = run_.state is RunState.RUNNING and not run_.command and not resumes
+    if run_.stage is RunStage.COMMAND and not may_be_whole:
         raise InvalidInput(
             f"the command of run {run_.id} did not end well: {run_.reason or 'it was killed'}",
             hint=f"begin another run, and delete this one by `nessie run --discard {run_.id}`",

@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 CATALOG, WAREHOUSE = "lake", "warehouse"
 """Defaults: the name of the catalog, and the folder of the warehouse beside `.nessie/`."""
-_SECRET_NAME = re.compile(
-    r"(?i)(token|password|passwd|pwd|secret|credential|api[-_]?key|access[-_]?key)[^=]*$"
+_NAMES = (
+    r"(?:token|password|passwd|pwd|secret|credentials?|api[-_]?key|access[-_]?key|signature|\bsig)"
 )
+_SECRET_NAME = re.compile(rf"(?i){_NAMES}$")
+_SECRET_VALUE = re.compile(rf"(?i)({_NAMES}(?:[-_.]?(?:key|id))?[\"']?\s*[=:]\s*[\"']?)[^\s\"'&;]+")
+_CREDENTIALS = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"']+")
 _HIDDEN = "***"
 _GIT_TIMEOUT = 2.0
 
@@ -82,19 +85,21 @@ def _warehouses(options: SessionOptions, app: Invocation) -> WarehouseChoice:
 
 
 def shown_command(command: Sequence[str]) -> tuple[str, ...]:
-    """Returns a command line without values that look secret."""
+    """Returns a command line without values that look secret, also within its words."""
     shown: list[str] = []
     hides_next = False
     for word in command:
-        name, equals, _ = word.partition("=")
         if hides_next and not word.startswith("-"):
             shown.append(_HIDDEN)
-        elif equals and _SECRET_NAME.search(name):
-            shown.append(f"{name}={_HIDDEN}")
         else:
-            shown.append(without_secrets(word))
-        hides_next = word.startswith("-") and not equals and bool(_SECRET_NAME.search(word))
+            shown.append(_without_secrets(word))
+        hides_next = word.startswith("-") and "=" not in word and bool(_SECRET_NAME.search(word))
     return tuple(shown)
+
+
+def _without_secrets(text: str) -> str:
+    text = _SECRET_VALUE.sub(lambda match: match[1] + _HIDDEN, without_secrets(text))
+    return _CREDENTIALS.sub(lambda match: f"{match[1]} {_HIDDEN}", text)
 
 
 def code_version() -> str:

@@ -112,7 +112,9 @@ def test_kills_leave_the_target_before_or_after(workspace: Workspace) -> None:
                 workspace.nessie("run", "--discard", run.id).expect(0)
         assert readers.mixtures == []
         assert readers.reads > KILLS
-        assert [ref.name for ref in repository.references() if ref.name.startswith("run/")] == []
+        # The branch with the commit of the orphan stays until it expires.
+        left = [ref.name for ref in repository.references() if ref.name.startswith("run/")]
+        assert left == ([] if step == "branch" else [active.branch])
         states = {record.run.state for record in repository.runs.all()}
         assert states <= {RunState.PUBLISHED, RunState.DISCARDED}
     print(shlex.join(f"{name}={count}" for name, count in counts.items()), readers.reads)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import shlex
 import signal
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from nessie_cli.model.runs import RunState
+from nessie_cli import run as block_of
+from nessie_cli.model import CommitMeta
+from nessie_cli.model.runs import RunStage, RunState
+from nessie_cli.runs.lifecycle import RunChanged, join
+from nessie_cli.runs.publication import publish
 from tests.cli.run.conftest import Runs, state, write, writer
 
 TRUE = ("--", "true")
@@ -154,6 +159,51 @@ def test_a_conflict_leaves_the_target(runs: Runs) -> None:
     run = runs.only()
     assert (run.state, run.stage) == (RunState.FAILED, "conflict")
     assert state(runs.repository, run.branch) == {"a": 2}
+
+
+@pytest.mark.parametrize(("side", "number"), [("ours", 2), ("theirs", 7)])
+def test_the_printed_line_resolves_a_conflict(runs: Runs, side: str, number: int) -> None:
+    """It merges the target into the branch of the run, which is then checked and published."""
+    meanwhile = f"WRITER_REF=main {' '.join(writer('a=7'))} && {' '.join(writer('a=2', 'b=3'))}"
+    done = runs("--check", "true", "--", "sh", "-c", meanwhile)
+    run = runs.only()
+    done.expect(3, f"a was changed on {run.branch} and on main", f"nessie run --resume {run.id}")
+    (line,) = [
+        line.strip().removeprefix("or").split()
+        for line in done.err.splitlines()
+        if f" --{side} a " in line
+    ]
+    runs.nessie(*line[1:]).expect(0)
+    runs("--resume", run.id).expect(0, "passed  command: true")
+    assert runs.main == {"a": number, "b": 3}
+
+
+def test_a_run_whose_programs_wrote_by_themselves_is_published(runs: Runs) -> None:
+    id_ = runs("--begin").out.strip()
+    write(runs.repository, f"run/{id_}", "b", 2)
+    assert runs("--publish", id_).out.startswith("published ")
+    assert runs.main == {"a": 1, "b": 2}
+
+
+@pytest.mark.parametrize("option", ["--resume", "--publish", "--run-checks"])
+def test_a_block_that_raised_is_not_published(runs: Runs, option: str) -> None:
+    with suppress(ZeroDivisionError), block_of(runs.repository, into="main") as block:
+        write(runs.repository, block.branch, "b", 2)
+        raise ZeroDivisionError
+    runs(option, block.id).expect(2, "did not end well: ZeroDivisionError")
+    assert runs.main == {"a": 1}
+
+
+def test_a_block_that_was_killed_is_not_resumed(runs: Runs) -> None:
+    id_ = runs("--begin").out.strip()
+    write(runs.repository, f"run/{id_}", "b", 2)
+    runs("--resume", id_).expect(2, "did not end well: it was killed")
+    assert runs.main == {"a": 1}
+
+
+def test_a_tag_that_cannot_be_is_refused_first(runs: Runs) -> None:
+    runs("--tag", "a..b", "--", *writer("b=2")).expect(2, "a..b")
+    assert runs.repository.runs.all() == []
 
 
 def test_a_server_without_callers_does_not_tell_who_wrote_to_the_target(runs: Runs) -> None:
@@ -380,3 +430,25 @@ def test_commands_that_join_a_run_do_not_disturb_each_other(runs: Runs) -> None:
     runs("--join", id_, "--", "sh", "-c", second).expect(0)
     runs("--publish", id_).expect(0)
     assert runs.main == {"a": 1, "b": 2, "c": 3}
+
+
+def test_a_run_is_not_discarded_while_it_is_published(runs: Runs) -> None:
+    """Whoever changes the record first wins: the publication or the end."""
+    id_ = runs("--begin").out.strip()
+    write(runs.repository, f"run/{id_}", "b", 2)
+    publishing, other = (join(runs.repository, id_) for _ in range(2))
+    publishing.change(stage=RunStage.CHECK, head=publishing.head())
+    other.discard()
+    with pytest.raises(RunChanged):
+        publish(publishing, lambda do, options, _: do(options), None, CommitMeta("m"))
+    assert runs.main == {"a": 1}
+
+
+def test_a_key_is_used_once(runs: Runs) -> None:
+    id_ = runs("--begin", "--key", "k").out.strip()
+    runs("--discard", id_).expect(0)
+    runs("--begin", "--key", "k").expect(2, "is discarded", "another key")
+    runs("--begin", "--key", "").expect(2, "--key is empty")
+    published = runs("--begin", "--key", "p").out.strip()
+    runs("--publish", published).expect(0)
+    runs("--begin", "--key", "p").expect(0, "is published already")
