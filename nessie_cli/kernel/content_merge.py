@@ -134,8 +134,8 @@ def merge_contents(
 
     With `only_conflicts`, DROP is only for contents in conflict, and for those at the keys
     `blocked`. A choice, and not the default, is also about a namespace that both sides created.
-    Raises `InvalidInput` if a choice names two contents, if two choices name one
-    content, or if they give one key to two contents.
+    Raises `InvalidInput` if a choice names two contents, if two choices name one content, if they
+    give one key to two contents, or if a content with a new value is deleted.
     """
     undecided = ContentMerge(changes, others)
     undecided.settle()
@@ -144,6 +144,7 @@ def merge_contents(
     merge = ContentMerge(changes, others)
     merge.decide(undecided, choices, default, only_conflicts=only_conflicts, blocked=blocked)
     merge.settle()
+    merge.refuse_unused_values()
     return merge
 
 
@@ -198,7 +199,9 @@ class ContentMerge:
                 or before.states.key in blocked
                 or (choice is not None and undecided.shares_namespace(before))
             )
-            if behavior is MergeBehavior.DROP and only_conflicts and not is_contested:
+            has_value = choice is not None and choice.resolved is not None
+            is_only_side = behavior is MergeBehavior.DROP and not has_value
+            if is_only_side and only_conflicts and not is_contested:
                 continue
             if choice is None:
                 verdict.decide(default)
@@ -357,21 +360,25 @@ class ContentMerge:
         """The contents that theirs changed."""
         return {verdict.states for verdict in self.verdicts[: self._changed]}
 
-    @staticmethod
-    def _apply(choice: ContentChoice, verdict: Verdict, before: Verdict) -> None:
+    def _apply(self, choice: ContentChoice, verdict: Verdict, before: Verdict) -> None:
         """Applies a decision to a content. `before` is its verdict without decisions."""
         states = verdict.states
         has_side = choice.behavior in SIDES
-        if before.holder is not None and choice.resolved is not None and not has_side:
-            # A new value does not decide which of two contents has the key.
-            return
+        if choice.resolved is not None:
+            self._refuse_value(choice, states)
+            if before.holder is not None and not has_side:
+                # A new value does not decide which of two contents has the key.
+                return
         actual = states.ours.record if states.ours else None
-        if choice.expected is not None and choice.expected != actual:
+        record = None
+        if choice.resolved is not None and actual is not None:
+            record = with_content_id(choice.resolved, content_id_of(actual))
+        # An earlier commit of a transplant can have stored the value.
+        if choice.expected is not None and actual not in (choice.expected, record):
             verdict.conflict = difference(choice.expected, actual)
-        elif choice.resolved is not None and states.ours is not None:
-            if payload_of(choice.resolved) != payload_of(states.ours.record):
+        elif record is not None and states.ours is not None:
+            if payload_of(record) != payload_of(states.ours.record):
                 raise InvalidInput(f"{choice}: the content to store has another type than ours")
-            record = with_content_id(choice.resolved, content_id_of(states.ours.record))
             key = states.ours.key if states.theirs is None else _merged_key(states)
             verdict.result = Position(key or states.ours.key, record)
             verdict.conflict, verdict.is_resolved = None, True
@@ -386,6 +393,30 @@ class ContentMerge:
             verdict.take_key(SIDES[choice.behavior])
         else:
             verdict.decide(choice.behavior)
+
+    def _refuse_value(self, choice: ContentChoice, states: ContentStates) -> None:
+        """Raises `InvalidInput` for a new value that this content cannot have.
+
+        Its key on ours is that of another content, or the side of the choice deletes the content.
+        """
+        present = self._others.on_ours(choice.key)
+        present_id = None if present is None else content_id_of(present)
+        if present_id not in (None, states.content_id):
+            raise InvalidInput(
+                f"{choice}: a new value cannot be stored, because ours and theirs have different"
+                " contents with this key",
+                hint="decide by --ours or --theirs which one it is, and change its value afterwards",
+            )
+        side = SIDES.get(choice.behavior)
+        if side is not None and states[side] is None:
+            raise _value_of_deleted(str(choice), f"{side.name.lower()} deletes it")
+
+    def refuse_unused_values(self) -> None:
+        """Raises `InvalidInput` if a content with a new value is deleted by another decision."""
+        for verdict in self.verdicts:
+            if verdict.is_resolved and verdict.is_settled and verdict.result is None:
+                name = str(self._given[verdict.states])
+                raise _value_of_deleted(name, "another content of theirs takes its key")
 
     # -- keys that two contents claim ----------------------------------------------------------
 
@@ -544,6 +575,13 @@ def _are_namespaces(arrival: Verdict, holder: Verdict) -> bool:
 
 def _rename(base: Position | None, side: Position | None) -> tuple[bytes, bytes] | None:
     return (base.key, side.key) if base and side and base.key != side.key else None
+
+
+def _value_of_deleted(name: str, reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"{name}: a new value cannot be stored, because {reason}",
+        hint="give the value, or the side that deletes the content, but not both",
+    )
 
 
 def _contradiction(arrival: Verdict, holder: Verdict) -> InvalidInput:
