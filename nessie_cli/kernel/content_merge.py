@@ -194,14 +194,13 @@ class ContentMerge:
         ):
             choice = by_index.get(index)
             behavior = choice.behavior if choice else default
-            is_contested = (
+            is_decided = (
                 not before.is_settled
                 or before.states.key in blocked
+                or (choice is not None and choice.resolved is not None)
                 or (choice is not None and undecided.shares_namespace(before))
             )
-            has_value = choice is not None and choice.resolved is not None
-            is_only_side = behavior is MergeBehavior.DROP and not has_value
-            if is_only_side and only_conflicts and not is_contested:
+            if behavior is MergeBehavior.DROP and only_conflicts and not is_decided:
                 continue
             if choice is None:
                 verdict.decide(default)
@@ -362,31 +361,16 @@ class ContentMerge:
 
     def _apply(self, choice: ContentChoice, verdict: Verdict, before: Verdict) -> None:
         """Applies a decision to a content. `before` is its verdict without decisions."""
-        states = verdict.states
-        has_side = choice.behavior in SIDES
         if choice.resolved is not None:
-            self._refuse_value(choice, states)
-            if before.holder is not None and not has_side:
-                # A new value does not decide which of two contents has the key.
-                return
-        actual = states.ours.record if states.ours else None
-        record = None
-        if choice.resolved is not None and actual is not None:
-            record = with_content_id(choice.resolved, content_id_of(actual))
-        # An earlier commit of a transplant can have stored the value.
-        if choice.expected is not None and actual not in (choice.expected, record):
+            self._refuse_value(choice, verdict.states)
+            # A new value does not decide which of two contents has the key.
+            if before.holder is None or choice.behavior in SIDES:
+                self._store_value(choice, choice.resolved, verdict)
+            return
+        actual = verdict.states.ours.record if verdict.states.ours else None
+        has_side = choice.behavior in SIDES
+        if choice.expected is not None and choice.expected != actual:
             verdict.conflict = difference(choice.expected, actual)
-        elif record is not None and states.ours is not None:
-            if payload_of(record) != payload_of(states.ours.record):
-                raise InvalidInput(f"{choice}: the content to store has another type than ours")
-            key = states.ours.key if states.theirs is None else _merged_key(states)
-            verdict.result = Position(key or states.ours.key, record)
-            verdict.conflict, verdict.is_resolved = None, True
-            if has_side:
-                verdict.give_way(SIDES[choice.behavior])
-            elif key is None:
-                # A new value does not decide which of two keys the content has, either.
-                verdict.conflict = ConflictType.KEY_CONFLICT
         elif before.holder is not None and has_side:
             verdict.give_way(SIDES[choice.behavior])
         elif before.conflict is ConflictType.KEY_CONFLICT and has_side:
@@ -394,29 +378,47 @@ class ContentMerge:
         else:
             verdict.decide(choice.behavior)
 
-    def _refuse_value(self, choice: ContentChoice, states: ContentStates) -> None:
-        """Raises `InvalidInput` for a new value that this content cannot have.
+    @staticmethod
+    def _store_value(choice: ContentChoice, resolved: bytes, verdict: Verdict) -> None:
+        """Gives a content a new value. Which of two keys it has, only a side decides."""
+        states, ours = verdict.states, verdict.states.ours
+        if ours is None:
+            verdict.conflict = ConflictType.KEY_DOES_NOT_EXIST
+            return
+        if payload_of(resolved) != payload_of(ours.record):
+            raise InvalidInput(f"{choice}: the content to store has another type than ours")
+        record = with_content_id(resolved, content_id_of(ours.record))
+        # An earlier commit of a transplant can have stored the value.
+        if choice.expected is not None and ours.record not in (choice.expected, record):
+            verdict.conflict = difference(choice.expected, ours.record)
+            return
+        key = ours.key if states.theirs is None else _merged_key(states)
+        verdict.result = Position(key or ours.key, record)
+        verdict.conflict, verdict.is_resolved = None, True
+        if choice.behavior in SIDES:
+            verdict.give_way(SIDES[choice.behavior])
+        elif key is None:
+            verdict.conflict = ConflictType.KEY_CONFLICT
 
-        Its key on ours is that of another content, or the side of the choice deletes the content.
-        """
+    def _refuse_value(self, choice: ContentChoice, states: ContentStates) -> None:
+        """Raises `InvalidInput` for a value of another content, or of one that its side deletes."""
         present = self._others.on_ours(choice.key)
-        present_id = None if present is None else content_id_of(present)
-        if present_id not in (None, states.content_id):
+        if present is not None and content_id_of(present) != states.content_id:
             raise InvalidInput(
                 f"{choice}: a new value cannot be stored, because ours and theirs have different"
                 " contents with this key",
-                hint="decide by --ours or --theirs which one it is, and change its value afterwards",
+                hint="decide by --ours or --theirs which one stays, and change its value later",
             )
         side = SIDES.get(choice.behavior)
         if side is not None and states[side] is None:
-            raise _value_of_deleted(str(choice), f"{side.name.lower()} deletes it")
+            raise _value_of_deleted(choice, f"{side.name.lower()} deletes it")
 
     def refuse_unused_values(self) -> None:
         """Raises `InvalidInput` if a content with a new value is deleted by another decision."""
         for verdict in self.verdicts:
             if verdict.is_resolved and verdict.is_settled and verdict.result is None:
-                name = str(self._given[verdict.states])
-                raise _value_of_deleted(name, "another content of theirs takes its key")
+                choice = self._given[verdict.states]
+                raise _value_of_deleted(choice, "another content of theirs takes its key")
 
     # -- keys that two contents claim ----------------------------------------------------------
 
@@ -577,9 +579,9 @@ def _rename(base: Position | None, side: Position | None) -> tuple[bytes, bytes]
     return (base.key, side.key) if base and side and base.key != side.key else None
 
 
-def _value_of_deleted(name: str, reason: str) -> InvalidInput:
+def _value_of_deleted(choice: ContentChoice, reason: str) -> InvalidInput:
     return InvalidInput(
-        f"{name}: a new value cannot be stored, because {reason}",
+        f"{choice}: a new value cannot be stored, because {reason}",
         hint="give the value, or the side that deletes the content, but not both",
     )
 

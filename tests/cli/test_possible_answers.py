@@ -275,7 +275,4 @@ def test_a_reset_names_the_staged_rename_of_a_content_that_the_branch_renamed(
     (effect,) = conflict["effects"]
     assert "rename c to m.a" in effect
     assert effect in " ".join(refused.err.split())
-    before = len(nessie("status", "--json").document["batch"]["operations"])
-    assert nessie("reset", "n").code == 0
-    batch = nessie("status", "--json").document.get("batch") or {"operations": []}
-    assert before - len(batch["operations"]) > 1
+    assert "unstaged 3 operations" in nessie("reset", "n").out

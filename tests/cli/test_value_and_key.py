@@ -190,9 +190,7 @@ def test_a_value_counts_more_than_a_deletion_that_does_not_name_the_table(
     assert dropped_there.snapshot("main", "db.orders") == 77
 
 
-def test_a_value_and_the_deletion_of_a_renamed_table_are_refused(
-    nessie, catalog, tmp_path
-) -> None:
+def test_a_value_and_the_deletion_of_a_renamed_table_are_refused(nessie, catalog, tmp_path) -> None:
     catalog.create("main", "b", 5)
     catalog.branch("x")
     catalog.rename("main", "b", "b2")
@@ -220,7 +218,9 @@ def test_a_value_for_a_namespace_whose_key_another_one_takes_is_refused(
     _value(tmp_path, type="NAMESPACE", elements=["m"], properties={"r": "77"})
     head = catalog.head("main")
     ran = nessie("merge", "x", "--resolve", "m=f.json")
-    ran.expect(2, "m: a new value cannot be stored, because another content of theirs takes its key")
+    ran.expect(
+        2, "m: a new value cannot be stored, because another content of theirs takes its key"
+    )
     assert catalog.head("main") == head
 
 
