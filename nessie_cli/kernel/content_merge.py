@@ -134,8 +134,8 @@ def merge_contents(
 
     With `only_conflicts`, DROP is only for contents in conflict, and for those at the keys
     `blocked`. A choice, and not the default, is also about a namespace that both sides created.
-    Raises `InvalidInput` if a choice names two contents, if two choices name one
-    content, or if they give one key to two contents.
+    Raises `InvalidInput` if a choice names two contents, if two choices name one content, if they
+    give one key to two contents, or if a content with a new value is deleted.
     """
     undecided = ContentMerge(changes, others)
     undecided.settle()
@@ -144,6 +144,7 @@ def merge_contents(
     merge = ContentMerge(changes, others)
     merge.decide(undecided, choices, default, only_conflicts=only_conflicts, blocked=blocked)
     merge.settle()
+    merge.refuse_unused_values()
     return merge
 
 
@@ -193,12 +194,13 @@ class ContentMerge:
         ):
             choice = by_index.get(index)
             behavior = choice.behavior if choice else default
-            is_contested = (
+            is_decided = (
                 not before.is_settled
                 or before.states.key in blocked
+                or (choice is not None and choice.resolved is not None)
                 or (choice is not None and undecided.shares_namespace(before))
             )
-            if behavior is MergeBehavior.DROP and only_conflicts and not is_contested:
+            if behavior is MergeBehavior.DROP and only_conflicts and not is_decided:
                 continue
             if choice is None:
                 verdict.decide(default)
@@ -357,35 +359,66 @@ class ContentMerge:
         """The contents that theirs changed."""
         return {verdict.states for verdict in self.verdicts[: self._changed]}
 
-    @staticmethod
-    def _apply(choice: ContentChoice, verdict: Verdict, before: Verdict) -> None:
+    def _apply(self, choice: ContentChoice, verdict: Verdict, before: Verdict) -> None:
         """Applies a decision to a content. `before` is its verdict without decisions."""
-        states = verdict.states
-        has_side = choice.behavior in SIDES
-        if before.holder is not None and choice.resolved is not None and not has_side:
+        if choice.resolved is not None:
+            self._refuse_value(choice, verdict.states)
             # A new value does not decide which of two contents has the key.
+            if before.holder is None or choice.behavior in SIDES:
+                self._store_value(choice, choice.resolved, verdict)
             return
-        actual = states.ours.record if states.ours else None
+        actual = verdict.states.ours.record if verdict.states.ours else None
+        has_side = choice.behavior in SIDES
         if choice.expected is not None and choice.expected != actual:
             verdict.conflict = difference(choice.expected, actual)
-        elif choice.resolved is not None and states.ours is not None:
-            if payload_of(choice.resolved) != payload_of(states.ours.record):
-                raise InvalidInput(f"{choice}: the content to store has another type than ours")
-            record = with_content_id(choice.resolved, content_id_of(states.ours.record))
-            key = states.ours.key if states.theirs is None else _merged_key(states)
-            verdict.result = Position(key or states.ours.key, record)
-            verdict.conflict, verdict.is_resolved = None, True
-            if has_side:
-                verdict.give_way(SIDES[choice.behavior])
-            elif key is None:
-                # A new value does not decide which of two keys the content has, either.
-                verdict.conflict = ConflictType.KEY_CONFLICT
         elif before.holder is not None and has_side:
             verdict.give_way(SIDES[choice.behavior])
         elif before.conflict is ConflictType.KEY_CONFLICT and has_side:
             verdict.take_key(SIDES[choice.behavior])
         else:
             verdict.decide(choice.behavior)
+
+    @staticmethod
+    def _store_value(choice: ContentChoice, resolved: bytes, verdict: Verdict) -> None:
+        """Gives a content a new value. Which of two keys it has, only a side decides."""
+        states, ours = verdict.states, verdict.states.ours
+        if ours is None:
+            verdict.conflict = ConflictType.KEY_DOES_NOT_EXIST
+            return
+        if payload_of(resolved) != payload_of(ours.record):
+            raise InvalidInput(f"{choice}: the content to store has another type than ours")
+        record = with_content_id(resolved, content_id_of(ours.record))
+        # An earlier commit of a transplant can have stored the value.
+        if choice.expected is not None and ours.record not in (choice.expected, record):
+            verdict.conflict = difference(choice.expected, ours.record)
+            return
+        key = ours.key if states.theirs is None else _merged_key(states)
+        verdict.result = Position(key or ours.key, record)
+        verdict.conflict, verdict.is_resolved = None, True
+        if choice.behavior in SIDES:
+            verdict.give_way(SIDES[choice.behavior])
+        elif key is None:
+            verdict.conflict = ConflictType.KEY_CONFLICT
+
+    def _refuse_value(self, choice: ContentChoice, states: ContentStates) -> None:
+        """Raises `InvalidInput` for a value of another content, or of one that its side deletes."""
+        present = self._others.on_ours(choice.key)
+        if present is not None and content_id_of(present) != states.content_id:
+            raise InvalidInput(
+                f"{choice}: a new value cannot be stored, because ours and theirs have different"
+                " contents with this key",
+                hint="decide by --ours or --theirs which one stays, and change its value later",
+            )
+        side = SIDES.get(choice.behavior)
+        if side is not None and states[side] is None:
+            raise _value_of_deleted(choice, f"{side.name.lower()} deletes it")
+
+    def refuse_unused_values(self) -> None:
+        """Raises `InvalidInput` if a content with a new value is deleted by another decision."""
+        for verdict in self.verdicts:
+            if verdict.is_resolved and verdict.is_settled and verdict.result is None:
+                choice = self._given[verdict.states]
+                raise _value_of_deleted(choice, "another content of theirs takes its key")
 
     # -- keys that two contents claim ----------------------------------------------------------
 
@@ -544,6 +577,13 @@ def _are_namespaces(arrival: Verdict, holder: Verdict) -> bool:
 
 def _rename(base: Position | None, side: Position | None) -> tuple[bytes, bytes] | None:
     return (base.key, side.key) if base and side and base.key != side.key else None
+
+
+def _value_of_deleted(choice: ContentChoice, reason: str) -> InvalidInput:
+    return InvalidInput(
+        f"{choice}: a new value cannot be stored, because {reason}",
+        hint="give the value, or the side that deletes the content, but not both",
+    )
 
 
 def _contradiction(arrival: Verdict, holder: Verdict) -> InvalidInput:

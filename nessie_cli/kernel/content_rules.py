@@ -67,7 +67,7 @@ class ContentRules:
             choices: Sequence[ContentChoice],
             blocked: Collection[bytes],
         ) -> ContentMerge:
-            return merge_contents(
+            merge = merge_contents(
                 states,
                 changes.others,
                 choices,
@@ -75,6 +75,8 @@ class ContentRules:
                 only_conflicts=sides.is_transplant,
                 blocked=blocked,
             )
+            _name_namespaces(objects, merge)
+            return merge
 
         def checked(edits: Edits) -> tuple[list[KeyConflict], Mapping[bytes, bytes]]:
             namespaces = edits if validate_namespaces else {}
@@ -99,7 +101,6 @@ class ContentRules:
             for position, (commit, choice) in enumerate(self._choices)
             if commit in (None, sides.source) and id(choice) not in unused
         )
-        _check_resolved(objects, merge)
 
         def has_contents(namespace: bytes, is_deleted: Callable[[bytes], bool]) -> bool:
             return validate_namespaces and has_others_below(
@@ -254,19 +255,27 @@ def _of_second_entries(
         )
 
 
-def _check_resolved(objects: Objects, merge: ContentMerge) -> None:
-    """Raises `InvalidInput` for a namespace of the caller whose elements are not its key."""
+def _name_namespaces(objects: Objects, merge: ContentMerge) -> None:
+    """Gives each namespace of the caller the elements of the key that it gets.
+
+    Raises `InvalidInput` if its elements are neither those of this key nor of its key on ours.
+    """
     for verdict in merge.verdicts:
-        result = verdict.result
+        result, ours = verdict.result, verdict.states.ours
         if not verdict.is_resolved or result is None or not is_namespace(result.record):
             continue
         (content,) = objects.contents([result.record])
         key = decode_key(result.key)
-        if isinstance(content, Namespace) and content.elements != key.elements:
+        if not isinstance(content, Namespace) or content.elements == key.elements:
+            continue
+        if ours is None or content.elements != decode_key(ours.key).elements:
             raise InvalidInput(
                 f"{key.plain}: the elements of the namespace to store are not its key",
                 hint=f"its elements are {list(key.elements)}",
             )
+        renamed = structs.replace(content, elements=key.elements)
+        record = objects.add_content(renamed, verdict.states.content_id)
+        verdict.result = Position(result.key, record)
 
 
 def _details(
@@ -420,8 +429,12 @@ class _Decisions:
         related = [each for each in self.merge.related([states]) if each in self.merge.changed]
         others = [c for each in related if each != states and (c := self.merge.given(each))]
         options, blocking = [], None
+        choice = ContentChoice(states.key, MergeBehavior.NORMAL, states.content_id)
+        if (given := self.merge.given(states)) is not None and given.resolved is not None:
+            # A side is given beside the new value.
+            choice = structs.replace(given, content_id=states.content_id, expected=None)
         for behavior in behaviors:
-            choice = ContentChoice(states.key, behavior, states.content_id)
+            choice = structs.replace(choice, behavior=behavior)
             try:
                 tried = self._again(related, [*others, choice])
             except InvalidInput:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 import pytest
+from msgspec import structs
 
 from nessie_cli.model import Delete, Namespace, Put
 
@@ -224,3 +225,54 @@ def test_a_merge_prints_no_commit_of_a_key_that_is_staged(nessie, catalog, is_st
     (line,) = conflict["resolutions"]
     assert ("reset n" in line) is is_staged
     assert nessie(*shlex.split(line)[1:]).code == 0
+
+
+# -- an answer that contradicts an earlier one -----------------------------------------------------
+
+
+def _move_namespace(catalog: Catalog, old: str, new: str) -> None:
+    """Moves a namespace with the one table `a`."""
+    contents = catalog.repository.contents("main", [key(old), key(f"{old}.a")])
+    moved = structs.replace(contents[key(old)], elements=(new,))
+    catalog.commit(
+        "main",
+        f"{old} to {new}",
+        *(Delete(each) for each in (key(old), key(f"{old}.a"))),
+        Put(key(new), moved),
+        Put(key(f"{new}.a"), contents[key(f"{old}.a")]),
+    )
+
+
+def test_contradicting_answers_are_both_asked_again(catalog, answering) -> None:
+    namespace(catalog, "m")
+    catalog.create("main", "m.a")
+    for old, new in (("m", "n"), ("n", "m"), ("m", "b")):
+        _move_namespace(catalog, old, new)
+    head = catalog.head("main")
+    # Theirs moves b away, ours keeps b.a: b is needed. The edit of b is not possible.
+    seen = answering("t\no\ne\no\no\n", "resolve", "revert", "main~1")
+    assert seen.code == 0, seen
+    assert catalog.head("main") == head
+    shown = text(seen)
+    assert "[e]dit not possible: the namespace is not empty" in shown
+    assert shown.count("please answer again") == 1
+
+
+# -- a staged rename of a content that was staged for deletion -------------------------------------
+
+
+def test_a_reset_names_the_staged_rename_of_a_content_that_the_branch_renamed(
+    nessie, catalog
+) -> None:
+    namespace(catalog, "m")
+    catalog.create("main", "n")
+    assert nessie("content", "delete", "n").code == 0
+    catalog.rename("main", "n", "c")
+    assert nessie("content", "rename", "c", "m.a").code == 0
+    refused = nessie("commit", "-m", "m").expect(3)
+    (conflict,) = conflicts(nessie("commit", "-m", "m", "--json"))
+    assert conflict["resolutions"] == ["nessie reset n"]
+    (effect,) = conflict["effects"]
+    assert "rename c to m.a" in effect
+    assert effect in " ".join(refused.err.split())
+    assert "unstaged 3 operations" in nessie("reset", "n").out

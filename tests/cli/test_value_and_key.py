@@ -1,4 +1,4 @@
-"""A table that both sides renamed and changed gets a new value and the key of a side."""
+"""A new value for a content in conflict, together with a side that says which key it has."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import json
 import shlex
 
 import pytest
+from msgspec import structs
 
-from nessie_cli.model import Namespace, Put
+from nessie_cli.model import Delete, Namespace, Put
 
 from .conftest import key
 
@@ -102,3 +103,165 @@ def test_a_table_that_gives_its_key_to_a_namespace_is_named(nessie, catalog, ver
     ran = nessie(*verb, "--theirs", "n")
     assert ran.code == 0, ran
     assert "n: the iceberg-table snapshot 5 of main is deleted" in ran.err
+
+
+# -- a value and a side that contradict each other, or two contents with one key -------------------
+
+
+def _value(tmp_path, **attributes) -> None:
+    """Writes f.json: a table without an id, or another content."""
+    value = attributes or {
+        "type": "ICEBERG_TABLE",
+        "metadataLocation": "s3://b/77.json",
+        "snapshotId": 77,
+        "schemaId": 0,
+        "specId": 0,
+        "sortOrderId": 0,
+    }
+    (tmp_path / "f.json").write_text(json.dumps(value))
+
+
+@pytest.fixture
+def created_twice(catalog, tmp_path):
+    catalog.branch("x")
+    for branch, snapshot in (("main", 6), ("x", 7)):
+        catalog.create(branch, "c", snapshot)
+    _value(tmp_path)
+    return catalog
+
+
+@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize(
+    "side", [["--ours", "c"], ["--theirs", "c"], ["--theirs", "*"], ["--ours", "*"], []]
+)
+def test_a_value_for_two_contents_with_one_key_is_refused(
+    nessie, created_twice, verb, side
+) -> None:
+    head = created_twice.head("main")
+    ran = nessie(*verb, "x", "--resolve", "c=f.json", *side)
+    # `resolve` lets a glob decide first.
+    is_open = verb == ["merge"] or "*" not in side
+    is_named = bool(side) or verb == ["merge"]
+    reason = "different contents with this key" if is_named else "two contents have this key"
+    ran.expect(2, reason if is_open else "c is not in conflict")
+    assert "nessie merge" not in ran.err
+    assert created_twice.head("main") == head
+
+
+@pytest.mark.parametrize("side", [["--ours", "d9"], ["--theirs", "d9"], ["--theirs", "*"], []])
+def test_a_value_for_a_key_that_the_source_gave_to_another_table_is_refused(
+    nessie, catalog, tmp_path, side
+) -> None:
+    catalog.create("main", "d")
+    catalog.branch("x")
+    catalog.update("main", "d", 16)
+    catalog.rename("x", "d", "d9")
+    catalog.create("main", "d9", 21)
+    _value(tmp_path)
+    ran = nessie("merge", "x", "--resolve", "d9=f.json", *side)
+    ran.expect(2, "d9: a new value cannot be stored", "decide by --ours or --theirs")
+    assert catalog.snapshot("main", "d9") == 21
+
+
+@pytest.fixture
+def dropped_there(catalog, tmp_path):
+    catalog.branch("x")
+    catalog.update("main", "db.orders", 5)
+    catalog.drop("x", "db.orders")
+    _value(tmp_path)
+    return catalog
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_value_and_the_side_that_deletes_the_table_are_refused(
+    nessie, dropped_there, verb
+) -> None:
+    ran = nessie(*verb, "x", "--resolve", "db.orders=f.json", "--theirs", "db.orders")
+    ran.expect(2, "db.orders: a new value cannot be stored, because theirs deletes it")
+    assert dropped_there.snapshot("main", "db.orders") == 5
+
+
+@pytest.mark.parametrize("side", [["--theirs", "*"], ["--behavior", "force"], []])
+def test_a_value_counts_more_than_a_deletion_that_does_not_name_the_table(
+    nessie, dropped_there, side
+) -> None:
+    ran = nessie("merge", "x", "--resolve", "db.orders=f.json", *side)
+    assert ran.code == 0, ran
+    assert dropped_there.snapshot("main", "db.orders") == 77
+
+
+def test_a_value_and_the_deletion_of_a_renamed_table_are_refused(nessie, catalog, tmp_path) -> None:
+    catalog.create("main", "b", 5)
+    catalog.branch("x")
+    catalog.rename("main", "b", "b2")
+    catalog.drop("x", "b")
+    _value(tmp_path)
+    ran = nessie("merge", "x", "--resolve", "b2=f.json", "--theirs", "b2")
+    ran.expect(2, "b2: a new value cannot be stored, because theirs deletes it")
+    assert catalog.snapshot("main", "b2") == 5
+
+
+def _move_namespace(catalog, branch, old, new, **properties) -> None:
+    namespace = catalog.repository.content(branch, key(old))
+    moved = structs.replace(namespace, elements=(new,), properties=properties)
+    catalog.commit(branch, f"{old} to {new}", Delete(key(old)), Put(key(new), moved))
+
+
+def test_a_value_for_a_namespace_whose_key_another_one_takes_is_refused(
+    nessie, catalog, tmp_path
+) -> None:
+    catalog.commit("main", "a", Put(key("a"), Namespace(elements=("a",))))
+    catalog.branch("x")
+    _move_namespace(catalog, "main", "a", "m")
+    catalog.drop("x", "a")
+    catalog.commit("x", "m", Put(key("m"), Namespace(elements=("m",))))
+    _value(tmp_path, type="NAMESPACE", elements=["m"], properties={"r": "77"})
+    head = catalog.head("main")
+    ran = nessie("merge", "x", "--resolve", "m=f.json")
+    ran.expect(
+        2, "m: a new value cannot be stored, because another content of theirs takes its key"
+    )
+    assert catalog.head("main") == head
+
+
+@pytest.mark.parametrize(("side", "name"), [("--theirs", "m"), ("--ours", "k")])
+def test_the_elements_of_a_given_namespace_follow_the_key(
+    nessie, catalog, tmp_path, side, name
+) -> None:
+    catalog.commit("main", "a", Put(key("a"), Namespace(elements=("a",))))
+    catalog.branch("x")
+    _move_namespace(catalog, "main", "a", "k", p="1")
+    _move_namespace(catalog, "x", "a", "m", p="2")
+    _value(tmp_path, type="NAMESPACE", elements=["k"], properties={"r": "77"})
+    refused = nessie("merge", "x", "--resolve", "k=f.json", "--json")
+    (conflict,) = refused.error["errorDetails"]["conflicts"]
+    (line,) = (each for each in conflict["resolutions"] if side in each)
+    assert nessie(*shlex.split(line)[1:]).code == 0
+    stored = catalog.repository.content("main", key(name))
+    assert (stored.elements, stored.properties) == ((name,), {"r": "77"})
+
+
+@pytest.mark.parametrize(
+    ("side", "name", "snapshot"), [("--ours", "e2", 77), ("--theirs", "e3", 34)]
+)
+def test_printed_lines_keep_the_value_in_all_commits_of_a_transplant(  # noqa: PLR0917
+    nessie, catalog, tmp_path, side, name, snapshot
+) -> None:
+    catalog.create("main", "e")
+    catalog.branch("x")
+    catalog.rename("main", "e", "e2")
+    catalog.update("main", "e2", 33)
+    catalog.rename("x", "e", "e3")
+    catalog.update("x", "e3", 34)
+    _value(tmp_path)
+    ran = nessie("transplant", "main..x", "--resolve", "e2=f.json", "--json")
+    for _ in range(3):
+        if ran.code == 0:
+            break
+        (conflict,) = ran.error["errorDetails"]["conflicts"]
+        assert all("--resolve e2=f.json" in line for line in conflict["resolutions"])
+        lines = map(shlex.split, conflict["resolutions"])
+        (words,) = (words for words in lines if words[-4] == side)
+        ran = nessie(*words[1:], "--json")
+    assert ran.code == 0, ran
+    assert catalog.snapshot("main", name) == snapshot

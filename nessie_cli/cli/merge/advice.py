@@ -14,7 +14,6 @@ from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import SEPARATOR, effect_of, effect_of_given
 from nessie_cli.cli.merge.names import ContentName, key_and_file
-from nessie_cli.cli.merge.sides import is_renamed_twice
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.inspection.decisions import options_of
 from nessie_cli.inspection.text import short_hash, visible
@@ -379,8 +378,6 @@ def _parts(arguments: Sequence[str], conflicts: Collection[Conflict]) -> Iterato
             if option == "--resolve"
             else ContentName.parse(value)
         )
-        decided = [conflict for conflict in conflicts if name.decides(conflict)]
-        # The value stays, and the key of the table is decided.
-        is_value = option == "--resolve" and all(map(is_renamed_twice, decided))
-        if not decided or is_value:
+        # A value that is given stays: a side says beside it which key the content has.
+        if option == "--resolve" or not any(map(name.decides, conflicts)):
             yield _Part(given, name)

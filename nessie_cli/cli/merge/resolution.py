@@ -79,7 +79,9 @@ def resolve_merge(
             if not asked:
                 raise
             _say_again(app, error.message)
-            for identity in _contradicting(asked, attempt):
+            # An answer can contradict an earlier one, and then both are asked again.
+            given = [identity for identity in answers if identity[2] not in contents]
+            for identity in _contradicting(given, attempt, latest=asked):
                 del answers[identity]
         else:
             break
@@ -231,22 +233,25 @@ def _answered(
             if not asked:
                 raise
             _say_again(app, refusal.message)
-            for each in _contradicting(asked, partial(_without_answer, apply, decided)):
+            without = partial(_without_answer, apply, decided)
+            for each in _contradicting(asked, without, latest=asked):
                 del decisions.answers[question_of(each)]
 
 
-def _contradicting(asked: Sequence[A], attempt: Callable[[A], object]) -> Sequence[A]:
-    """Returns those of the latest answers that are asked again, because they contradict others.
+def _contradicting(
+    answers: Sequence[A], attempt: Callable[[A], object], *, latest: Sequence[A]
+) -> Sequence[A]:
+    """Returns the answers that are asked again, because they contradict others.
 
-    Those are the ones without which `attempt` succeeds; if there are none, all.
+    Those are the ones without which `attempt` succeeds; if there are none, all of the latest.
     """
     contradicting = []
-    for each in asked:
+    for each in answers:
         with suppress(InvalidInput):
             with suppress(ReferenceConflict):
                 attempt(each)
             contradicting.append(each)
-    return contradicting or asked
+    return contradicting or latest
 
 
 def _without_answer(

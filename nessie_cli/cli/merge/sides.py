@@ -41,7 +41,9 @@ class Sides(NamedTuple):
         """Returns whether a new value can resolve a conflict."""
         if self.ours == OF_BATCH.ours:
             return True
-        return conflict.actual is not None and (self.replaces_another or _is_one(conflict))
+        if conflict.actual is None or conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            return False
+        return self.replaces_another or _is_one(conflict)
 
     @property
     def question(self) -> str:
@@ -81,8 +83,7 @@ class Sides(NamedTuple):
         """Returns these sides with the effects of the answers about one conflict."""
         if self.ours != OF_BATCH.ours:
             sides = self._with_effects(conflict, branch)
-            can_edit = conflict.actual is not None and _is_one(conflict)
-            if can_edit:
+            if _is_one(conflict) and sides.takes_new_value(conflict):
                 return sides
             why = why_no_value(conflict)
             if is_renamed_twice(conflict) and conflict.proposed is not None:
@@ -196,6 +197,8 @@ def why_no_value(conflict: Conflict) -> str:
     """Returns why a new value does not resolve a conflict of a merge."""
     if conflict.actual is None:
         return "the branch deleted it"
+    if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+        return "the namespace is not empty"
     return "both sides renamed it" if is_renamed_twice(conflict) else "two contents have this key"
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import CurrentHash, command_line, key_option
-from nessie_cli.cli.staging.batch import changes_of
+from nessie_cli.cli.staging.batch import StagedChange, changes_of
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.iceberg.combination.merging import states_of
 from nessie_cli.inspection.text import short_hash, visible
@@ -27,7 +27,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.render.text import counted
 from nessie_cli.workspace.content_edits import ContentEdit, components, connected, content_edits
-from nessie_cli.workspace.staging import StagedList, origins_of
+from nessie_cli.workspace.staging import StagedList, origins_of, without
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -395,17 +395,19 @@ class BatchResolutions(WaysOut):
             return []
         dash = ["--"] if any(str(key).startswith("-") for key in keys) else []
         line = command_line(*carried(self._app.options), "reset", *dash, *map(str, keys))
-        gone = {
-            *keys,
-            *(key for key in keys for edit in self._edits.get(key, ()) for key in edit.keys),
-        }
-        changes = changes_of(
-            tuple(item for key in sorted(gone) for item in self._items.get(key, ()))
-        )
+        left = {item.key for item in without(self._staged, keys)}
+        gone = sorted(self._items.keys() - left)
+        changes = changes_of(tuple(item for key in gone for item in self._items[key]))
         if len(changes) <= len(set(keys)):
             return [Resolution(line)]
-        texts = (visible(f"{change.verb} {change.key}") for change in changes)
-        return [Resolution(line, f"unstages {', '.join(texts)}")]
+        texts = ", ".join(map(_unstaged, changes))
+        return [Resolution(line, f"unstages {texts}")]
+
+
+def _unstaged(change: StagedChange) -> str:
+    """Returns a change, for the effect of a line that unstages it."""
+    new_key = f" to {change.what}" if change.verb == "rename" else ""
+    return visible(f"{change.verb} {change.key}{new_key}")
 
 
 def _new_key(conflict: Conflict) -> ContentKey | None:
