@@ -171,3 +171,22 @@ def test_hidden_characters_of_keys_are_visible(browser, repository):
         page = browser.get(url)
         assert r"a\u202eb0" in page.text, url
         assert "\u202e" not in "".join(page.texts), url
+
+
+def test_the_pages_of_changes_send_the_decisions(browser, repository):
+    states_of(repository, 1)
+    repository.commit("dev", [put(f"n{number:03}") for number in range(60)], CommitMeta("load"))
+    page = browser.get(MERGE)
+    [following] = [
+        each.attributes
+        for each in page.elements
+        if each.tag == "button" and each.attributes.get("name") == "page"
+    ]
+    # It is a button of the form, so it sends the choice that was made since.
+    assert following["form"] in [
+        each.attributes.get("id") for each in page.elements if each.tag == "form"
+    ]
+    fields = page.form("/ui/merge") | dict.fromkeys(decisions_of(page), "theirs")
+    page = browser.get(f"/ui/merge?{urlencode(fields | {'page': following['value']})}")
+    assert "51 to 61 of 61" in page.text
+    assert "left to decide" not in page.text
