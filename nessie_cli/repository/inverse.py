@@ -9,12 +9,13 @@ renamed, deleted or created again since.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
 from msgspec import Struct, structs
 
-from nessie_cli.errors import InvalidInput
+from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.kernel.committing import parse_content_id
 from nessie_cli.kernel.conflicts import KeyConflict, describe, option_of
 from nessie_cli.kernel.content_changes import ContentChanges, ContentStates
@@ -295,7 +296,10 @@ def _described(
     repository: ReadableRepository, states: _States, conflicts: Sequence[KeyConflict], head: str
 ) -> Sequence[Conflict]:
     def changed_by(key: bytes) -> CommitMeta | None:
-        return repository.last_change(Revision(None, head), decode_key(key))
+        # A conflict is also reported to callers who may not list the commits of the branch.
+        with suppress(NotAllowed):
+            return repository.last_change(Revision(None, head), decode_key(key))
+        return None
 
     ordered = sorted(conflicts, key=lambda conflict: (conflict.key, conflict.content_id or b""))
     return describe(states.objects, ordered, lambda _: None, changed_by)

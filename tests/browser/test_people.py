@@ -65,6 +65,11 @@ def test_long_and_foreign_names(visit, foreign):
         for name, address in foreign.pages():
             tab.goto(address)
             check_width(tab, name)
+            if name == "merge":
+                tab.get_by_label("Take the state of").check()
+                tab.get_by_role("button", name="Show the result").click()
+                expect(tab.get_by_role("columnheader", name="Result")).to_be_visible()
+                check_width(tab, "decided merge")
 
 
 def test_an_empty_store(visit, tmp_path):

@@ -15,7 +15,7 @@ from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.draft import ChangeSubmission
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.authorized import AuthorizedRepository, require_rows
-from nessie_cli.server.auth.rules import READ_CONTENT_KEY
+from nessie_cli.server.auth.rules import LIST_COMMIT_LOG, READ_CONTENT_KEY
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, Reply
 from nessie_cli.server.pages.html import html_reply
@@ -150,6 +150,13 @@ class PageCall(Call):
         if key is None or not isinstance(repository, AuthorizedRepository):
             return key is not None
         return repository.rights.may_somehow(READ_CONTENT_KEY, repository.seen(at), key)
+
+    def may_list_log(self, name: str | None) -> bool:
+        """Returns whether the caller may list the commits of a reference."""
+        repository = self.repository
+        if name is None or not isinstance(repository, AuthorizedRepository):
+            return name is not None
+        return repository.rights.may(LIST_COMMIT_LOG, name)
 
     def key_named(self, parameter: str = "key") -> ContentKey:
         """Returns the key of a query parameter. Raises `InvalidInput` if there is none."""

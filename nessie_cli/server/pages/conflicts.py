@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
 from typing import NamedTuple
 
 from nessie_cli.errors import NessieError, NotAllowed
@@ -34,8 +37,11 @@ CONFLICTS = 20
 """The conflicts of one page."""
 MOST_PREVIEWED = 500
 """The most changes of a merge or revert that are previewed at once."""
+MOST_DECIDED = 800
+"""The most conflicts that are decided on pages: addresses and forms contain all decisions."""
 _DECISION = "decide."
-"""The beginning of the names of fields with decisions; a content id or key follows."""
+"""The beginning of the names of fields with decisions; see `_fields_of`."""
+_DIGEST_BYTES = 12
 BEHAVIORS: Mapping[str, MergeBehavior] = {
     "ours": MergeBehavior.DROP,
     "theirs": MergeBehavior.FORCE,
@@ -73,8 +79,8 @@ class Decided(NamedTuple):
 class ConflictRow(NamedTuple):
     """A conflict: what both sides did, the fields of the three states, and its decision.
 
-    `field` names the decision in the form. `theirs_by` is the commit of theirs, if there is one
-    that the caller may see. `problem` says why the metadata files of the states are not read.
+    `field` names the decision in the form. `ours_by` and `theirs_by` are the commits of both sides,
+    if the caller may see them. `problem` says why the metadata files of the states are not read.
     `result` has the fields of the content after the decision; None if the content is absent then,
     or nothing is decided. The caller may not read a side that is hidden, nor the files of a table
     without `shows_files`.
@@ -84,6 +90,7 @@ class ConflictRow(NamedTuple):
     field: str
     ours: SideChange
     theirs: SideChange
+    ours_by: CommitMeta | None
     theirs_by: CommitMeta | None
     fields: Sequence[Difference]
     problem: str
@@ -118,19 +125,33 @@ def decisions(fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
     }
 
 
-def _field_of(conflict: Conflict) -> str:
-    return f"{_DECISION}{conflict.content_id or conflict.key}"
+def _fields_of(conflicts: Sequence[Conflict]) -> list[str]:
+    """Returns the names of the fields with the decisions about conflicts, one for each content.
+
+    A name is a digest of what is decided: a decision does not count for another state.
+    """
+    contents = [conflict.content_id or conflict.key for conflict in conflicts]
+    digests = defaultdict[object, blake2b](partial(blake2b, digest_size=_DIGEST_BYTES))
+    for content, conflict in zip(contents, conflicts, strict=True):
+        digests[content].update(repr(_decided(conflict)).encode())
+    return [f"{_DECISION}{digests[content].hexdigest()}" for content in contents]
+
+
+def _decided(conflict: Conflict) -> Sequence[object]:
+    """Returns what a decision is about: the content, its states, and the effects on others."""
+    return (
+        *(conflict.type, conflict.content_id),
+        *(conflict.key, conflict.base_key, conflict.theirs_key),
+        *(conflict.expected, conflict.actual, conflict.proposed),
+        *(conflict.other_key, conflict.same_file_key, conflict.blocking_namespace),
+        conflict.options,
+    )
 
 
 def behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[KeyBehavior]:
-    """Returns the decisions about conflicts.
-
-    The change that contains them must expect the commit that was shown: then a content that has
-    changed since is a conflict again.
-    """
+    """Returns the decisions about conflicts in their present states."""
     decided: dict[str, KeyBehavior] = {}
-    for conflict in conflicts:
-        field = _field_of(conflict)
+    for field, conflict in zip(_fields_of(conflicts), conflicts, strict=True):
         if field in given and conflict.key is not None:
             decided[field] = KeyBehavior(
                 conflict.key,
@@ -140,11 +161,26 @@ def behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[K
     return list(decided.values())
 
 
+def arising(undecided: Sequence[Conflict], left: Sequence[Conflict]) -> list[str]:
+    """Returns the messages of some conflicts that arise from decisions about others."""
+    before = {conflict.message for conflict in undecided}
+    return [each.message for each in left if each.message not in before][:CONFLICTS]
+
+
 class ShownConflicts(NamedTuple):
-    """The conflicts of a page, and the decisions about all others, by the names of their fields."""
+    """The conflicts of a page, and the decisions about all others, by the names of their fields.
+
+    `outdated` is the number of decisions about states that are no longer in conflict.
+    """
 
     listing: Listing[ConflictRow]
     other_decisions: Mapping[str, str]
+    outdated: int
+
+    @property
+    def are_too_many(self) -> bool:
+        """Whether pages cannot decide all of them."""
+        return self.listing.total > MOST_DECIDED
 
 
 def shown_conflicts(
@@ -158,24 +194,28 @@ def shown_conflicts(
 
     Costs up to three metadata files for each conflict.
     """
-    page = listing(call, conflicts, CONFLICTS, "conflicts")
+    fields = _fields_of(conflicts)
+    named = list(zip(fields, conflicts, strict=True))
+    page = listing(call, named, CONFLICTS, "conflicts")
     with access.metadata(call.repository) as metadata:
         reader = metadata if access.has_warehouses else None
         rows = [_conflict_row(call, reader, each, decided, states) for each in page.rows]
     shown = {row.field for row in rows}
-    others = {_field_of(conflict) for conflict in conflicts} - shown
+    others = set(fields) - shown
     other_decisions = {name: value for name, value in decided.given.items() if name in others}
-    return ShownConflicts(page.with_rows(rows), other_decisions)
+    outdated = len(decided.given.keys() - fields)
+    return ShownConflicts(page.with_rows(rows), other_decisions, outdated)
 
 
 def _conflict_row(
     call: PageCall,
     reader: MetadataReader | None,
-    conflict: Conflict,
+    named: tuple[str, Conflict],
     decided: Decided,
     states: ConflictStates,
 ) -> ConflictRow:
-    field = _field_of(conflict)
+    """Returns a conflict with the name of its field."""
+    field, conflict = named
     chosen = decided.given.get(field, "")
     values = {behavior: value for value, behavior in BEHAVIORS.items()}
     content = _result(conflict, chosen, decided.results)
@@ -184,6 +224,7 @@ def _conflict_row(
     theirs_key = conflict.theirs_key or key
     hides_theirs = conflict.proposed is None and not call.may_see_key(states.theirs, theirs_key)
     ours, theirs = side_changes(conflict)
+    shows_ours = bool(ours.verbs) and not hides_ours
     figures: Sequence[Mapping[str, str]] = ()
     problem = ""
     if reader is not None:
@@ -198,6 +239,7 @@ def _conflict_row(
         field,
         ours,
         theirs,
+        conflict.changed_by if shows_ours and call.may_list_log(states.ours.name) else None,
         _theirs_by(call, conflict, states) if theirs.verbs and not hides_theirs else None,
         # The numbers of rows say more than ids.
         sorted(differing_fields(conflict, figures), key=lambda each: each.label not in labels),

@@ -146,10 +146,12 @@ def _first_lanes(call: PageCall, at: Reference) -> Lanes:
     """Returns the lanes at the begin of a history: that of the default branch is the first one."""
     if at.hash == NO_ANCESTOR:
         return Lanes([])
-    base = NO_ANCESTOR
-    # The caller may not be allowed to view the default branch.
-    with suppress(NotAllowed, ReferenceNotFound):
-        base = call.repository.merge_base(Revision(None, at.hash), Revision(call.default_branch))
+    base, default = NO_ANCESTOR, call.default_branch
+    # If the request named the default branch, the caller would see common commits through it.
+    if call.may_list_log(default):
+        # The caller may not be allowed to view the default branch.
+        with suppress(NotAllowed, ReferenceNotFound):
+            base = call.repository.merge_base(Revision(None, at.hash), Revision(default))
     if base in (NO_ANCESTOR, at.hash):
         return Lanes([at.hash])
     return Lanes([base, at.hash], is_reserved=True)

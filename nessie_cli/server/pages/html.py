@@ -11,9 +11,10 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from nessie_cli.inspection.text import name_of, short_hash, visible
-from nessie_cli.model import type_label
+from nessie_cli.model import NO_ANCESTOR, type_label
 from nessie_cli.server.http.messages import Headers, Reply
 from nessie_cli.server.pages.assets import assets
 from nessie_cli.server.pages.urls import page_url
@@ -60,7 +61,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    templates.globals.update(url=page_url, asset=lambda name: assets()[name].path)
+    templates.globals.update(
+        url=page_url, asset=lambda name: assets()[name].path, no_commit=NO_ANCESTOR
+    )
     templates.filters.update(
         short=short_hash,
         person=name_of,
@@ -81,7 +84,7 @@ def _finalized(value: Any) -> Any:
     """Makes the hidden characters of a text visible. Templates print no None."""
     if value is None:
         return ""
-    return visible(value) if type(value) is str and value != "\n" else value
+    return value if isinstance(value, Markup) or value == "\n" else visible(str(value))
 
 
 def _utc(time: datetime) -> str:

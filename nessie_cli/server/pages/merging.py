@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
-from nessie_cli.errors import MergeConflict
+from nessie_cli.errors import MergeConflict, NotAllowed
 from nessie_cli.inspection.changes import ContentChange, changes_of, tally
 from nessie_cli.inspection.merges import differences_of
 from nessie_cli.inspection.text import short_hash
@@ -31,9 +33,11 @@ from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.changes import has_rows
 from nessie_cli.server.pages.conflicts import (
+    MOST_DECIDED,
     MOST_PREVIEWED,
     ConflictStates,
     Decided,
+    arising,
     behaviors,
     decisions,
     shown_conflicts,
@@ -117,19 +121,23 @@ class MergePages:
         self._combinations = combinations
 
     def show(self, call: PageCall) -> Reply:
-        """`GET /ui/merge`: what a merge with some decisions would change."""
+        """`GET /ui/merge`: what a merge with some decisions would change.
+
+        With the commits that were shown, it says what has moved since.
+        """
         return self._page(call, _sides_of(call), decisions(call.parameters))
 
     def merge(self, call: PageCall) -> Reply:
         """`POST /ui/merge`: the merge that was shown, or what has moved since."""
         sides = _sides_of(call)
-        shown = call.needed_field("source_hash"), call.needed_field("target_hash")
+        for name in ("source_hash", "target_hash"):
+            call.needed_field(name)
         given = decisions(call.form)
         done = redirect(page_url("history", ref=sides.target.name, done="merge"))
         if call.was_done(sides.target.name):
             return done
-        if (sides.source.hash, sides.target.hash) != shown:
-            return self._page(call, sides, given, moved_from=_at(sides, shown))
+        if _moved_from(call, sides) is not None:
+            return self._page(call, sides, given)
         conflicts = _conflicts(self._draft(call, sides, ()))
         decided = behaviors(conflicts, given)
         meta = CommitMeta(call.field("message") or sides.message, authors=call.authors)
@@ -140,18 +148,15 @@ class MergePages:
         return done
 
     # -- the preview -------------------------------------------------------------------------------
-    def _page(
-        self,
-        call: PageCall,
-        sides: Sides,
-        given: Mapping[str, str],
-        moved_from: Sides | None = None,
-    ) -> Reply:
+    def _page(self, call: PageCall, sides: Sides, given: Mapping[str, str]) -> Reply:
         most = None if call.value("full") else MOST_PREVIEWED
         try:
             undecided = self._draft(call, sides, (), most)
         except LargeMerge:
-            return _reply(call, sides, moved_from, is_large=True)
+            if _is_visibly_large(call, sides):
+                return _reply(call, sides, is_large=True)
+            # The rights of the caller are checked on the whole merge.
+            undecided = self._draft(call, sides, ())
         conflicts = _conflicts(undecided)
         decided = undecided
         if conflicts and given:
@@ -163,11 +168,11 @@ class MergePages:
         return _reply(
             call,
             sides,
-            moved_from,
             conflicts=shown_conflicts(
                 call, self._access, conflicts, Decided(given, results), states
             ),
             left=len(_conflicts(decided)),
+            arising=arising(conflicts, _conflicts(decided)),
             numbers=tally(changes),
             listing=_merged_changes(call, result, listing(call, changes)),
             is_merged=result.resultant_hash is not None and not changes and not conflicts,
@@ -200,30 +205,37 @@ class MergePages:
         return call.commit(change)
 
 
-def _reply(
-    call: PageCall,
-    sides: Sides,
-    moved_from: Sides | None,
-    *,
-    is_large: bool = False,
-    **values: Any,
-) -> Reply:
+def _reply(call: PageCall, sides: Sides, *, is_large: bool = False, **values: Any) -> Reply:
     """Returns the page. A merge that `is_large` is previewed only if that is asked for."""
+    moved_from = _moved_from(call, sides)
+    source, target = sides.source.hash, sides.target.hash
     reply = call.page(
         "merge.html",
         f"Merge {sides.label} into {sides.target.name}",
         at=sides.source,
         revision=sides.revision,
-        fixed_url=call.url_with(source=sides.source.hash),
+        fixed_url=call.url_with(source=source, source_hash=source, target_hash=target),
         sides=sides,
         moved_from=moved_from,
+        was_sent=bool(call.form),
         is_large=is_large,
         most=MOST_PREVIEWED,
+        most_decided=MOST_DECIDED,
         message=call.message(sides.message),
         request=token_hex(16),
         **({"is_merged": False} | values),
     )
-    return reply._replace(status=409) if moved_from else reply
+    return reply._replace(status=409) if moved_from and call.form else reply
+
+
+def _is_visibly_large(call: PageCall, sides: Sides) -> bool:
+    """Returns whether the caller may see more than `MOST_PREVIEWED` changes of the source."""
+    states = sides.states(NO_ANCESTOR)
+    with suppress(NotAllowed):
+        base = Revision(None, call.repository.merge_base(states.ours, states.theirs))
+        changes = islice(call.repository.diff(base, states.theirs), MOST_PREVIEWED + 1)
+        return sum(1 for _ in changes) > MOST_PREVIEWED
+    return False
 
 
 def _sides_of(call: PageCall) -> Sides:
@@ -234,14 +246,14 @@ def _sides_of(call: PageCall) -> Sides:
     return Sides(source, call.repository.reference(name), is_head=text == source.name)
 
 
-def _at(sides: Sides, hashes: tuple[str, str]) -> Sides:
-    """Returns the sides at two hashes."""
-    source, target = hashes
-    return Sides(
-        structs.replace(sides.source, hash=source),
-        structs.replace(sides.target, hash=target),
+def _moved_from(call: PageCall, sides: Sides) -> Sides | None:
+    """Returns the sides at the commits that were shown, or None if they have not moved."""
+    shown = Sides(
+        structs.replace(sides.source, hash=call.value("source_hash") or sides.source.hash),
+        structs.replace(sides.target, hash=call.value("target_hash") or sides.target.hash),
         sides.is_head,
     )
+    return shown if shown != sides else None
 
 
 def _merge(

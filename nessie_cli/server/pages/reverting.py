@@ -22,9 +22,11 @@ from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.conflicts import (
+    MOST_DECIDED,
     MOST_PREVIEWED,
     ConflictStates,
     Decided,
+    arising,
     behaviors,
     decisions,
     shown_conflicts,
@@ -86,9 +88,8 @@ class RevertPages:
         done = redirect(page_url("history", ref=asked.branch.name, done="revert"))
         if call.was_done(asked.branch.name):
             return done
-        shown = call.needed_field("target_hash")
-        if asked.branch.hash != shown:
-            return self._page(call, asked, given, moved_from=shown)
+        if call.needed_field("target_hash") != asked.branch.hash:
+            return self._page(call, asked, given)
         undecided = self._draft(call, asked, ())
         decided = behaviors(undecided.conflict.conflicts if undecided.conflict else (), given)
         meta = CommitMeta(call.field("message") or asked.message, authors=call.authors)
@@ -96,16 +97,15 @@ class RevertPages:
             return self._page(call, _revert_of(call), given)
         return done
 
-    def _page(
-        self, call: PageCall, asked: Revert, given: Mapping[str, str], moved_from: str = ""
-    ) -> Reply:
+    def _page(self, call: PageCall, asked: Revert, given: Mapping[str, str]) -> Reply:
         if not call.value("full") and _is_large(call, asked):
-            return _reply(call, asked, moved_from, is_large=True)
+            return _reply(call, asked, is_large=True)
         undecided = self._draft(call, asked, ())
         conflicts = undecided.conflict.conflicts if undecided.conflict else ()
         decided = undecided
         if conflicts and given:
             decided = self._draft(call, asked, behaviors(conflicts, given))
+        left = decided.conflict.conflicts if decided.conflict else ()
         changes = _changes(decided)
         contents = [change.after for change in changes if change.after is not None]
         results: dict[str | None, Content] = {content.id: content for content in contents}
@@ -113,11 +113,11 @@ class RevertPages:
         return _reply(
             call,
             asked,
-            moved_from,
             conflicts=shown_conflicts(
                 call, self._access, conflicts, Decided(given, results), states
             ),
-            left=len(decided.conflict.conflicts) if decided.conflict else 0,
+            left=len(left),
+            arising=arising(conflicts, left),
             numbers=tally(changes),
             listing=_merged_changes(call, asked, decided, listing(call, changes)),
         )
@@ -159,25 +159,28 @@ class RevertPages:
         return RevertDraft(inverse, merger)
 
 
-def _reply(
-    call: PageCall, asked: Revert, moved_from: str, *, is_large: bool = False, **values: Any
-) -> Reply:
+def _reply(call: PageCall, asked: Revert, *, is_large: bool = False, **values: Any) -> Reply:
     """Returns the page. A revert that `is_large` is previewed only if that is asked for."""
+    target = asked.branch.hash
+    shown = call.value("target_hash") or target
+    moved_from = shown if shown != target else ""
     reply = call.page(
         "revert.html",
         f"Revert {asked.commit.hash[:12]} on {asked.branch.name}",
         at=asked.branch,
         revision=asked.branch.name,
-        fixed_url=call.url_with(ref=asked.commit.hash),
+        fixed_url=call.url_with(ref=asked.commit.hash, target_hash=target),
         asked=asked,
         moved_from=moved_from,
+        was_sent=bool(call.form),
         is_large=is_large,
         most=MOST_PREVIEWED,
+        most_decided=MOST_DECIDED,
         message=call.message(asked.message),
         request=token_hex(16),
         **values,
     )
-    return reply._replace(status=409) if moved_from else reply
+    return reply._replace(status=409) if moved_from and call.form else reply
 
 
 def _is_large(call: PageCall, asked: Revert) -> bool:

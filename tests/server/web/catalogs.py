@@ -20,6 +20,12 @@ def namespace(*elements: str, **properties: str) -> Put:
     return Put(ContentKey(elements), Namespace(id=None, elements=elements, properties=properties))
 
 
+def decisions_of(page: Page) -> list[str]:
+    """Returns the names of the fields with decisions on a page, in order."""
+    names = (each.attributes.get("name", "") for each in page.elements)
+    return list(dict.fromkeys(name for name in names if name.startswith("decide.")))
+
+
 def keys_in(page: Page, place: str) -> list[str]:
     """Returns the keys in the links of a page to a place, in order."""
     links = [urlsplit(link) for link in page.links]

@@ -136,11 +136,6 @@ class ForeignText:
                 {"from": default, "to": branch, "rows": key, "where": self.text},
             ),
             ("merge", "merge", {"source": branch, "into": default}),
-            (
-                "decided merge",
-                "merge",
-                {"source": branch, "into": default, f"decide.{self._id_of(self.table)}": "theirs"},
-            ),
             ("no such page", self.branch, {}),
             ("no such branch", "history", {"ref": f"x{branch}"}),
         ):

@@ -17,6 +17,7 @@ from nessie_cli.server.running import application
 from tests.server.client import Client
 from tests.server.serving import serving
 from tests.server.web.browser import Browser, Page
+from tests.server.web.catalogs import decisions_of
 from tests.server.web.foreign_text import ForeignText
 
 MARKUP = (
@@ -54,7 +55,10 @@ def shape(page: Page) -> Counter[tuple[str, tuple[str, ...]]]:
 
 def pages(browser: Browser, catalog: ForeignText) -> dict[str, Page]:
     read = {}
-    for name, url in catalog.pages():
+    addresses = dict(catalog.pages())
+    [decision] = decisions_of(browser.get(addresses["merge"]))
+    addresses["decided merge"] = f"{addresses['merge']}&{decision}=theirs"
+    for name, url in addresses.items():
         page = browser.get(url)
         assert page.status == (404 if name.startswith("no such") else 200), (name, page.text)
         read[name] = page

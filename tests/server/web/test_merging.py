@@ -16,6 +16,7 @@ from nessie_cli.model import (
 from nessie_cli.server.pages.conflicts import CONFLICTS, MOST_PREVIEWED
 from tests.server.row_server import DIFF, guarded_rows, row_server
 from tests.server.web.browser import Browser
+from tests.server.web.catalogs import decisions_of
 
 MERGE = "/ui/merge?source=dev&into=main"
 
@@ -63,15 +64,18 @@ def test_a_merge_without_conflicts_is_shown_and_made(browser, repository):
 
 
 def test_a_form_that_is_sent_twice_merges_once(browser, sides):
-    fields = {**browser.get(MERGE).form("/ui/merge"), decision(sides): "ours"}
+    page = browser.get(MERGE)
+    fields = {**page.form("/ui/merge"), decision(page): "ours"}
     browser.post("/ui/merge", **fields)
     head = sides.reference("main").hash
     assert browser.post("/ui/merge", **fields).status == 200
     assert sides.reference("main").hash == head
 
 
-def decision(repository):
-    return f"decide.{content(repository, 'main', 't').id}"
+def decision(page):
+    """Returns the name of the field with the only decision of a page."""
+    [name] = decisions_of(page)
+    return name
 
 
 @pytest.mark.parametrize(("side", "number"), [("ours", 2), ("theirs", 3)])
@@ -79,9 +83,9 @@ def test_a_decision_shows_its_result_and_is_merged(browser, sides, side, number)
     page = browser.get(MERGE)
     assert "1 conflict" in page.text
     assert "is left to decide" in page.text
-    page = browser.get(f"{MERGE}&{decision(sides)}={side}")
+    page = browser.get(f"{MERGE}&{decision(page)}={side}")
     assert "left to decide" not in page.text
-    fields = {**page.form("/ui/merge"), decision(sides): side}
+    fields = {**page.form("/ui/merge"), decision(page): side}
     assert browser.post("/ui/merge", **fields).status == 200
     assert content(sides, "main", "t").snapshot_id == number
     assert content(sides, "main", "n").snapshot_id == 1
@@ -116,21 +120,22 @@ def test_an_undecided_conflict_merges_nothing(browser, sides):
 
 @pytest.mark.parametrize("branch", ["main", "dev"])
 def test_what_moved_since_the_page_was_shown_is_said(browser, sides, branch):
-    fields = {**browser.get(MERGE).form("/ui/merge"), decision(sides): "theirs"}
+    page = browser.get(MERGE)
+    fields = {**page.form("/ui/merge"), decision(page): "theirs"}
     put(sides, branch, "late", 1)
     head = sides.reference("main").hash
     page = browser.post("/ui/merge", **fields)
     assert page.status == 409
     assert f"{branch} has moved" in page.text
     assert sides.reference("main").hash == head
-    again = {**page.form("/ui/merge"), decision(sides): "theirs"}
+    again = {**page.form("/ui/merge"), decision(page): "theirs"}
     assert browser.post("/ui/merge", **again).status == 200
     assert content(sides, "main", "t").snapshot_id == 3
 
 
 def test_a_deleted_table_is_named(browser, sides):
     sides.commit("dev", [Delete(ContentKey(("t",)))], CommitMeta("drop t"))
-    page = browser.get(f"{MERGE}&{decision(sides)}=theirs")
+    page = browser.get(f"{MERGE}&{decision(browser.get(MERGE))}=theirs")
     assert "On dev : deleted" in page.text or "On dev: deleted" in page.text
     assert "1 deleted" in page.text
 
@@ -167,7 +172,7 @@ def test_an_earlier_commit_of_a_branch_is_merged(browser, sides, revision):
     earlier = sides.commit_at("dev~1").hash
     page = browser.get(f"/ui/merge?source={revision.format(earlier)}&into=main")
     assert f"Merge commit '{earlier[:12]}' into main" in page.form("/ui/merge")["message"]
-    fields = {**page.form("/ui/merge"), decision(sides): "theirs"}
+    fields = {**page.form("/ui/merge"), decision(page): "theirs"}
     assert browser.post("/ui/merge", **fields).status == 200
     assert content(sides, "main", "t").snapshot_id == 3
     assert content(sides, "main", "n") is None
@@ -231,12 +236,6 @@ def test_many_conflicts_are_decided_page_by_page(browser, repository):
     assert browser.post("/ui/merge", **fields | rest).status == 200
     after = repository.contents("main", keys)
     assert [after[key].metadata_location[-6] for key in keys] == ["2"] * CONFLICTS + ["3"] * 5
-
-
-def decisions_of(page):
-    """Returns the names of the fields with decisions on a page, in order."""
-    names = (each.attributes.get("name", "") for each in page.elements)
-    return list(dict.fromkeys(name for name in names if name.startswith("decide.")))
 
 
 def test_a_large_merge_is_previewed_if_that_is_asked_for(browser, repository):

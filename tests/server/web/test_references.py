@@ -149,3 +149,13 @@ def test_an_empty_history_has_no_older_commits(browser):
     page = browser.get("/ui/history?ref=main")
     assert "No commits" in page.text
     assert not page.next
+
+
+def test_the_pages_of_an_empty_store_link_to_no_commit(browser, repository):
+    head = repository.reference("main").hash
+    repository.create_reference(ReferenceType.BRANCH, "dev", head)
+    for page in ("branches", "reflog", "merge?source=dev&into=main", "compare?from=main&to=dev"):
+        shown = browser.get(f"/ui/{page}")
+        assert shown.status == 200
+        links = [link for link in shown.links if link.startswith("/ui/commit")]
+        assert [link for link in links if browser.get(link).status != 200] == [], page

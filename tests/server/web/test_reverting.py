@@ -3,6 +3,7 @@
 import pytest
 
 from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Namespace, Put
+from tests.server.web.catalogs import decisions_of
 
 TABLE = ContentKey(("t",))
 
@@ -49,7 +50,7 @@ def test_an_earlier_commit_needs_a_decision(browser, repository, loads, side, nu
     assert "1 conflict" in page.text
     fields = page.form("/ui/revert")
     assert "left to decide" in browser.post("/ui/revert", **fields).text
-    decision = f"decide.{repository.content('main', TABLE).id}"
+    [decision] = decisions_of(page)
     page = browser.get(f"{url}&{decision}={side}")
     assert "left to decide" not in page.text
     fields = page.form("/ui/revert")

@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+from nessie_cli.server.pages.conflicts import MOST_PREVIEWED
 from tests.server.guarding import guarded
 from tests.server.web.browser import Browser
-from tests.server.web.catalogs import put
+from tests.server.web.catalogs import decisions_of, put
 
 READING = "['VIEW_REFERENCE','LIST_COMMIT_LOG','READ_ENTRIES','READ_CONTENT_KEY']"
 
@@ -80,7 +81,8 @@ def test_a_hidden_side_of_a_conflict_is_called_hidden(tmp_path: Path, side: str)
             table = IcebergTable(id=id_, metadata_location=f"file:/of-{branch}.json")
             repository.commit(branch, [Put(key, table)], CommitMeta(f"on {branch}"))
         browser = Browser(server.as_("eve"))
-        page = browser.get(f"/ui/merge?source=dev&into=main&decide.{id_}={side}")
+        [decision] = decisions_of(browser.get("/ui/merge?source=dev&into=main"))
+        page = browser.get(f"/ui/merge?source=dev&into=main&{decision}={side}")
         assert page.status == 200
         assert "On main : not visible to you" in page.text
         assert "of-main" not in page.text
@@ -93,3 +95,68 @@ def test_an_undo_needs_the_right_to_view_the_reflog(tmp_path: Path) -> None:
         page = Browser(server.as_("eve")).post("/ui/undo", name="main", number="2")
         assert page.status == 403
         assert "VIEW_REFLOG" in page.text
+
+
+LOG = "op in ['LIST_COMMIT_LOG', 'LIST_COMMITLOG', 'VIEW_REFLOG']"
+
+
+@pytest.mark.parametrize("page", ["merge", "revert"])
+def test_a_conflict_names_no_commit_of_a_log_that_is_hidden(tmp_path: Path, page: str) -> None:
+    rule = f"user == 'eve' && ref != 'DETACHED' && !({LOG} && ref == 'main')"
+    with guarded(tmp_path, rule) as server:
+        repository = server.repository
+        key = ContentKey(("t",))
+        repository.commit("main", [put("t")], CommitMeta("first"))
+        repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+        id_ = repository.content("main", key).id
+        for branch, message in (("main", "secret"), ("main", "later"), ("dev", "of the dev")):
+            name = "u" if message == "later" else "t"
+            table = put(name, snapshot=len(message), content_id=id_ if name == "t" else None)
+            repository.commit(branch, [table], CommitMeta(message, authors=("ann",)))
+        url = (
+            "/ui/merge?source=dev&into=main"
+            if page == "merge"
+            else f"/ui/revert?ref={repository.reference('dev').hash}&into=main"
+        )
+        shown = Browser(server.as_("eve")).get(url)
+        assert shown.status == 200, shown.text
+        assert "On main : changed" in shown.text
+        assert "secret" not in shown.text
+        assert repository.commit_at("main~1").hash[:12] not in shown.text
+        # Others may know it.
+        assert "secret" in Browser(server.as_("boss", "admin")).get(url).text
+
+
+@pytest.mark.parametrize("query", ["ref=dev", "ref=dev&message=of", "ref=dev~1"])
+def test_a_history_needs_no_log_of_the_default_branch(tmp_path: Path, query: str) -> None:
+    rule = f"user == 'eve' && ref != 'DETACHED' && !({LOG} && ref == 'main')"
+    with guarded(tmp_path, rule) as server:
+        repository = server.repository
+        repository.commit("main", [put("t")], CommitMeta("first"))
+        repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+        for name in "uv":
+            repository.commit("dev", [put(name)], CommitMeta(f"of dev: {name}"))
+        browser = Browser(server.as_("eve"))
+        history = browser.get(f"/ui/history?{query}")
+        assert history.status == 200, history.text
+        assert "of dev: u" in history.text
+        repository.commit("main", [put("w")], CommitMeta("secret"))
+        history = browser.get(f"/ui/history?{query}")
+        assert history.status == 200, history.text
+        assert "secret" not in history.text
+
+
+def test_hidden_changes_are_not_counted_before_a_preview(tmp_path: Path) -> None:
+    hidden = "['READ_CONTENT_KEY', 'READ_ENTITY_VALUE']"
+    rule = f"user == 'eve' && !(ref == 'dev' && path.startsWith('h') && op in {hidden})"
+    with guarded(tmp_path, rule) as server:
+        repository = server.repository
+        repository.commit("main", [put("t")], CommitMeta("first"))
+        repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+        tables = [put(f"h{number}") for number in range(MOST_PREVIEWED + 1)]
+        repository.commit("dev", tables, CommitMeta("load"))
+        url = "/ui/merge?source=dev&into=main"
+        page = Browser(server.as_("eve")).get(url)
+        assert page.status == 403
+        assert "contents change" not in page.text
+        assert "contents change" in Browser(server.as_("boss", "admin")).get(url).text
