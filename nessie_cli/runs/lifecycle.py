@@ -418,7 +418,7 @@ class ActiveRun:
     def discard(self) -> None:
         """Deletes the branch, and records that the run is never published.
 
-        A process that runs the command or the checks is told to end. Raises `InvalidInput` for a
+        A process that runs the command or the checks ends itself. Raises `InvalidInput` for a
         run that is published, or is being published.
         """
         while True:

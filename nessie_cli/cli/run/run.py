@@ -471,7 +471,7 @@ def _taken(active: ActiveRun, *, resumes: bool = False) -> ActiveRun:
         raise InvalidInput(
             f"run {run_.id} is still running on {run_.host}", hint=f"nessie run --show {run_.id}"
         )
-    # A run without a command was begun for programs that somebody else starts, and publishes.
+    # A run without a command was begun for programs that another process starts and publishes.
     may_be_whole = run_.state is RunState.RUNNING and not run_.command and not resumes
     if run_.stage is RunStage.COMMAND and not may_be_whole:
         raise InvalidInput(

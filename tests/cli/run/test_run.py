@@ -433,7 +433,7 @@ def test_commands_that_join_a_run_do_not_disturb_each_other(runs: Runs) -> None:
 
 
 def test_a_run_is_not_discarded_while_it_is_published(runs: Runs) -> None:
-    """Whoever changes the record first wins: the publication or the end."""
+    """The first change of the record decides: the publication or the end."""
     id_ = runs("--begin").out.strip()
     write(runs.repository, f"run/{id_}", "b", 2)
     publishing, other = (join(runs.repository, id_) for _ in range(2))
