@@ -258,17 +258,17 @@ def _of_second_entries(
 def _name_namespaces(objects: Objects, merge: ContentMerge) -> None:
     """Gives each namespace of the caller the elements of the key that it gets.
 
-    Raises `InvalidInput` if its elements are neither those of this key nor of its key on ours.
+    Raises `InvalidInput` if its elements are those of no key that it has in one of the states.
     """
     for verdict in merge.verdicts:
-        result, ours = verdict.result, verdict.states.ours
+        result = verdict.result
         if not verdict.is_resolved or result is None or not is_namespace(result.record):
             continue
         (content,) = objects.contents([result.record])
         key = decode_key(result.key)
         if not isinstance(content, Namespace) or content.elements == key.elements:
             continue
-        if ours is None or content.elements != decode_key(ours.key).elements:
+        if content.elements not in (decode_key(each).elements for each in verdict.states.keys):
             raise InvalidInput(
                 f"{key.plain}: the elements of the namespace to store are not its key",
                 hint=f"its elements are {list(key.elements)}",
