@@ -6,6 +6,7 @@ import pytest
 
 from nessie_cli.model import ReferenceType
 from nessie_cli.model.runs import RunStage
+from nessie_cli.runs import lifecycle
 from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin
 
 
@@ -59,10 +60,11 @@ def test_a_published_run_stays_until_it_expires(nessie, catalog) -> None:
 
 @pytest.mark.parametrize("is_killed", [False, True])
 def test_a_run_with_commits_on_another_branch_is_remembered(
-    nessie, catalog, failed, is_killed
+    nessie, catalog, failed, is_killed, monkeypatch
 ) -> None:
     if is_killed:
-        # Its process was killed before it could record the failure.
+        # Its process was killed before it could record the failure, some time ago.
+        monkeypatch.setattr(lifecycle, "TOKEN_LIFE", -1)
         failed.take_over()
         failed.change(head="", stage=RunStage.COMMAND)
     ok(nessie, "branch", "copy", failed.branch)

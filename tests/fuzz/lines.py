@@ -16,13 +16,14 @@ _LOCAL = ["--engine", "local"]
 NEVER_TO_BE_RUN = {
     ("serve",): ["--port", "none"],
     ("ui",): ["--port", "none"],
+    ("run",): ["--dry-run"],
     ("audit",): _LOCAL,
     ("stats",): _LOCAL,
     ("gc", "mark"): _LOCAL,
     ("gc", "plan"): _LOCAL,
     ("gc", "apply"): _LOCAL,
 }
-"""Options that stop commands from running for ever, starting a Java or reading buckets.
+"""Options that stop commands from running for ever or running programs, a Java, or reading buckets.
 
 Such an option precedes all random ones, or is refused.
 """

@@ -19,7 +19,7 @@ from tests.fuzz.lines import line
 SEED, FIRST, COUNT = map(int, os.environ.get("NESSIE_TEST_FUZZ", "20261122:0:120").split(":"))
 LONGEST = 120
 """Seconds after which a command counts as hanging."""
-CODES = {0, 1, 2, 3, 4, 5, 6, 7, 8}
+CODES = {0, 1, 2, 3, 4, 5, 6, 7, 8, 126, 127}
 CHANGED_NOTHING = CODES - {0, 8}
 
 

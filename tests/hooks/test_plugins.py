@@ -151,6 +151,6 @@ def test_a_plug_in_that_cannot_run_is_reported(catalog, plugins):
 def test_a_plug_in_ends_quietly_when_its_output_is_closed(catalog, plugins):
     plugins.add("nessie-foo", "yes")
     script = f"{RUN} foo | head -n 1"
-    plugins.add("nessie-run", script)
+    plugins.add("nessie-piped", script)
 
-    assert catalog("run") == (0, "y\n", "")
+    assert catalog("piped") == (0, "y\n", "")

@@ -103,7 +103,7 @@ NEEDS = {
     ),
     "nessie resolve": Needs(("nessie content delete db.rates",)),
     "nessie revert 8f31c0de --ours db.sales.orders --dry-run": Needs(hash="main~2"),
-    f"nessie run --resume {PIPELINE_RUN}": Needs(("nessie run --begin",)),
+    f"nessie run --resume {PIPELINE_RUN}": Needs(("nessie run --no-merge -- true",)),
     "nessie show 8f31c0de -- db.sales.orders": Needs(hash="feature~1"),
     "nessie stats --sizes --json": Needs(NO_NETWORK),
     "nessie stash apply 1": Needs(

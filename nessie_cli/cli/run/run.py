@@ -481,7 +481,7 @@ def _taken(active: ActiveRun, *, resumes: bool = False) -> ActiveRun:
     active.take_over()
     if run_.stage is RunStage.COMMAND:
         # Programs wrote to the branch by themselves.
-        active.end_command(0)
+        active.change(stage=RunStage.CHECK)
     return active
 
 

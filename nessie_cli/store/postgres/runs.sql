@@ -2,7 +2,7 @@
 
 CREATE TABLE IF NOT EXISTS runs (
     id text COLLATE "C" PRIMARY KEY,
-    state text NOT NULL,
+    state text COLLATE "C" NOT NULL,
     data bytea NOT NULL,
     version bigint NOT NULL
 );
