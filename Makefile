@@ -32,7 +32,7 @@ LANGUAGE ?=
 BIN := $(VENV)/bin
 # Tests often wait for the disk and for other processes, so there is one worker more than there are
 # processors, at most four.
-WORKERS = $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 1 )); echo $$(( n < 4 ? n : 4 )))
+WORKERS = $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 2 )); echo $$(( n < 4 ? n : 4 )))
 # Retry if a registry does not answer. Python compiles a module when it first loads it, and most
 # modules of these packages are never loaded.
 INSTALL := $(BIN)/python -m pip --disable-pip-version-check --quiet --retries 10 install --no-compile

@@ -3,6 +3,7 @@
 A staged change is that of a content: a decision keeps its key and its value, or refuses.
 """
 
+import os
 import random
 import shlex
 from collections.abc import Callable, Iterable, Iterator
@@ -20,6 +21,8 @@ from tests.server.serving import serving
 
 from .conftest import Answering, Catalog, key, table
 
+COUNT = int(os.environ.get("NESSIE_TEST_BATCHES", "20"))
+"""The random batches of each kind."""
 BASE = {"a": 1, "d": 2}
 KEYS = ("a", "b", "c", "d")
 RESTORED_FILES = ("s3://lake/base-a.json", "s3://restored")
@@ -639,7 +642,7 @@ def changed_at_random(rng: random.Random, catalog: Catalog) -> None:
             catalog.drop("main", old)
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(COUNT))
 def test_random_batches_and_branches_lose_nothing_unsaid(
     nessie: InProcess, lake: Catalog, tmp_path: Path, seed: int
 ) -> None:
@@ -662,7 +665,7 @@ def test_random_batches_and_branches_lose_nothing_unsaid(
         attempt.decide_each(names, ([rng.choice(sides) for _ in names] for _ in range(3)))
 
 
-@pytest.mark.parametrize("seed", range(100, 160))
+@pytest.mark.parametrize("seed", range(100, 100 + COUNT))
 def test_random_batches_with_a_restored_table_never_double_it(
     nessie: InProcess, lake: Catalog, tmp_path: Path, seed: int
 ) -> None:
