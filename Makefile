@@ -30,7 +30,7 @@ VENV ?= .venv
 PYTEST ?=
 LANGUAGE ?=
 BIN := $(VENV)/bin
-# Tests often wait for the disk and for other processes, so there is one worker more than there are
+# Tests often wait for the disk and for other processes, so there are two workers more than there are
 # processors, at most four.
 WORKERS = $(shell n=$$(( $$(getconf _NPROCESSORS_ONLN) + 2 )); echo $$(( n < 4 ? n : 4 )))
 # Retry if a registry does not answer. Python compiles a module when it first loads it, and most
