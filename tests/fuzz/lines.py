@@ -23,7 +23,7 @@ NEVER_TO_BE_RUN = {
     ("gc", "plan"): _LOCAL,
     ("gc", "apply"): _LOCAL,
 }
-"""Options that stop commands from running for ever or running programs, a Java, or reading buckets.
+"""Options that stop commands from running for ever, running programs, or reading buckets.
 
 Such an option precedes all random ones, or is refused.
 """
