@@ -1,4 +1,4 @@
-"""Removes old snapshots of one table, with the schemas and partition specs that nobody uses."""
+"""Removes old snapshots of one table, and schemas and partition specs that are not in use."""
 
 from __future__ import annotations
 

@@ -35,8 +35,6 @@ from nessie_cli.server.pages.table_access import MetadataReader, TableAccess
 
 CONFLICTS = 20
 """The conflicts of one page."""
-MOST_PREVIEWED = 500
-"""The most changes of a merge or revert that are previewed at once."""
 MOST_DECIDED = 800
 """The most conflicts that are decided on pages: addresses and forms contain all decisions."""
 _DECISION = "decide."

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
@@ -33,8 +32,6 @@ from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.changes import has_rows
 from nessie_cli.server.pages.conflicts import (
-    MOST_DECIDED,
-    MOST_PREVIEWED,
     ConflictStates,
     Decided,
     arising,
@@ -44,6 +41,7 @@ from nessie_cli.server.pages.conflicts import (
 )
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import Listing, listing
+from nessie_cli.server.pages.previews import MOST_PREVIEWED, preview_page
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import page_url
 
@@ -207,25 +205,20 @@ class MergePages:
 
 def _reply(call: PageCall, sides: Sides, *, is_large: bool = False, **values: Any) -> Reply:
     """Returns the page. A merge that `is_large` is previewed only if that is asked for."""
-    moved_from = _moved_from(call, sides)
     source, target = sides.source.hash, sides.target.hash
-    reply = call.page(
+    return preview_page(
+        call,
         "merge.html",
         f"Merge {sides.label} into {sides.target.name}",
+        moved_from=_moved_from(call, sides),
+        message=sides.message,
+        is_large=is_large,
         at=sides.source,
         revision=sides.revision,
         fixed_url=call.url_with(source=source, source_hash=source, target_hash=target),
         sides=sides,
-        moved_from=moved_from,
-        was_sent=bool(call.form),
-        is_large=is_large,
-        most=MOST_PREVIEWED,
-        most_decided=MOST_DECIDED,
-        message=call.message(sides.message),
-        request=token_hex(16),
         **({"is_merged": False} | values),
     )
-    return reply._replace(status=409) if moved_from and call.form else reply
 
 
 def _is_visibly_large(call: PageCall, sides: Sides) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from itertools import islice
-from secrets import token_hex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput, ReferenceConflict
@@ -22,8 +21,6 @@ from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.conflicts import (
-    MOST_DECIDED,
-    MOST_PREVIEWED,
     ConflictStates,
     Decided,
     arising,
@@ -34,6 +31,7 @@ from nessie_cli.server.pages.conflicts import (
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import Listing, listing
 from nessie_cli.server.pages.merging import MergedChange, merged_change
+from nessie_cli.server.pages.previews import MOST_PREVIEWED, preview_page
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import page_url
 
@@ -163,24 +161,19 @@ def _reply(call: PageCall, asked: Revert, *, is_large: bool = False, **values: A
     """Returns the page. A revert that `is_large` is previewed only if that is asked for."""
     target = asked.branch.hash
     shown = call.value("target_hash") or target
-    moved_from = shown if shown != target else ""
-    reply = call.page(
+    return preview_page(
+        call,
         "revert.html",
         f"Revert {asked.commit.hash[:12]} on {asked.branch.name}",
+        moved_from=shown if shown != target else "",
+        message=asked.message,
+        is_large=is_large,
         at=asked.branch,
         revision=asked.branch.name,
         fixed_url=call.url_with(ref=asked.commit.hash, target_hash=target),
         asked=asked,
-        moved_from=moved_from,
-        was_sent=bool(call.form),
-        is_large=is_large,
-        most=MOST_PREVIEWED,
-        most_decided=MOST_DECIDED,
-        message=call.message(asked.message),
-        request=token_hex(16),
         **values,
     )
-    return reply._replace(status=409) if moved_from and call.form else reply
 
 
 def _is_large(call: PageCall, asked: Revert) -> bool:

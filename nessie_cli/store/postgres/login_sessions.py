@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, LiteralString
-
-import psycopg
-
-from nessie_cli.errors import StoreUnavailable
-from nessie_cli.store.postgres.pool import PostgresConnection
+from nessie_cli.store.postgres.later_table import LaterTable, Rows, Written
 from nessie_cli.store.postgres.schema import SESSIONS
 from nessie_cli.store.records import StoredSession
 
@@ -23,56 +17,26 @@ _EXPIRE = "DELETE FROM sessions WHERE ends <= %s"
 class PostgresSessions:
     """The `SessionTable` of a PostgreSQL store."""
 
-    def __init__(
-        self,
-        rows: Callable[[LiteralString, Sequence[object]], list[tuple[Any, ...]]],
-        written: Callable[[Callable[[PostgresConnection], int]], int],
-    ) -> None:
-        self._rows = rows
-        self._written = written
+    def __init__(self, rows: Rows, written: Written) -> None:
+        self._table = LaterTable(SESSIONS, rows, written)
 
     def put(self, session: StoredSession) -> None:
         """Stores a session."""
-        values = (session.id, session.data, session.ends)
-
-        def write(connection: PostgresConnection) -> int:
-            try:
-                return connection.execute(_PUT, values).rowcount
-            except psycopg.errors.UndefinedTable:
-                connection.execute(SESSIONS.read_bytes())
-                return connection.execute(_PUT, values).rowcount
-
-        self._written(write)
+        self._table.insert(_PUT, (session.id, session.data, session.ends))
 
     def get(self, id_: bytes) -> StoredSession | None:
         """Returns a session, or None."""
-        try:
-            rows = self._rows(_GET, (id_,))
-        except StoreUnavailable as error:
-            if isinstance(error.__cause__, psycopg.errors.UndefinedTable):
-                return None
-            raise
+        rows = self._table.read(_GET, (id_,))
         return StoredSession(*rows[0]) if rows else None
 
     def extend(self, id_: bytes, ends: int) -> None:
         """Moves the end of a session."""
-        self._change(_EXTEND, (ends, id_))
+        self._table.change(_EXTEND, (ends, id_))
 
     def delete(self, id_: bytes) -> None:
         """Deletes a session."""
-        self._change(_DELETE, (id_,))
+        self._table.change(_DELETE, (id_,))
 
     def expire(self, now: int) -> int:
         """Deletes the sessions that have ended."""
-        return self._change(_EXPIRE, (now,))
-
-    def _change(self, query: LiteralString, values: Sequence[object]) -> int:
-        """Runs a statement, and returns how many rows it has changed."""
-
-        def write(connection: PostgresConnection) -> int:
-            try:
-                return connection.execute(query, values).rowcount
-            except psycopg.errors.UndefinedTable:
-                return 0
-
-        return self._written(write)
+        return self._table.change(_EXPIRE, (now,))

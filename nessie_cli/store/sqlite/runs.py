@@ -2,17 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any
-
-import apsw
-
 from nessie_cli.store.records import StoredRun
-from nessie_cli.store.sqlite.schema import LATER_TABLES
+from nessie_cli.store.sqlite.later_table import LaterTable, Rows, Transaction
 
-_CREATE = LATER_TABLES["runs"].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")
-_EXISTS = "SELECT 1 FROM sqlite_schema WHERE name = 'runs'"
 _ALL = "SELECT id, state, data, version FROM runs ORDER BY id"
 _IN_STATES = "SELECT id, state, data, version FROM runs WHERE state IN ({}) ORDER BY id"
 _GET = "SELECT id, state, data, version FROM runs WHERE id = ?"
@@ -22,49 +14,28 @@ _DELETE = "DELETE FROM runs WHERE id = ?"
 
 
 class SQLiteRuns:
-    """The `RunTable` of a SQLite store, by its functions that run statements."""
+    """The `RunTable` of a SQLite store."""
 
-    def __init__(
-        self,
-        rows: Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]],
-        transaction: Callable[[], AbstractContextManager[apsw.Cursor]],
-    ) -> None:
-        self._rows = rows
-        self._transaction = transaction
-        self._exists = False
+    def __init__(self, rows: Rows, transaction: Transaction) -> None:
+        self._table = LaterTable("runs", rows, transaction)
 
     def put(self, run: StoredRun) -> bool:
         """Stores the next version of a record."""
         values = (run.state, run.data, run.version, run.id)
-        with self._transaction() as cursor:
-            cursor.execute(_CREATE)
-            if run.version == 1:
-                cursor.execute(_INSERT, values)
-            else:
-                cursor.execute(_UPDATE, (*values, run.version - 1))
-            return cursor.connection.changes() == 1
+        if run.version == 1:
+            return self._table.insert(_INSERT, values) == 1
+        return self._table.change(_UPDATE, (*values, run.version - 1)) == 1
 
     def get(self, id_: str) -> StoredRun | None:
         """Returns a record, or None."""
-        rows = self._read(_GET, (id_,))
+        rows = self._table.read(_GET, (id_,))
         return StoredRun(*rows[0]) if rows else None
 
     def all(self, *states: str) -> list[StoredRun]:
         """Returns the records (in one of these states), in the order of their ids."""
         sql = _IN_STATES.format(", ".join("?" * len(states))) if states else _ALL
-        rows = self._read(sql, states)
-        return [StoredRun(*row) for row in rows]
+        return [StoredRun(*row) for row in self._table.read(sql, states)]
 
     def delete(self, id_: str) -> None:
         """Deletes a record."""
-        if self._is_there():
-            with self._transaction() as cursor:
-                cursor.execute(_DELETE, (id_,))
-
-    def _read(self, sql: str, values: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-        return self._rows(sql, values) if self._is_there() else []
-
-    def _is_there(self) -> bool:
-        # A table that another process creates is seen at the next call.
-        self._exists = self._exists or bool(self._rows(_EXISTS, ()))
-        return self._exists
+        self._table.change(_DELETE, (id_,))

@@ -13,7 +13,8 @@ from nessie_cli.model import (
     Put,
     ReferenceType,
 )
-from nessie_cli.server.pages.conflicts import CONFLICTS, MOST_PREVIEWED
+from nessie_cli.server.pages.conflicts import CONFLICTS
+from nessie_cli.server.pages.previews import MOST_PREVIEWED
 from tests.server.row_server import DIFF, guarded_rows, row_server
 from tests.server.web.browser import Browser
 from tests.server.web.catalogs import decisions_of

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
-from nessie_cli.server.pages.conflicts import MOST_PREVIEWED
+from nessie_cli.server.pages.previews import MOST_PREVIEWED
 from tests.server.guarding import guarded
 from tests.server.web.browser import Browser
 from tests.server.web.catalogs import decisions_of, put
