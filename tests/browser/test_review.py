@@ -3,7 +3,7 @@
 import re
 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
-from nessie_cli.server.pages.conflicts import MOST_PREVIEWED
+from nessie_cli.server.pages.previews import MOST_PREVIEWED
 from tests.browser.chromium import expect
 
 CONFLICT = "sales.customers"
