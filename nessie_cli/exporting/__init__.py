@@ -1,0 +1,1 @@
+"""Exports: the tables of a revision, registered in another Iceberg catalog."""

@@ -1,0 +1,1 @@
+"""What `nessie import` reads: one module for each kind of source."""
