@@ -34,6 +34,8 @@ _EVERYTHING = _VALUES | {
     "reaching",
     "runs",
     "gc",
+    "importing",
+    "exporting",
     "audit",
     "render",
 }
@@ -52,6 +54,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "iceberg": _VALUES | {"revisions", "wire", "repository", "reaching"},
     "inspection": _VALUES | {"revisions", "wire", "repository", "iceberg"},
     "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg"},
+    "importing": _VALUES | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg"},
+    "exporting": _VALUES | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg"},
     "audit": _VALUES | {"iceberg"},
     "spark": _VALUES | {"repository", "iceberg", "workspace", "reaching", "wire", "gc", "audit"},
     "render": _VALUES | {"wire", "inspection"},
