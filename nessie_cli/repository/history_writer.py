@@ -227,10 +227,10 @@ class HistoryWriter:
         """The number of contents that were written, by type."""
         return {type_: len(ids) for type_, ids in sorted(self._contents.items())}
 
-    def publish(self, references: Sequence[Reference]) -> None:
+    def publish(self, references: Sequence[Reference], messages: Mapping[str, str] = {}) -> None:
         """Creates references at the written commits, in one write with entries in the reflog.
 
-        Raises `AlreadyExists` if a name was taken meanwhile.
+        `messages` are those of tags. Raises `AlreadyExists` if a name was taken meanwhile.
         """
         self.flush()
         maker = WriteMaker(self._context, ChangeSubmission(), "import")
@@ -240,7 +240,7 @@ class HistoryWriter:
             stored = StoredReference(reference.name, reference.type, target)
             is_default = reference.name == self._default_branch
             if not is_default:
-                moves.append(maker.move(stored, None, target))
+                moves.append(maker.move(stored, None, target, messages.get(reference.name, "")))
             elif target != NO_COMMIT:
                 moves.append(maker.move(stored, NO_COMMIT, target))
         if not moves:

@@ -103,7 +103,7 @@ def import_history(
             _compare(source, writer, head)
     with at_work("looking for content ids under several keys"):
         duplicates = list(writer.duplicates(references))
-    writer.publish(references)
+    writer.publish(references, listed.messages)
     return structs.replace(
         result,
         references=[

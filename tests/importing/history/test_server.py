@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
-from nessie_cli.errors import AlreadyExists
+from nessie_cli.errors import AlreadyExists, InvalidInput
 from nessie_cli.importing.history.server import ServerHistory
-from nessie_cli.model import NO_ANCESTOR, ReferenceType
+from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference, ReferenceType
+from nessie_cli.model.progress import Progress
 from nessie_cli.repository.opening import connect, create
 from nessie_cli.repository.store_repository import StoreRepository
 from tests.importing.history.histories import assert_same, imported, write_varied_history
 from tests.repository.servers import Servers
-from tests.repository.vocabulary import Catalog
+from tests.repository.vocabulary import NOBODY, NS, Catalog
 from tests.store.postgres_server import new_url
 
 
@@ -172,6 +174,83 @@ def test_later_commits_follow_imported_ones(source: Catalog, target: StoreReposi
     Catalog(target).write("main", {"a": 2})
     assert Catalog(target).numbers() == {"a": 2}
     assert list(target.check()) == []
+
+
+def test_messages_of_tags_are_kept(
+    servers: Servers, source: Catalog, target: StoreRepository
+) -> None:
+    head = source.write("main", {"a": 1})
+    source.repository.create_reference(ReferenceType.TAG, "v1", head, message="for the audit")
+    source.tag("v2")
+    with servers.serving(source.repository.url) as address, connect(address) as remote:
+        imported(target, ServerHistory(remote, address))
+    assert target.messages(["v1", "v2"]) == {"v1": "for the audit"}
+
+
+def test_a_commit_that_the_server_no_longer_has_has_no_line(
+    servers: Servers, source: Catalog
+) -> None:
+    head = source.write("main", {"a": 1})
+    with servers.serving(source.repository.url) as address, connect(address) as remote:
+        history = ServerHistory(remote, address)
+        at = [
+            Reference(ReferenceType.BRANCH, name, hash_)
+            for name, hash_ in (("x", NOBODY), ("y", head))
+        ]
+        assert [entry.hash for entry in history.commits(at, lambda _done, _total: None)] == [head]
+
+
+def test_contents_of_a_history_that_was_cut_off_come_with_its_first_commit(
+    source: Catalog, target: StoreRepository
+) -> None:
+    source.write("main", {"ns": NS, "ns.a": 1, "b": 1, "c": 1})
+    source.write("main", {"ns.a": 2})
+    cut_at = source.write("main", {"b": 2})
+    source.write("main", {"c": None})
+
+    class Cut(ServerHistory):
+        """The server after `nessie-server-admin-tool cut-history` at a commit."""
+
+        def commits(
+            self, references: Sequence[Reference], progress: Progress
+        ) -> Iterator[LogEntry]:
+            for entry in super().commits(references, progress):
+                if entry.hash == cut_at:
+                    yield structs.replace(
+                        entry, meta=structs.replace(entry.meta, parents=(NO_ANCESTOR,))
+                    )
+                    return
+                yield entry
+
+    result = imported(target, Cut(source.repository, "source"))
+    assert (result.cut, result.commits) == ([cut_at], 2)
+    ours = Catalog(target)
+    for revision in ("main", "main~1"):
+        assert ours.numbers(revision) == source.numbers(revision)
+    assert ours.id("main", "ns.a") == source.id("main", "ns.a")
+    assert list(target.check()) == []
+
+
+def test_a_state_that_does_not_follow_from_the_history_is_refused(
+    source: Catalog, target: StoreRepository
+) -> None:
+    source.write("main", {"a": 1})
+    source.write("main", {"b": 1})
+
+    class Incomplete(ServerHistory):
+        """A server that omits the operations of a commit."""
+
+        def commits(
+            self, references: Sequence[Reference], progress: Progress
+        ) -> Iterator[LogEntry]:
+            for entry in super().commits(references, progress):
+                has_parent = entry.parent != NO_ANCESTOR
+                yield structs.replace(entry, operations=()) if has_parent else entry
+
+    before = Catalog(target).everything()
+    with pytest.raises(InvalidInput, match="1 keys differ, such as b"):
+        imported(target, Incomplete(source.repository, "source"))
+    assert Catalog(target).everything() == before
 
 
 def test_an_empty_source_imports_nothing(source: Catalog, target: StoreRepository) -> None:
