@@ -41,7 +41,7 @@ from nessie_cli.store.base import Store
 from nessie_cli.store.records import Done, StoredReference, Write
 
 IMPORTED_HASH = "nessie.imported-hash"
-"""The property of an imported commit: its hash in the source, before hashes of earlier imports."""
+"""The property with the hash in the source, followed by those of earlier imports."""
 
 _BATCH = 4_000
 """The number of objects in memory, and of those that are stored together."""
@@ -117,8 +117,7 @@ class HistoryWriter:
         shown = ", ".join(f"'{name}'" for name in names[:_MOST_NAMED])
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         return AlreadyExists(
-            f"{len(names)} reference{'s' * (len(names) > 1)} of the source exist"
-            f"{'s' * (len(names) == 1)} in this store: {shown}{more}",
+            f"names of references in the source are taken in this store: {shown}{more}",
             names[0],
             hint="import into a new store, or rename or delete them first",
         )

@@ -146,13 +146,13 @@ def write_export(
     names = [(6, name) for name in files]
     stored = [reference_of(reference, version) for reference in references]
     if version > 1:
-        # The server's own references are exported, too.
-        stored.append(message((2, "int/refs"), (3, bytes(32))))
-    files["named-references-00000001"] = delimited(stored)
+        # Neither a branch nor a tag.
+        stored.append(message((2, "refs/other/x"), (3, bytes(32))))
+    files["named-refs-00000001"] = delimited(stored)
     if generic:
         objects = [message((1, b"id"), (2, name), (3, b"data")) for name in generic]
-        files["generic-objs-00000001"] = delimited(objects)
-        names.append((9, "generic-objs-00000001"))
+        files["custom-00000001"] = delimited(objects)
+        names.append((9, "custom-00000001"))
     files["repository-description"] = message((5, default_branch))
     files["heads-and-forks"] = message((1, bytes(32)), (3, 5))
     files["export-metadata"] = message(
@@ -160,7 +160,7 @@ def write_export(
         (2, version),
         (3, len(stored)),
         (4, len(encoded) if announced is None else announced),
-        (5, "named-references-00000001"),
+        (5, "named-refs-00000001"),
         *names,
         (7, "0.99.0"),
         (8, len(generic)),

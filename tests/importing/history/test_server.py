@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -107,7 +109,7 @@ def test_names_that_exist_are_refused_together_before_anything_is_read(
     ours.write("main", {"mine": 1})
     ours.tag("v2")
     before = ours.everything()
-    with pytest.raises(AlreadyExists, match=r"2 references .*'main', 'v2'"):
+    with pytest.raises(AlreadyExists, match=r"taken in this store: 'main', 'v2'"):
         imported(target, ServerHistory(source.repository, "source"))
     assert ours.everything() == before
 
@@ -140,6 +142,34 @@ def test_an_interrupted_import_leaves_the_target_unchanged(
     assert list(target.check()) == []
     imported(target, ServerHistory(source.repository, "source"))
     assert_same(source.repository, target)
+
+
+def test_maintenance_deletes_the_commits_of_an_interrupted_import(
+    source: Catalog, tmp_path: Path
+) -> None:
+    write_varied_history(source)
+
+    class Interrupted(ServerHistory):
+        def state(self, hash_: str) -> None:
+            if hash_ == source.head("main"):
+                raise KeyboardInterrupt
+
+    ahead = [timedelta()]
+
+    def clock() -> int:
+        return time.time_ns() // 1000 + ahead[0] // timedelta(microseconds=1)
+
+    with create(str(tmp_path / "target.sqlite"), clock=clock) as target:
+        with pytest.raises(KeyboardInterrupt):
+            imported(target, Interrupted(source.repository, "source"))
+        # The newest commit stays with its ancestors, whether something refers to it or not.
+        Catalog(target).branch("other")
+        Catalog(target).write("other", {"mine": 1})
+        ahead[0] = timedelta(days=3)
+        assert target.maintain().reclaimed["commit"].objects == 13
+        assert list(target.check()) == []
+        imported(target, ServerHistory(source.repository, "source"))
+        assert Catalog(target).numbers("main") == source.numbers("main")
 
 
 def test_a_dry_run_counts_and_writes_nothing(source: Catalog, target: StoreRepository) -> None:
