@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, StoreUnavailab
 from nessie_cli.importing.opening import SourceType, open_source
 from nessie_cli.importing.source import Listing, Name, SourceContent, SourceKind, SourceNamespace
 from nessie_cli.importing.sources.view_files import ViewFiles
+from nessie_cli.server.auth.gate import Security, open_gate
+from nessie_cli.server.auth.tokens import add_token
 from tests.gc.s3 import KEY, SECRET, Store, s3
 from tests.server.iceberg_rest.lake import Lake, lake
 
@@ -248,6 +251,37 @@ def test_a_missing_namespace_of_a_rest_catalog_is_a_problem(served: Lake) -> Non
     assert (listing.contents, messages(listing)) == ([], ["no such namespace"])
 
 
+def test_credentials_of_other_catalogs_are_not_sent_to_a_uri(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = add_token(tmp_path / "tokens", "ann", [], None, datetime.now(UTC))[0]
+    with lake(tmp_path / "lake", gate=open_gate(Security(tokens=tmp_path / "tokens"))) as server:
+        for name in ("DEFAULT", "SOURCE", "NAMED"):
+            monkeypatch.setenv(f"PYICEBERG_CATALOG__{name}__TOKEN", token)
+        uri = f"{server.url}/iceberg"
+        with pytest.raises(NotAllowed, match="configure a catalog with its credentials"):
+            open_source(uri)
+        monkeypatch.setenv("PYICEBERG_CATALOG__NAMED__URI", uri)
+        open_source("named").close()
+        monkeypatch.setenv("PYICEBERG_CATALOG__NAMED__TOKEN", "never-to-be-seen")
+        with pytest.raises(NotAllowed) as caught:
+            open_source("named")
+        assert "never-to-be-seen" not in str(caught.value)
+
+
+def test_our_own_catalog_class_is_a_source(
+    served: Lake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # It refuses options that it does not have.
+    for name, value in {
+        "PY_CATALOG_IMPL": "nessie_cli.iceberg.catalog.NessieCatalog",
+        "URI": f"{served.url}/api/v2",
+    }.items():
+        monkeypatch.setenv(f"PYICEBERG_CATALOG__OURS__{name}", value)
+    listing = listed("ours")
+    assert [content.kind for content in listing.contents] == ["table", "view", "view"]
+
+
 def test_a_rest_catalog_that_does_not_answer_is_unavailable() -> None:
     with pytest.raises(StoreUnavailable, match=r"http://127\.0\.0\.1:1/iceberg cannot be read"):
         open_source("http://127.0.0.1:1/iceberg")
@@ -311,19 +345,19 @@ def test_a_glue_catalog_without_credentials_or_region_says_so(
 
 def test_a_folder_in_s3_is_a_source(aws: Store, tmp_path: Path) -> None:
     glue = load_catalog("mine", type="glue", **endpoints(aws))
-    glue.create_namespace("db", {"location": "s3://lake/wh/db.db"})
-    table = glue.create_table("db.t", ROWS.schema)
+    glue.create_namespace("files", {"location": "s3://lake/wh/files.db"})
+    table = glue.create_table("files.t", ROWS.schema)
     table.append(ROWS)
     listing = listed("s3://lake/wh/", properties=endpoints(aws))
     assert [(content.name, content.metadata_location) for content in listing.contents] == [
-        (("db", "t"), glue.load_table("db.t").metadata_location)
+        (("files", "t"), glue.load_table("files.t").metadata_location)
     ]
     assert not listing.problems
     with pytest.raises(NotFound, match="s3://lake/nowhere: no such folder"):
         listed("s3://lake/nowhere", properties=endpoints(aws))
     aws.close()
     with pytest.raises(StoreUnavailable, match="s3://lake/wh"):
-        listed("s3://lake/wh", properties=endpoints(aws) | {"s3.request-timeout": "1"})
+        listed("s3://lake/wh", properties=endpoints(aws) | {"s3.connect-timeout": "1"})
 
 
 # -- Hive -----------------------------------------------------------------------------------------

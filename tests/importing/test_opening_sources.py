@@ -31,6 +31,8 @@ catalog:
   remote:
     type: rest
     uri: http://127.0.0.1:1/
+  untyped:
+    s3.region: eu-west-1
 """
     )
     return here
@@ -80,7 +82,7 @@ def test_an_unknown_word_has_suggestions(configured: Path) -> None:
     assert str(refusal("prodd")) == (
         "prodd is neither a catalog of PyIceberg nor a folder. Hint: did you mean prod?"
     )
-    assert str(refusal("zzz")).endswith("Hint: PyIceberg's configuration has prod, remote")
+    assert str(refusal("zzz")).endswith("Hint: PyIceberg's configuration has prod, remote, untyped")
     (configured / ".pyiceberg.yaml").unlink()
     assert "write a URI, the path of a folder" in str(refusal("zzz"))
 
@@ -92,6 +94,8 @@ def test_an_unknown_word_has_suggestions(configured: Path) -> None:
         ("prod", SourceType.REST, "prod is a catalog of type sql, not rest"),
         ("remote", SourceType.GLUE, "remote is a catalog of type rest, not glue"),
         ("zzz", SourceType.SQL, "PyIceberg's configuration has no catalog zzz"),
+        ("untyped", None, "untyped: PyIceberg's configuration does not say the type"),
+        ("untyped", SourceType.REST, "untyped: PyIceberg's configuration has no URI"),
         ("./zzz", None, "./zzz: no such folder"),
         ("c.db", None, "c.db is not a folder. Hint: name the folder of a warehouse; --type sql"),
         ("/dev/null", None, "/dev/null is not a folder"),

@@ -15,6 +15,7 @@ from pyiceberg.exceptions import (
     NoSuchPropertyException,
     NotInstalledError,
     OAuthError,
+    RESTError,
     UnauthorizedError,
 )
 
@@ -83,7 +84,7 @@ class CatalogErrors:
                 f"{self.label} is not the URL of a REST catalog of Iceberg",
                 hint="it ends before /v1; http(s)://host/api/v2 is a Nessie server",
             )
-        if isinstance(error, _INVALID) or _OTHER_INVALID.search(text):
+        if type(error) is RESTError or isinstance(error, _INVALID) or _OTHER_INVALID.search(text):
             return InvalidInput(f"{self.label} cannot be read: {text}")
         return StoreUnavailable(f"{self.label} cannot be read: {text}")
 
