@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -251,22 +254,40 @@ def test_a_missing_namespace_of_a_rest_catalog_is_a_problem(served: Lake) -> Non
     assert (listing.contents, messages(listing)) == ([], ["no such namespace"])
 
 
-def test_credentials_of_other_catalogs_are_not_sent_to_a_uri(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    token = add_token(tmp_path / "tokens", "ann", [], None, datetime.now(UTC))[0]
-    with lake(tmp_path / "lake", gate=open_gate(Security(tokens=tmp_path / "tokens"))) as server:
-        for name in ("DEFAULT", "SOURCE", "NAMED"):
-            monkeypatch.setenv(f"PYICEBERG_CATALOG__{name}__TOKEN", token)
+OPENING = """
+import sys
+from nessie_cli.errors import NessieError
+from nessie_cli.importing.opening import open_source
+try:
+    open_source(sys.argv[1]).close()
+except NessieError as error:
+    print(type(error).__name__, error)
+"""
+
+
+def test_credentials_of_other_catalogs_are_not_sent_to_a_uri(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    token = add_token(tokens, "ann", [], None, datetime.now(UTC))[0]
+
+    def opened(text: str, **variables: str) -> str:
+        # PyIceberg reads the environment when it is imported.
+        program = [sys.executable, "-c", OPENING, text]
+        named = {f"PYICEBERG_CATALOG__{name}": value for name, value in variables.items()}
+        ran = subprocess.run(
+            program, env={**os.environ, **named}, capture_output=True, text=True, check=True
+        )
+        return ran.stdout
+
+    with lake(tmp_path / "lake", gate=open_gate(Security(tokens=tokens))) as server:
         uri = f"{server.url}/iceberg"
-        with pytest.raises(NotAllowed, match="configure a catalog with its credentials"):
-            open_source(uri)
-        monkeypatch.setenv("PYICEBERG_CATALOG__NAMED__URI", uri)
-        open_source("named").close()
-        monkeypatch.setenv("PYICEBERG_CATALOG__NAMED__TOKEN", "never-to-be-seen")
-        with pytest.raises(NotAllowed) as caught:
-            open_source("named")
-        assert "never-to-be-seen" not in str(caught.value)
+        others = {f"{name}__TOKEN": token for name in ("DEFAULT", "SOURCE", "NAMED")}
+        refusal = opened(uri, **others)
+        assert refusal.startswith(f"NotAllowed {uri} refuses access")
+        assert "configure a catalog with its credentials" in refusal
+        assert not opened("named", **others, NAMED__URI=uri)
+        refusal = opened("named", NAMED__TOKEN="never-to-be-seen", NAMED__URI=uri)
+        assert refusal.startswith("NotAllowed named refuses access")
+        assert "never-to-be-seen" not in refusal
 
 
 def test_our_own_catalog_class_is_a_source(

@@ -90,10 +90,7 @@ class IcebergCatalog:
     def _load(self, named: tuple[SourceKind, Name]) -> SourceContent | SourceProblem:
         kind, name = named
         try:
-            if kind is SourceKind.TABLE:
-                location = self._catalog.load_table(name).metadata_location
-            else:
-                location = self._view_files.location_of(self._catalog.load_view(name).metadata)
+            location = self._location_of(kind, name)
         except Exception as error:
             if self._errors.is_silent(error):
                 raise
@@ -107,6 +104,12 @@ class IcebergCatalog:
         if not location:
             return SourceProblem("the catalog names no metadata file of this table", name)
         return SourceContent(name, kind, location)
+
+    def _location_of(self, kind: SourceKind, name: Name) -> str | None:
+        """Returns the metadata file of a table or view."""
+        if kind is SourceKind.TABLE:
+            return self._catalog.load_table(name).metadata_location
+        return self._view_files.location_of(self._catalog.load_view(name).metadata)
 
     def close(self) -> None:
         """Closes the connections of the catalog."""

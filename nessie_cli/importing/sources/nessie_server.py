@@ -113,13 +113,12 @@ class NessieServer:
         """Reads the contents at the commit, a page in each request. See `Source`."""
         lists = _Lists()
         starts = [ContentKey(name) for name in outermost(namespaces)]
-        count = 0
-        for start in starts or [None]:
-            for entry in self._entries(start):
-                count += 1
-                if progress is not None and not count % _PACE:
-                    progress(count, None)
-                lists.add(entry, start)
+        ranges: Sequence[ContentKey | None] = starts or [None]
+        entries = ((entry, start) for start in ranges for entry in self._entries(start))
+        for number, (entry, start) in enumerate(entries):
+            if progress is not None and not number % _PACE:
+                progress(number, None)
+            lists.add(entry, start)
         lists.add_parents(self._namespaces_above(starts))
         return lists.listing(starts, self.label)
 

@@ -130,9 +130,9 @@ class TableFolder:
     def _guessed(self, reason: str) -> tuple[str, str]:
         newest = [*self._newest(of_hadoop=True), *self._newest(of_hadoop=False)]
         if not newest:
-            others = list(filter(_is_metadata, self._names))
+            names = list(filter(_is_metadata, self._names))
             raise _Refusal(
-                f"no metadata file has a version in its name: {_listed(others)}", is_problem=False
+                f"no metadata file has a version in its name: {_listed(names)}", is_problem=False
             )
         if len(newest) > _MOST_NAMED:
             raise _Refusal(f"several metadata files may be current: {_listed(newest)}")
