@@ -1,4 +1,4 @@
-"""Catalogs of PyIceberg as sources of an import: SQL, REST and Glue. Hive has no server here."""
+"""Catalogs of PyIceberg as sources: SQL, REST and Glue. There is no server of Hive."""
 
 from __future__ import annotations
 

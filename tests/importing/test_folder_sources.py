@@ -1,4 +1,4 @@
-"""A folder as the source of an import: which tables it has, and which file is the current one."""
+"""A folder as the source of an import: its tables, and their current metadata files."""
 
 from __future__ import annotations
 
@@ -287,10 +287,13 @@ def test_copies_of_an_import_are_neither_versions_nor_gaps(lake, orders) -> None
 
 def test_a_view_is_a_view(lake) -> None:
     folder = TableFolder(lake / "db" / "v")
+    folder.view(numbered(0))
     name = folder.view(numbered(1))
     content = only(lake)
     assert (content.kind, file_of(content)) == (SourceKind.VIEW, name)
-    assert content.guess
+    assert content.guess.endswith("may never have been committed")
+    folder.hint(name)
+    assert (file_of(only(lake)), only(lake).guess) == (name, "")
 
 
 # -- places ---------------------------------------------------------------------------------------
@@ -306,8 +309,10 @@ def test_a_copied_folder_is_a_problem_that_names_the_original(lake, orders) -> N
 def test_other_spellings_of_the_location_are_the_same(lake, orders) -> None:
     orders.write("v1.metadata.json", location=f"file:{orders.folder}/")
     orders.hint("1")
-    assert only(lake)
-    assert only(Path(f"file://{lake}"))
+    for root in (str(lake), f"file://{lake}"):
+        (content,) = listed(root).contents
+        # The spelling of the table's writer: other engines may read a plain path elsewhere.
+        assert content.metadata_location == f"file:{orders.metadata}/v1.metadata.json"
 
 
 def test_a_damaged_file_is_a_problem_that_names_it(lake, orders) -> None:

@@ -1,4 +1,4 @@
-"""Errors of PyIceberg's catalogs and their libraries as errors of this program, without secrets."""
+"""Errors of PyIceberg's catalogs as errors of this program, without secrets."""
 
 from __future__ import annotations
 
