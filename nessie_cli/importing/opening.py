@@ -29,6 +29,7 @@ class SourceType(StrEnum):
     HIVE = "hive"
     GLUE = "glue"
     SQL = "sql"
+    DYNAMODB = "dynamodb"
     NESSIE = "nessie"
     FOLDER = "folder"
 

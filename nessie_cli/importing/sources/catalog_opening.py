@@ -74,7 +74,7 @@ def open_catalog(
 
 def _configured(name: str, kind: str | None) -> dict[str, Any]:
     settings = catalog_properties(name)
-    if settings is None and kind != name:
+    if settings is None and not name == kind == CatalogType.GLUE.value:
         names = ", ".join(sorted(catalog_names())) or "no catalogs"
         raise NotFound(
             f"PyIceberg's configuration has no catalog {name}",
