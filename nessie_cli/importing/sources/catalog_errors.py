@@ -28,10 +28,12 @@ _INVALID = (ValueError, TypeError, NoSuchPropertyException, BadRequestError)
 _OTHER_REFUSALS = re.compile(
     r"AccessDenied|UnrecognizedClient|InvalidClientToken|ExpiredToken|SignatureDoesNotMatch"
     r"|InvalidSignature|Unable to locate credentials|Partial credentials"
-    r"|password authentication failed|[Aa]ccess denied|[Pp]ermission denied"
+    r"|password authentication failed|[Aa]ccess denied|[Pp]ermission denied|role \S+ does not exist"
 )
 """Matches messages of AWS and of databases. Their libraries may not be installed."""
-_OTHER_INVALID = re.compile(r"Can't load plugin|Could not parse .* URL|file is not a database")
+_OTHER_INVALID = re.compile(
+    r"Can't load plugin|Could not parse .* URL|file is not a database|invalid connection option"
+)
 _REASON = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
 """Matches the reason in a message of urllib3 about a server that does not answer."""
 _FAULTS = (
