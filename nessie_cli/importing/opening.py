@@ -103,9 +103,11 @@ def _type_of(text: str) -> SourceType | None:
     if scheme in SCHEMES:
         return SourceType.FOLDER
     if scheme:
+        hint = "name the type of the source by --type"
+        if scheme == "jdbc":
+            hint = "write the URL of SQLAlchemy, such as postgresql://host/database"
         raise InvalidInput(
-            f"{without_secrets(text)}: {scheme}: is the scheme of no source",
-            hint="name the type of the source by --type",
+            f"{without_secrets(text)}: {scheme}: is the scheme of no source", hint=hint
         )
     return _type_of_word(text)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.errors import NotAllowed
+from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.importing.opening import open_source
 from nessie_cli.importing.source import Listing, Name, SourceContent, SourceKind, SourceNamespace
 from tests.importing.table_folders import NO_SNAPSHOT, TableFolder, numbered, versions
@@ -81,6 +81,12 @@ def test_the_folder_of_one_table_is_a_source_too(lake, orders) -> None:
     orders.write("v1.metadata.json")
     orders.hint("1")
     assert only(orders.folder).name == ("orders",)
+
+
+def test_the_folder_of_metadata_files_is_refused_with_the_way_out(lake, orders) -> None:
+    orders.write("v1.metadata.json")
+    with pytest.raises(InvalidInput, match=r"has the metadata files of one table.*name the folder"):
+        listed(orders.metadata)
 
 
 def test_two_folders_of_one_name_are_a_problem_that_names_both(lake, orders) -> None:

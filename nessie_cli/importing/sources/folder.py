@@ -12,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import NamedTuple
 
-from nessie_cli.errors import NessieError, NotFound
+from nessie_cli.errors import InvalidInput, NessieError, NotFound
 from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer
+from nessie_cli.iceberg.locations import shown
+from nessie_cli.iceberg.newest import version_of
 from nessie_cli.importing.source import (
     Listing,
     Name,
@@ -110,6 +112,11 @@ class _Search:
                     return []
             if METADATA in folders and self._add_table(place):
                 return []
+            if not place.path and any(version_of(entry.name) is not None for entry in entries):
+                raise InvalidInput(
+                    f"{shown(place.location)} has the metadata files of one table",
+                    hint="name the folder of the table, or of the warehouse",
+                )
         except NessieError as error:
             if isinstance(error, MissingFile) and not place.path:
                 raise NotFound(error.message, place.location) from None
