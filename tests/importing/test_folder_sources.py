@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -300,6 +301,37 @@ def test_a_view_is_a_view(lake) -> None:
     assert content.guess.endswith("may never have been committed")
     folder.hint(name)
     assert (file_of(only(lake)), only(lake).guess) == (name, "")
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_a_file_is_never_trusted_unless_it_was_committed(lake, orders, seed) -> None:
+    """Random histories: Hadoop's catalog, then perhaps another one, with commits that failed."""
+    chance = random.Random(seed)
+    history: list[str] = []
+    for name in versions(chance.randrange(0, 6)):
+        history.append(orders.write(name, history))
+        if chance.random() < 0.7:
+            orders.hint(str(len(history)))
+    has_moved = not history or chance.random() < 0.5
+    rivals: list[str] = []
+    failed: list[str] = []
+    for number in range(chance.randrange(1, 6) if has_moved else 0):
+        history.append(orders.write(numbered(number), history))
+        # A failed commit leaves a file with the number of the next one.
+        rivals = failed
+        failed = [
+            orders.write(numbered(number + 1), history)
+            for _ in range(chance.choice([0, 0, 0, 1, 2]))
+        ]
+    listing = listed(lake)
+    if len(failed) > 1 or (rivals and not failed):
+        assert "several metadata files may be current" in messages(listing)[0]
+        return
+    (content,) = listing.contents
+    has_hint = (orders.metadata / "version-hint.text").exists()
+    # The file of a failed commit looks like that of a commit, so it is never trusted.
+    assert file_of(content) == (failed or history)[-1]
+    assert bool(content.guess) is (has_moved or not has_hint)
 
 
 # -- places ---------------------------------------------------------------------------------------
