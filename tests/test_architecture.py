@@ -98,7 +98,7 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "jwt": frozenset({"server"}),
     "botocore": frozenset({"server"}),
     "pyspark": frozenset({"spark", "runs"}),
-    "pyiceberg": frozenset({"iceberg", "spark"}),
+    "pyiceberg": frozenset({"iceberg", "importing", "exporting", "spark"}),
     "authlib": frozenset({"repository", "server"}),
 }
 """Libraries that only one room may import, at any level."""
@@ -120,7 +120,9 @@ LAZY = frozenset(
         "importlib.metadata",
     }
 )
-LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
+LAZY_EXEMPT = frozenset(
+    {"wire", "workspace", "render", "server", "spark", "iceberg", "importing", "exporting"}
+)
 LAZY_FOLDER = f"{ROOT}.repository.remote"
 """Slow libraries: only the rooms that exist for them, and the remote repository, which is
 loaded late, import them at module level."""

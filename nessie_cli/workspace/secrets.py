@@ -7,8 +7,8 @@ import re
 from nessie_cli.errors import InvalidInput
 
 _NAMES = (
-    r"(?i)(^|[^a-z])(auth|token|password|passwd|pwd|secret|credentials?|api[-_]?key|"
-    r"access[-_]?key)([^a-z]|$)"
+    r"(?i)(^|[^a-z])(auth|authorization|token|password|passwd|pwd|secret|credentials?|"
+    r"api[-_]?key|access[-_]?key|account[-_]?key|connection[-_]?string)([^a-z]|$)"
 )
 _USER_INFO = r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@]*:[^/?#\s@]+@"
 _PARAMETER = (
@@ -32,12 +32,17 @@ def without_secrets(url: str) -> str:
     )
 
 
+def is_secret(name: str) -> bool:
+    """Returns whether the name of a setting is that of a secret."""
+    return re.search(_NAMES, name) is not None
+
+
 def refuse_secret(name: str, value: str | None, *, is_name: bool = True) -> None:
     """Raises `InvalidInput` if the name or URL of a setting shows a secret.
 
     The message does not repeat the value. Without `is_name`, any name is accepted.
     """
-    if is_name and re.search(_NAMES, name):
+    if is_name and is_secret(name):
         raise InvalidInput(f"{name}: {ELSEWHERE}")
     if value is None:
         return
