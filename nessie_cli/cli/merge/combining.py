@@ -22,6 +22,7 @@ from nessie_cli.model import (
     Conflict,
     ContentKey,
     IcebergTable,
+    RowRules,
 )
 from nessie_cli.repository.changes import MergeOptions
 
@@ -46,6 +47,7 @@ def combining(
     decided: Collection[ContentKey] = (),
     files: Files | None = None,
     reverts: Reverted | None = None,
+    rows: RowRules | None = None,
 ) -> Callable[[MergeOptions], T]:
     """Returns a merge, transplant or revert that combines tables in conflict, if it may.
 
@@ -53,12 +55,14 @@ def combining(
     transplanted commits, and the tables at the keys `decided` are left to the caller. `files` reads
     and writes the files of tables; by default, a dry run writes none. Without `files`, a server
     with warehouses combines the tables in them itself. `reverts` are the commits of a revert.
-    Spark starts only for a table with many manifests to read.
+    Spark starts only for a table with many manifests to read. `rows` says how rows are merged if
+    the files of a table do not combine.
     """
-    if options.no_combine or not app.combines_tables:
+    if options.no_combine or not (app.combines_tables or rows):
         return do
-    rules = rules_of(app, decided)
-    server = app.repository().combining_server if files is None else None
+    rules = replace(rules_of(app, decided), rows=rows)
+    # A server combines files only.
+    server = app.repository().combining_server if files is None and rows is None else None
     if server is not None and reverts is None:
         do = _asking(do, rules)
 
