@@ -238,6 +238,12 @@ def _collisions(conflict: Conflict, terminal: Terminal) -> Iterator[Line]:
             yield _row("", Span(f"and {len(collision.rows) - _MOST_ROWS:,} more"))
 
 
+def row_conflict_lines(table: str, row: RowConflict, terminal: Terminal) -> Iterator[Line]:
+    """Yields a row or cell in conflict, with its three states."""
+    yield [Span(visible(table), "key")]
+    yield from _row_in_conflict(row, max(terminal.width - len(_INDENT) - _LABELS, _LEAST))
+
+
 def _row_in_conflict(row: RowConflict, room: int) -> Iterator[Line]:
     """Yields a row in conflict by its key, and the three states of a cell or of the row."""
     key = ", ".join(f"{name}={_value(value)}" for name, value in row.key.items())

@@ -33,7 +33,10 @@ MOST_COMMITS = 20
 """The most conflicts for which the commit of theirs is looked up."""
 _MOST_PREPARED = 100
 """The number of names that are tried for a branch."""
-_VALUED = VALUED | {"-m", "--message", "--into", "--onto", "-b", "--behavior"}
+_VALUED = VALUED | {
+    *("-m", "--message", "--into", "--onto", "-b", "--behavior", "--key", "--engine"),
+    *("--rows-ours", "--rows-theirs", "--decisions", "--write-decisions"),
+}
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl", "--")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 from importlib import import_module
@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.engines import Engine, chosen, spark_session
 from nessie_cli.cli.merge.reverted import RevertResult
+from nessie_cli.cli.merge.rows import row_rules, write_decisions
 from nessie_cli.cli.merge.server_combiner import ServerCombiner
 from nessie_cli.cli.staging.batch import BatchResult
 from nessie_cli.errors import ReferenceConflict
@@ -22,7 +23,7 @@ from nessie_cli.model import (
     Conflict,
     ContentKey,
     IcebergTable,
-    RowRules,
+    RowDecision,
 )
 from nessie_cli.repository.changes import MergeOptions
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from nessie_cli.iceberg.files import Files
 
 T = TypeVar("T")
+RowPrompt = Callable[[ReferenceConflict], Sequence[RowDecision]]
+"""Asks about the rows in conflict of an error. Returns decisions about some of them."""
 ISOLATION = "merge.isolation"
 IDENTIFIERS = "merge.identifiers"
 
@@ -47,7 +50,7 @@ def combining(
     decided: Collection[ContentKey] = (),
     files: Files | None = None,
     reverts: Reverted | None = None,
-    rows: RowRules | None = None,
+    row_prompt: RowPrompt | None = None,
 ) -> Callable[[MergeOptions], T]:
     """Returns a merge, transplant or revert that combines tables in conflict, if it may.
 
@@ -55,9 +58,10 @@ def combining(
     transplanted commits, and the tables at the keys `decided` are left to the caller. `files` reads
     and writes the files of tables; by default, a dry run writes none. Without `files`, a server
     with warehouses combines the tables in them itself. `reverts` are the commits of a revert.
-    Spark starts only for a table with many manifests to read. `rows` says how rows are merged if
-    the files of a table do not combine.
+    Spark starts only for a table with many manifests to read. `row_prompt` asks about rows in
+    conflict.
     """
+    rows = row_rules(options)
     if options.no_combine or not (app.combines_tables or rows):
         return do
     rules = replace(rules_of(app, decided), rows=rows)
@@ -99,7 +103,22 @@ def combining(
             return replace(result, combinations=merger.combinations)
         return result
 
-    return combined
+    def with_rows(merging: MergeOptions) -> T:
+        nonlocal rules
+        while True:
+            try:
+                return combined(merging)
+            except ReferenceConflict as error:
+                more = row_prompt(error) if row_prompt is not None else ()
+                if not more or rules.rows is None:
+                    write_decisions(app, options.write_decisions, error)
+                    raise
+                # The answers are about this state of the branch, and count for later attempts.
+                merging = replace(merging, expected_hash=merging.expected_hash or error.head)
+                decisions = (*rules.rows.decisions, *more)
+                rules = replace(rules, rows=replace(rules.rows, decisions=decisions))
+
+    return combined if rows is None else with_rows
 
 
 def _asking(

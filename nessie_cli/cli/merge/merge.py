@@ -22,7 +22,6 @@ from nessie_cli.cli.merge.commits import pinned_source, pinned_word
 from nessie_cli.cli.merge.options import WORDS_OF_MERGES, MergingOptions
 from nessie_cli.cli.merge.outcome import Merged, print_outcome, refuse_deep_write, with_differences
 from nessie_cli.cli.merge.patterns import deciding, patterns_of
-from nessie_cli.cli.merge.rows import row_rules, writing_decisions
 from nessie_cli.cli.staging.once import once
 from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import MergeOptions
@@ -102,13 +101,10 @@ def run(options: Options, app: Invocation) -> Merged:
 
     word = pinned_word(pinned)
     files = table_files(dry_run=True) if options.deep else None
-    rows = row_rules(options)
-    with (
-        conflicts_of_merge(app, branch, options.source, pinned={options.source: word}),
-        writing_decisions(app, options),
-    ):
-        description = f"merge of {hash_} into {branch}"
-        combined = combining(app, merge_with, options, description, files=files, rows=rows)
+    with conflicts_of_merge(app, branch, options.source, pinned={options.source: word}):
+        combined = combining(
+            app, merge_with, options, f"merge of {hash_} into {branch}", files=files
+        )
         outcome = deciding(combined, merging, patterns)
     merge = Merged(outcome=outcome, verb="merged", source=options.source, source_hash=hash_)
     return with_differences(merge, app, files) if files else merge

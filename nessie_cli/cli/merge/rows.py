@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,13 +18,13 @@ from nessie_cli.render.text import counted
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
-    from nessie_cli.cli.merge.options import MergingOptions
+    from nessie_cli.cli.merge.options import SideOptions
 
 _COLUMNS = ("take", "table", "key", "column", "kind", "base", "ours", "theirs")
 _MOST_FAULTS = 5
 
 
-def row_rules(options: MergingOptions) -> RowRules | None:
+def row_rules(options: SideOptions) -> RowRules | None:
     """Returns how rows are merged, or None without `--rows` and `--whole-rows`.
 
     Reads the decisions. Raises `InvalidInput` that names the option.
@@ -110,27 +109,14 @@ def read_decisions(name: str) -> list[RowDecision]:
     ]
 
 
-@contextmanager
-def writing_decisions(app: Invocation, options: MergingOptions) -> Iterator[None]:
-    """Writes the rows in conflict of an error that the block raises to `--write-decisions`."""
-    try:
-        yield
-    except ReferenceConflict as error:
-        if options.write_decisions and (count := write_decisions(options.write_decisions, error)):
-            app.output.note(
-                f"{counted(count, 'row or cell', 'rows or cells')} written to"
-                f" {options.write_decisions}: set 'take' to ours or theirs, and repeat the command"
-                f" with --decisions {options.write_decisions}"
-            )
-        raise
-
-
-def write_decisions(name: str, error: ReferenceConflict) -> int:
+def write_decisions(app: Invocation, name: str | None, error: ReferenceConflict) -> None:
     """Writes the rows in conflict to a file, CSV if its name says so, otherwise JSON.
 
-    Returns their number. Raises `InvalidInput` if it cannot be written.
+    Writes none without a name or a row. Raises `InvalidInput` if it cannot be written.
     """
-    rows = list(_rows(error))
+    rows = list(_rows(error)) if name else []
+    if not rows or not name:
+        return
     if name.endswith(".csv"):
         file = io.StringIO()
         writer = csv.DictWriter(file, _COLUMNS)
@@ -145,7 +131,10 @@ def write_decisions(name: str, error: ReferenceConflict) -> int:
         raise InvalidInput(
             f"--write-decisions {name} cannot be written: {fault.strerror}"
         ) from None
-    return len(rows)
+    app.output.note(
+        f"{name} has {counted(len(rows), 'row or cell', 'rows and cells')} in conflict: set 'take'"
+        f" to ours or theirs, and repeat the command with --decisions {name}"
+    )
 
 
 def _rows(error: ReferenceConflict) -> Iterator[dict[str, Any]]:

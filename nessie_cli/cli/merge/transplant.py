@@ -26,7 +26,6 @@ from nessie_cli.cli.merge.outcome import (
     with_differences,
 )
 from nessie_cli.cli.merge.patterns import deciding, patterns_of
-from nessie_cli.cli.merge.rows import row_rules, writing_decisions
 from nessie_cli.cli.staging.once import once
 from nessie_cli.model import MergeResult
 from nessie_cli.render.text import counted
@@ -98,10 +97,7 @@ def run(options: Options, app: Invocation) -> Merged:
             return repository.transplant(branch, commits, decided, request_id=request_id)
 
     files = table_files(dry_run=True) if options.deep else None
-    with (
-        conflicts_of_merge(app, branch, " ".join(options.revisions), commits, pinned),
-        writing_decisions(app, options),
-    ):
+    with conflicts_of_merge(app, branch, " ".join(options.revisions), commits, pinned):
         combined = combining(
             app,
             transplant_with,
@@ -109,7 +105,6 @@ def run(options: Options, app: Invocation) -> Merged:
             f"transplant onto {branch}",
             commits=len(commits),
             files=files,
-            rows=row_rules(options),
         )
         outcome = deciding(combined, merging, patterns_of(options, options.behavior))
     source = counted(len(commits) - len(outcome.skipped) or len(commits), "commit")

@@ -127,7 +127,8 @@ class FileCombiner(Combiner):
             self._document(states.theirs),
             self._files.read,
             is_serializable=self._rules.is_serializable,
-            refuses_same_keys=self._rules.refuses_same_keys,
+            # Rows that both sides added with one key are merged as well.
+            refuses_same_keys=self._rules.refuses_same_keys or self._rules.rows is not None,
             limits=self._limits,
             engine=self._engine,
         )
