@@ -169,10 +169,8 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult | Me
             f"--current and --proposed belong to the batch; for a {verb} they are --ours and"
             " --theirs"
         )
-    if not verb and options.engine:
-        raise InvalidInput("--engine belongs to a merge, transplant or revert")
-    if not verb and (options.rows or options.whole_rows):
-        raise InvalidInput("--rows belongs to a merge, transplant or revert")
+    if not verb and (options.engine or options.rows or options.whole_rows):
+        raise InvalidInput("--engine and --rows belong to a merge, transplant or revert")
     if not verb and (options.ours or options.theirs):
         raise InvalidInput(
             "--ours and --theirs belong to a merge, transplant or revert; for the batch they are"

@@ -32,6 +32,7 @@ from nessie_cli.model import (
     Collision,
     CombinationRules,
     CombinedTable,
+    ContentKey,
     IcebergTable,
     RowRules,
     TableCombination,
@@ -73,7 +74,8 @@ class FileCombiner(Combiner):
     `description` names the merge in the summaries of new snapshots. `permit` raises `NotAllowed` if
     a table may not be combined, and `check` if its metadata may not be replaced by other metadata.
     `limits` are those of each manifest and of all entries together.
-    The `engine` reads and encodes manifests, by default in this process.
+    The `engine` reads and encodes manifests, by default in this process. `announce` is called with
+    the table and the bytes of its files before rows are read.
     """
 
     def __init__(
@@ -86,6 +88,7 @@ class FileCombiner(Combiner):
         check: Callable[[Document, Document], None] | None = None,
         limits: AvroLimits = USUAL,
         engine: Engine | None = None,
+        announce: Callable[[ContentKey, int], None] | None = None,
     ) -> None:
         self._files = files
         self._description = description
@@ -94,6 +97,7 @@ class FileCombiner(Combiner):
         self._check = check
         self._limits = limits
         self._engine = engine
+        self._announce = announce
         self._written: dict[str, list[str]] = {}
 
     def combine(self, states: TableStates) -> CombinedTable:
@@ -167,6 +171,8 @@ class FileCombiner(Combiner):
             key=rules.key,
             whole_rows=rules.whole_rows,
         )
+        if self._announce is not None:
+            self._announce(states.key, merger.bytes)
         decisions = decisions_of(rules, [states.key, states.head_key, states.theirs_key])
         outcome = merger.merge(self._files, self._writing(written), decisions)
         refusal = refusal_of(outcome, decisions)

@@ -6,9 +6,8 @@ nothing: the changes of both sides come as batches of Arrow, divided by their ke
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from enum import IntEnum
-from itertools import compress
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -33,7 +32,7 @@ class Decisions:
         all_: Side | None = None,
         single: Mapping[tuple[str, str | None], Side] | None = None,
     ) -> None:
-        """Takes the decisions by the text of a key (`row_key_text`) and column, None for its row."""
+        """Takes decisions by the text of a key (`row_key_text`) and column, None for its row."""
         self._all = all_
         self._single = single or {}
         self.used: set[tuple[str, str | None]] = set()
@@ -187,13 +186,8 @@ class PartMerge:
             name: [encoded(column.take(each)).to_pylist() for each in (base, ours, theirs)]
             for name, column in self._columns.items()
         }
-        differs = [False] * len(both)
-        for before, here, there in bytes_of.values():
-            for row, (old, mine, other) in enumerate(zip(before, here, there, strict=True)):
-                if mine != other and (is_new[row] or other != old):
-                    differs[row] = True
         if self._whole_rows:
-            self._decide_rows(both, compress(range(len(both)), differs), takes)
+            self._decide_rows(both, bytes_of, takes)
         else:
             for index, (name, states) in enumerate(bytes_of.items()):
                 for row, (old, mine, other) in enumerate(zip(*states, strict=True)):
@@ -215,10 +209,14 @@ class PartMerge:
     def _decide_rows(
         self,
         both: Sequence[tuple[bytes, int | None, int, int]],
-        rows: Iterator[int],
+        bytes_of: Mapping[str, Sequence[Sequence[bytes]]],
         takes: Sequence[list[bool]],
     ) -> None:
-        for row in rows:
+        """Decides about rows that differ on the two sides, whichever cells do."""
+        pairs = [zip(here, there, strict=True) for _, here, there in bytes_of.values()]
+        for row, cells in enumerate(zip(*pairs, strict=True)):
+            if all(mine == other for mine, other in cells):
+                continue
             _, before, ours, theirs = both[row]
             key = self._key_of(ours)
             side = self._decisions.of(row_key_text(key), None)

@@ -211,7 +211,7 @@ class RowMerger:
         reader: Reader,
         write: Write,
     ) -> tuple[list[TableFile], list[TableFile]]:
-        """Writes the deletes of positions in files of ours. Returns them, and those they replace."""
+        """Writes the deletes of positions in files of ours. Returns them and the replaced ones."""
         folder = f"{self._merged['location']}/data"
         touched = [(file, gone) for file, gone in zip(files, deleted, strict=True) if gone]
         if self._version < ROW_LINEAGE:
@@ -346,8 +346,8 @@ class _Places:
         place = self._places.get(hash_)
         if place is None:
             raise InvalidInput(
-                f"the row with the key {row_key_text(merge.key_of(hash_))} is not in the files of ours"
-                " where their statistics say"
+                f"the row {row_key_text(merge.key_of(hash_))} is not in the files of ours in which"
+                " it should be by their statistics"
             )
         file, position, row_id = place
         result.deleted[file].add(position)

@@ -1,4 +1,4 @@
-"""The outcome of a merge of rows in the words of a combination, and decisions about its conflicts."""
+"""What a merge of rows means for the table: counts, conflicts, and decisions about them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from nessie_cli.model import (
 )
 
 _KINDS = {
-    RowConflictKind.UPDATE_UPDATE: "both sides changed",
-    RowConflictKind.INSERT_INSERT: "both sides added",
-    RowConflictKind.DELETE_UPDATE: "ours deleted and theirs changed",
-    RowConflictKind.UPDATE_DELETE: "theirs deleted and ours changed",
+    RowConflictKind.UPDATE_UPDATE: "both sides changed the same row",
+    RowConflictKind.INSERT_INSERT: "both sides added a row with this key",
+    RowConflictKind.DELETE_UPDATE: "ours deleted a row, and theirs changed it",
+    RowConflictKind.UPDATE_DELETE: "theirs deleted a row, and ours changed it",
 }
 
 
@@ -56,26 +56,20 @@ def refusal_of(outcome: RowOutcome, decisions: Decisions) -> Collision | None:
 def counts_of(outcome: RowOutcome) -> TableCombination:
     """Returns what a merge of rows adds to ours and removes from it. An update does both."""
     inserted, updated, deleted = outcome.counts
+    changes = f"{inserted:,} inserted, {updated:,} updated, {deleted:,} deleted"
     return TableCombination(
         len(outcome.combination.written),
         len(outcome.combination.files.removed),
         inserted + updated,
         updated + deleted,
-        (
-            f"rows were merged by their keys: {inserted:,} inserted, {updated:,} updated,"
-            f" {deleted:,} deleted",
-        ),
+        (f"rows were merged by their keys: {changes}",),
     )
 
 
 def _reason(outcome: RowOutcome) -> str:
     kinds = Counter(conflict.kind for conflict in outcome.conflicts)
     texts = [text for kind, text in _KINDS.items() if kinds[kind]]
-    cells = sum(conflict.column is not None for conflict in outcome.conflicts)
-    what = "cells" if cells else "rows"
-    if 0 < cells < len(outcome.conflicts):
-        what = "cells and rows"
-    return f"{outcome.conflict_count:,} {what} in conflict: {', '.join(texts)} them differently"
+    return f"rows are in conflict ({outcome.conflict_count:,}): {'; '.join(texts)}"
 
 
 def _duplicates(duplicates: Sequence[DuplicateKey]) -> str:

@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -196,8 +197,7 @@ class KeyedTable:
         )
         document["last-sequence-number"] = max(line)
         location = self.folder.new("metadata.json")
-        with open(location, "w", encoding="utf-8") as file:
-            json.dump(document, file)
+        Path(location).write_text(json.dumps(document))
         table = content_of(document, location)
         assert isinstance(table, IcebergTable)
         return structs.replace(table, id="t")
@@ -240,7 +240,9 @@ def merged(
         else:
             row = {}
             for name in COLUMNS:
-                if same(here[name], there[name]) or (before is not None and same(before[name], there[name])):
+                if same(here[name], there[name]) or (
+                    before is not None and same(before[name], there[name])
+                ):
                     row[name] = here[name]
                 elif before is not None and same(before[name], here[name]):
                     row[name] = there[name]

@@ -74,7 +74,10 @@ def test_rows_are_those_of_the_model(number: int, tmp_path: Path) -> None:
         for sequence in range(3, 3 + rng.randint(1, 2)):
             side.change(edited(side.rows, rng, KEYS), rng.choice(kinds), sequence)
             line.append(sequence + 100 * sides.index(side))
-    contents = [base.content([1, 2]), *(s.content(l) for s, l in zip(sides, lines, strict=True))]
+    contents = [
+        base.content([1, 2]),
+        *(s.content(line) for s, line in zip(sides, lines, strict=True)),
+    ]
     for content, state in zip(contents, (base, *sides), strict=True):
         assert rows_equal(rows_of(content), state.rows)
     whole = rng.random() < 0.3
