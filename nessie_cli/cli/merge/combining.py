@@ -28,6 +28,7 @@ from nessie_cli.model import (
 from nessie_cli.render.text import human_size
 from nessie_cli.repository.base import CombiningServer
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.repository.inverse import InvertedCommits
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
@@ -86,7 +87,7 @@ class _CombiningMerge(Generic[T]):
     decided: Collection[ContentKey] = ()
     files: Files | None = None
     server: CombiningServer | None = None
-    reverted: Sequence[str] = ()
+    reverted: InvertedCommits | None = None
     row_prompt: RowPrompt | None = None
 
     def __init__(
@@ -140,7 +141,7 @@ class _CombiningMerge(Generic[T]):
                 self._rules = replace(self._rules, rows=rows)
 
     def _by_server(self, merging: MergeOptions) -> Combiner | None:
-        if self.server is None:
+        if self.server is None or self.reverted is None:
             return None
         return ServerCombiner(
             self.server,

@@ -7,9 +7,16 @@ import io
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    PlainValidator,
+    TypeAdapter,
+    ValidationError,
+    field_validator,
+)
 
 from nessie_cli.cli.app.input import read_text
 from nessie_cli.errors import InvalidInput, ReferenceConflict
@@ -56,13 +63,20 @@ def row_rules(options: SideOptions) -> RowRules | None:
 # -- files of decisions ---------------------------------------------------------------------------
 
 
+def _key_of(value: Any) -> ContentKey:
+    try:
+        return ContentKey.parse(value)
+    except (InvalidInput, AttributeError, TypeError) as error:
+        raise ValueError(str(error)) from None
+
+
 class _Decision(BaseModel):
     """A row or cell in conflict, as `--write-decisions` writes it: `take` is the decision."""
 
     model_config = ConfigDict(extra="ignore")
 
     take: Literal["ours", "theirs"] | None = None
-    table: str
+    table: Annotated[ContentKey, PlainValidator(_key_of)]
     key: dict[str, Any]
     column: str | None = None
 
@@ -101,9 +115,7 @@ def read_decisions(name: str) -> list[RowDecision]:
     except (ValueError, csv.Error) as error:
         raise InvalidInput(f"--decisions {name}: {error}") from None
     return [
-        RowDecision(
-            ContentKey.parse(each.table), row_key_text(each.key), each.column, each.take == "theirs"
-        )
+        RowDecision(each.table, row_key_text(each.key), each.column, each.take == "theirs")
         for each in decisions
         if each.take is not None
     ]
