@@ -287,3 +287,14 @@ def test_a_kill_leaves_the_old_state(nessie: InProcess, edited: Lake, number: in
     assert nessie("merge", "dev", *BY_ID).code == 0
     assert read(edited, "main") == MERGED
     assert nessie("audit").code == 0
+
+
+def test_a_serializable_table_stays_in_conflict(nessie: InProcess, lake: Lake) -> None:
+    with lake.table("main") as table, table.transaction() as transaction:
+        transaction.set_properties({"write.update.isolation-level": "serializable"})
+    assert nessie("merge", "main", "--into", "dev").code == 0
+    write(lake, "main", {1: ("ours", 1), 2: ("x", 1), 3: ("x", 1)})
+    write(lake, "dev", {1: ("x", 2), 2: ("x", 1), 3: ("x", 1)})
+    ran = nessie("merge", "dev", *BY_ID)
+    assert ran.code == 3
+    assert "the table is serializable" in ran.err

@@ -136,7 +136,9 @@ class FileCombiner(Combiner):
             limits=self._limits,
             engine=self._engine,
         )
-        if self._rules.rows is not None and combination.files.conflicts:
+        conflicts = combination.files.conflicts
+        may_merge_rows = conflicts and all(each.rows_may_merge for each in conflicts)
+        if self._rules.rows is not None and may_merge_rows:
             return self._merged_rows(combination, states, self._rules.rows, written)
         if combination.conflicts:
             return CombinedTable(collisions=tuple(map(_collision, combination.conflicts)))

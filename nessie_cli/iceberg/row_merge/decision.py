@@ -1,4 +1,4 @@
-"""Decides how the rows that two sides of a table changed are merged, key by key and cell by cell.
+"""Decides how changed rows of two sides of a table merge, key by key and cell by cell.
 
 A row is found by its key. The cell that one side changed takes the value of that side. Reads
 nothing: the changes of both sides come as batches of Arrow, divided by their keys.
@@ -155,9 +155,9 @@ class PartMerge:
         deleted: list[bytes],
     ) -> None:
         """Settles a row that one side deleted and the other one changed."""
-        kept = theirs.after if ours.after is None else ours.after
-        assert kept is not None
-        key = self._key_of(kept)
+        present = theirs.after if ours.after is None else ours.after
+        assert present is not None
+        key = self._key_of(present)
         side = self._decisions.of(row_key_text(key), None)
         if side is Side.THEIRS and theirs.after is not None:
             new.append((hash_, False, theirs.after))

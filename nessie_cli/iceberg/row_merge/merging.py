@@ -379,9 +379,9 @@ def _check_dropped(states: Sequence[Document], schema: Schema) -> None:
     base, ours, theirs = (
         {field.field_id: field.name for field in schema_of(each).fields} for each in states
     )
-    kept = {field.field_id for field in schema.fields}
+    merged = {field.field_id for field in schema.fields}
     dropped = [
-        name for id_, name in base.items() if id_ not in kept and (id_ in ours or id_ in theirs)
+        name for id_, name in base.items() if id_ not in merged and (id_ in ours or id_ in theirs)
     ]
     if dropped:
         raise InvalidInput(f"the rows cannot be merged: one side dropped the column {dropped[0]}")

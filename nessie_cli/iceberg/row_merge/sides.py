@@ -1,4 +1,4 @@
-"""The rows that each side of a table changed since the base, by their keys, in temporary files."""
+"""The rows that each side of a table changed since the base, with hashes of their keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A keyed table with random changes, in files written by hand, beside its rows as a dictionary."""
+"""A keyed table with random changes, in files written by hand, and its rows as a dictionary."""
 
 from __future__ import annotations
 
