@@ -11,6 +11,8 @@ from nessie_cli.model.conflicts import (
     MergedBase,
     MergeOption,
     Rename,
+    RowConflict,
+    RowConflictKind,
 )
 from nessie_cli.model.contents import (
     CONTENT_TYPES,
@@ -66,7 +68,10 @@ from nessie_cli.model.results import (
     ProblemKind,
     Reclaimed,
     RepositoryConfig,
+    RowDecision,
+    RowRules,
     TableCombination,
+    row_key_text,
 )
 from nessie_cli.model.secrets import Secret
 
@@ -127,6 +132,10 @@ __all__ = [
     "Rename",
     "RepositoryConfig",
     "RestoredFrom",
+    "RowConflict",
+    "RowConflictKind",
+    "RowDecision",
+    "RowRules",
     "Secret",
     "TableCombination",
     "Tag",
@@ -137,5 +146,6 @@ __all__ = [
     "check_revision_size",
     "check_writable",
     "content_from",
+    "row_key_text",
     "type_label",
 ]

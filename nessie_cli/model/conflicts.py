@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import Any
 
 from msgspec import Struct
 
@@ -89,11 +90,40 @@ class CollidingFile(Struct, frozen=True):
     rows: int
 
 
+class RowConflictKind(StrEnum):
+    """What ours and theirs did with one row."""
+
+    UPDATE_UPDATE = "UPDATE_UPDATE"
+    INSERT_INSERT = "INSERT_INSERT"
+    DELETE_UPDATE = "DELETE_UPDATE"
+    UPDATE_DELETE = "UPDATE_DELETE"
+
+
+class RowConflict(Struct, frozen=True):
+    """A cell, or a whole row, that both sides changed differently.
+
+    `key` are the values of the key by the names of its columns. `column` is None if one side
+    deleted the row, or if rows are merged as a whole: `base`, `ours` and `theirs` are then rows,
+    and None is a row that is not there. All values are JSON.
+    """
+
+    kind: RowConflictKind
+    key: Mapping[str, Any]
+    column: str | None
+    base: Any
+    ours: Any
+    theirs: Any
+
+
 class Collision(Struct, frozen=True):
-    """A reason why the two sides of a table do not combine, with the files that it is about."""
+    """A reason why the two sides of a table do not combine.
+
+    `files` are those that it is about, and `rows` the first of the rows.
+    """
 
     reason: str
     files: tuple[CollidingFile, ...] = ()
+    rows: tuple[RowConflict, ...] = ()
 
 
 class MergedBase(Struct, frozen=True):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, json
 
 from nessie_cli.model.conflicts import (
     Collision,
@@ -105,17 +106,50 @@ class CommitResult(Struct, frozen=True):
     applied: bool = True
 
 
+class RowDecision(Struct, frozen=True):
+    """The side that is taken for a row in conflict, or for one of its cells.
+
+    `key` is the text of the row's key (`row_key_text`), and `column` None for the row.
+    """
+
+    table: ContentKey
+    key: str
+    column: str | None
+    takes_theirs: bool
+
+
+def row_key_text(key: Mapping[str, Any]) -> str:
+    """Returns the text that stands for the key of a row: its values as JSON, by column."""
+    return json.encode(dict(key), order="sorted").decode()
+
+
+class RowRules(Struct, frozen=True):
+    """How rows are merged if the files of a table do not combine.
+
+    `key` are the columns that identify a row; by default, the identifier fields of the table. With
+    `whole_rows`, a row that both sides changed is a conflict. The sides are taken for all
+    conflicts of the tables at the keys `ours` and `theirs`, and `decisions` for single ones.
+    """
+
+    key: tuple[str, ...] = ()
+    whole_rows: bool = False
+    ours: tuple[ContentKey, ...] = ()
+    theirs: tuple[ContentKey, ...] = ()
+    decisions: tuple[RowDecision, ...] = ()
+
+
 class CombinationRules(Struct, frozen=True):
     """How the tables that both sides of a merge changed combine.
 
     With `is_serializable`, tables that set no isolation are serializable. With
     `refuses_same_keys`, added rows that may have equal identifiers are a conflict. Tables at the
-    keys `excluded` do not combine.
+    keys `excluded` do not combine. `rows` says how rows are merged; None if they are not.
     """
 
     is_serializable: bool = False
     refuses_same_keys: bool = False
     excluded: tuple[ContentKey, ...] = ()
+    rows: RowRules | None = None
 
 
 class TableCombination(Struct, frozen=True):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from msgspec import json
 
 from nessie_cli.errors import Resolution, WaysOut
 from nessie_cli.inspection.conflicts import SideChange, differing_fields, side_changes
 from nessie_cli.inspection.fields import TYPE, Difference
 from nessie_cli.inspection.text import short_hash, visible
-from nessie_cli.model import CommitMeta, Conflict, ConflictType
+from nessie_cli.model import CommitMeta, Conflict, ConflictType, RowConflict
 from nessie_cli.render.commits import commit_lines
 from nessie_cli.render.spans import Line, Span, trimmed
 from nessie_cli.render.terminal import Terminal
@@ -24,6 +26,7 @@ _LABELS = 19
 _GAP = 2
 _LEAST = 10
 _MOST_FILES = 3
+_MOST_ROWS = 10
 """The most files of a collision that a report names."""
 _STYLES = ("before", "updated", "after")
 _LOCATION = "metadata-location"
@@ -229,6 +232,31 @@ def _collisions(conflict: Conflict, terminal: Terminal) -> Iterator[Line]:
             yield _row("", Span(shorten_end(visible(name), room - cells(about))), Span(about))
         if len(collision.files) > _MOST_FILES:
             yield _row("", Span(f"and {len(collision.files) - _MOST_FILES} more files"))
+        for row in collision.rows[:_MOST_ROWS]:
+            yield from _row_in_conflict(row, room)
+        if len(collision.rows) > _MOST_ROWS:
+            yield _row("", Span(f"and {len(collision.rows) - _MOST_ROWS:,} more"))
+
+
+def row_conflict_lines(table: str, row: RowConflict, terminal: Terminal) -> Iterator[Line]:
+    """Yields a row or cell in conflict, with its three states."""
+    yield [Span(visible(table), "key")]
+    yield from _row_in_conflict(row, max(terminal.width - len(_INDENT) - _LABELS, _LEAST))
+
+
+def _row_in_conflict(row: RowConflict, room: int) -> Iterator[Line]:
+    """Yields a row in conflict by its key, and the three states of a cell or of the row."""
+    key = ", ".join(f"{name}={_value(value)}" for name, value in row.key.items())
+    what = f"{key}: {row.column}" if row.column is not None else key
+    yield _row("", Span(shorten_end(visible(what), room), "key"))
+    for name, value in (("base", row.base), ("ours", row.ours), ("theirs", row.theirs)):
+        label = f"  {name:<7}"
+        yield _row("", Span(label), Span(shorten_end(visible(_value(value)), room - cells(label))))
+
+
+def _value(value: Any) -> str:
+    """Returns the text of a value: a text as it is, everything else as JSON."""
+    return value if isinstance(value, str) else json.encode(value).decode()
 
 
 # -- the three states ------------------------------------------------------------------------------

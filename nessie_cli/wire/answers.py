@@ -51,6 +51,8 @@ from nessie_cli.model import (
     ReflogEntry,
     ReflogType,
     Rename,
+    RowConflict,
+    RowConflictKind,
     TableCombination,
 )
 from nessie_cli.wire import commits, contents, merges, references
@@ -240,7 +242,11 @@ def _conflict_of(conflict: _AnyConflict, path: str) -> Conflict:
 
 def _collision(collision: merges.Collision) -> Collision:
     files = tuple(CollidingFile(f.path, f.partition, f.rows) for f in collision.files)
-    return Collision(collision.reason, files)
+    rows = tuple(
+        RowConflict(RowConflictKind(row.kind), row.key, row.column, row.base, row.ours, row.theirs)
+        for row in collision.rows
+    )
+    return Collision(collision.reason, files, rows)
 
 
 def _any_key(key: contents.Key, path: str) -> ContentKey:

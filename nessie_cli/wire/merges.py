@@ -7,7 +7,7 @@ One with a factory is always written, and may be missing in answers of other ser
 from __future__ import annotations
 
 from types import NoneType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
@@ -64,17 +64,37 @@ class CollidingFile(Struct):
     rows: int
 
 
-class Collision(Struct):
-    """A reason why both sides of an Iceberg table do not combine, and files that it is about."""
+class RowConflict(Struct):
+    """A cell (or a whole row: `column` is null) that both sides of a table changed differently.
+
+    `key` has the values of the row's key by column. Values are JSON; null is also a row that is
+    not there.
+    """
+
+    kind: Literal["UPDATE_UPDATE", "INSERT_INSERT", "DELETE_UPDATE", "UPDATE_DELETE"]
+    key: dict[str, Any]
+    column: str | None
+    base: Any
+    ours: Any
+    theirs: Any
+
+
+class Collision(Struct, omit_defaults=True):
+    """A reason why both sides of an Iceberg table do not combine, with the files and rows."""
 
     reason: str
     files: list[CollidingFile]
+    rows: list[RowConflict] = []
 
     @classmethod
     def of(cls, collision: model.Collision) -> Self:
         """Returns the struct of a collision."""
         files = [CollidingFile(f.path, f.partition, f.rows) for f in collision.files]
-        return cls(collision.reason, files)
+        rows = [
+            RowConflict(r.kind.value, dict(r.key), r.column, r.base, r.ours, r.theirs)
+            for r in collision.rows
+        ]
+        return cls(collision.reason, files, rows)
 
 
 class TableCombination(Struct, rename="camel"):

@@ -33,7 +33,10 @@ MOST_COMMITS = 20
 """The most conflicts for which the commit of theirs is looked up."""
 _MOST_PREPARED = 100
 """The number of names that are tried for a branch."""
-_VALUED = VALUED | {"-m", "--message", "--into", "--onto", "-b", "--behavior"}
+_VALUED = VALUED | {
+    *("-m", "--message", "--into", "--onto", "-b", "--behavior", "--key", "--engine"),
+    *("--rows-ours", "--rows-theirs", "--decisions", "--write-decisions"),
+}
 _NOT_REPEATED = ("--dry-run", "--deep", "--json", "--jsonl", "--")
 
 
@@ -193,12 +196,22 @@ class MergeResolutions(WaysOut):
                 if not options and (self._has_decided or self._undecided != self._anew):
                     # A default is one of the decisions so far.
                     yield Resolution(command_line(*self._undecided), _ANEW)
+                yield from self._merge_rows(conflict, key)
                 for option in options:
                     # The decision is about the state that is shown.
                     decided = [*self._pinned, _OPTIONS[option.behavior], name, *self._expected]
                     line = command_line(*decided)
                     effect = effect_of(option, conflict, self._branch)
                     yield Resolution(line, self._joined(effect, self._scope(conflict)))
+
+    def _merge_rows(self, conflict: Conflict, key: ContentKey) -> Iterator[Resolution]:
+        """Yields the lines that merge the rows of a table, or decide only those in conflict."""
+        if any(collision.rows for collision in conflict.collisions):
+            for side in ("theirs", "ours"):
+                line = [*self._pinned, f"--rows-{side}", str(key), *self._expected]
+                yield Resolution(command_line(*line), f"{side} for the rows in conflict only")
+        elif any(collision.files for collision in conflict.collisions):
+            yield Resolution(command_line(*self._pinned, "--rows"), "merges the rows by their keys")
 
     def _joined(self, *effects: str) -> str:
         """Returns effects, and those of the decisions that a command line repeats."""

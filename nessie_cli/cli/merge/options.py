@@ -39,6 +39,67 @@ class SideOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = False
     engine: EngineOption = None
+    rows: Annotated[
+        bool,
+        typer.Option(
+            "--rows",
+            help="If the files of a table do not combine, merge its rows by their keys, cell by"
+            " cell. This reads the data files that differ, and writes new ones.",
+        ),
+    ] = False
+    whole_rows: Annotated[
+        bool,
+        typer.Option(
+            "--whole-rows",
+            help="As --rows, but a row that both sides changed is a conflict. For tables whose"
+            " columns depend on each other.",
+        ),
+    ] = False
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key",
+            metavar="COLUMNS",
+            help="With --rows, the columns (separated by commas) that identify a row. Default: the"
+            " identifier fields of the table.",
+        ),
+    ] = None
+    rows_ours: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows-ours",
+            metavar="KEY",
+            help="With --rows, keep ours for the rows and cells of this table that are in conflict."
+            " All others are merged. Repeatable.",
+        ),
+    ] = None
+    rows_theirs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--rows-theirs",
+            metavar="KEY",
+            help="With --rows, take theirs for the rows and cells of this table that are in"
+            " conflict. All others are merged. Repeatable.",
+        ),
+    ] = None
+    decisions: Annotated[
+        str | None,
+        typer.Option(
+            "--decisions",
+            metavar="FILE",
+            help="With --rows, decide rows and cells as in this file of --write-decisions, whose"
+            " column 'take' says ours or theirs (- is stdin).",
+        ),
+    ] = None
+    write_decisions: Annotated[
+        str | None,
+        typer.Option(
+            "--write-decisions",
+            metavar="FILE",
+            help="With --rows, write the rows and cells in conflict to a file: CSV if its name ends"
+            " in .csv, otherwise JSON.",
+        ),
+    ] = None
 
 
 WORDS_OF_MERGES: Mapping[str, str] = {

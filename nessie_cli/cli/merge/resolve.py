@@ -1,6 +1,7 @@
 """`nessie resolve`."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, ClassVar
 
 import typer
@@ -39,6 +40,7 @@ from nessie_cli.cli.merge.outcome import Merged, print_outcome
 from nessie_cli.cli.merge.patterns import patterns_of
 from nessie_cli.cli.merge.resolution import resolve_batch, resolve_merge
 from nessie_cli.cli.merge.reverted import RevertResult, print_revert
+from nessie_cli.cli.merge.row_prompts import decide_rows
 from nessie_cli.cli.merge.sides import OF_BATCH, OF_REVERT
 from nessie_cli.cli.merge.staged_tables import StagedTables
 from nessie_cli.cli.staging.batch import (
@@ -167,8 +169,8 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult | Me
             f"--current and --proposed belong to the batch; for a {verb} they are --ours and"
             " --theirs"
         )
-    if not verb and options.engine:
-        raise InvalidInput("--engine belongs to a merge, transplant or revert")
+    if not verb and (options.engine or options.rows or options.whole_rows):
+        raise InvalidInput("--engine and --rows belong to a merge, transplant or revert")
     if not verb and (options.ours or options.theirs):
         raise InvalidInput(
             "--ours and --theirs belong to a merge, transplant or revert; for the batch they are"
@@ -219,7 +221,12 @@ def _resolve_merge(options: Options, app: Invocation, source: str) -> Merged:
     )
     contents, patterns = contents_of_files(with_a_side(options)[1]), patterns_of(options)
     combined = combining(
-        app, merge, options, f"merge of {hash_} into {branch}", decided=contents.keys()
+        app,
+        merge,
+        options,
+        f"merge of {hash_} into {branch}",
+        decided=contents.keys(),
+        row_prompt=partial(decide_rows, app),
     )
     outcome = resolve_merge(app, combined, merging, contents, patterns=patterns)
     return Merged(outcome=outcome, verb="merged", source=source, source_hash=hash_)
@@ -245,6 +252,7 @@ def _resolve_transplant(options: Options, app: Invocation, revisions: list[str])
         f"transplant onto {branch}",
         commits=len(commits),
         decided=contents.keys(),
+        row_prompt=partial(decide_rows, app),
     )
     outcome = resolve_merge(app, combined, merging, contents, patterns=patterns)
     return Merged(outcome=outcome, verb="transplanted", source=counted(len(commits), "commit"))
@@ -271,6 +279,7 @@ def _resolve_revert(options: Options, app: Invocation, revision: str) -> RevertR
         f"revert of {to_revert.revision}",
         decided=contents.keys(),
         reverts=to_revert,
+        row_prompt=partial(decide_rows, app),
     )
     return resolve_merge(app, combined, decided, contents, OF_REVERT, patterns=patterns)
 

@@ -47,7 +47,7 @@ class Combination(Struct, frozen=True):
     `ours` is the normalized metadata of ours, `listed` its manifests, `sources` are all that were
     read, by path, and `engine` reads them again. `replaces_only` is whether theirs only rewrote
     rows. `same_keys` are data files of theirs whose rows may have the identifiers of rows that ours
-    added. `vectors` are to be written, too.
+    added. `vectors` are to be written, too. `written` are new files with merged rows, and deletes.
     """
 
     ours: Document
@@ -60,6 +60,7 @@ class Combination(Struct, frozen=True):
     replaces_only: bool = False
     same_keys: Sequence[TableFile] = ()
     vectors: Sequence[UnitedVector] = ()
+    written: Sequence[TableFile] = ()
 
     @property
     def notes(self) -> list[str]:

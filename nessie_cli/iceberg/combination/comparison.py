@@ -99,6 +99,7 @@ class BasesConflict(Exception):
             f"the branches have several merge bases, which do not combine ({reason}): transplant"
             " new commits",
             files,
+            rows_may_merge=False,
         )
         super().__init__(self.conflict.reason)
 

@@ -125,7 +125,8 @@ class _Merge:
         for id_, file in self._theirs.state.files.items():
             other = self._ours.state.files.get(id_) or self._base.files.get(id_)
             if other is not None and _form(other) != _form(file):
-                yield FileConflict("the two sides describe this file differently", [file])
+                reason = "the two sides describe this file differently"
+                yield FileConflict(reason, [file], rows_may_merge=False)
 
     def _merged_base(self) -> Iterator[FileConflict]:
         """With several merge bases, each side has the changes of all of them, and own ones."""
@@ -149,6 +150,7 @@ class _Merge:
                 "the table is serializable, and one side changed rows while the other one added"
                 " rows or deletes",
                 files,
+                rows_may_merge=False,
             )
 
     def _dependent_files(self) -> list[TableFile]:

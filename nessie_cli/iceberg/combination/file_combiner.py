@@ -32,7 +32,9 @@ from nessie_cli.model import (
     Collision,
     CombinationRules,
     CombinedTable,
+    ContentKey,
     IcebergTable,
+    RowRules,
     TableCombination,
 )
 
@@ -72,7 +74,8 @@ class FileCombiner(Combiner):
     `description` names the merge in the summaries of new snapshots. `permit` raises `NotAllowed` if
     a table may not be combined, and `check` if its metadata may not be replaced by other metadata.
     `limits` are those of each manifest and of all entries together.
-    The `engine` reads and encodes manifests, by default in this process.
+    The `engine` reads and encodes manifests, by default in this process. `announce` is called with
+    the table and the bytes of its files before rows are read.
     """
 
     def __init__(
@@ -85,6 +88,7 @@ class FileCombiner(Combiner):
         check: Callable[[Document, Document], None] | None = None,
         limits: AvroLimits = USUAL,
         engine: Engine | None = None,
+        announce: Callable[[ContentKey, int], None] | None = None,
     ) -> None:
         self._files = files
         self._description = description
@@ -93,6 +97,7 @@ class FileCombiner(Combiner):
         self._check = check
         self._limits = limits
         self._engine = engine
+        self._announce = announce
         self._written: dict[str, list[str]] = {}
 
     def combine(self, states: TableStates) -> CombinedTable:
@@ -126,21 +131,63 @@ class FileCombiner(Combiner):
             self._document(states.theirs),
             self._files.read,
             is_serializable=self._rules.is_serializable,
-            refuses_same_keys=self._rules.refuses_same_keys,
+            # Rows that both sides added with one key are merged as well.
+            refuses_same_keys=self._rules.refuses_same_keys or self._rules.rows is not None,
             limits=self._limits,
             engine=self._engine,
         )
+        conflicts = combination.files.conflicts
+        may_merge_rows = conflicts and all(each.rows_may_merge for each in conflicts)
+        if self._rules.rows is not None and may_merge_rows:
+            return self._merged_rows(combination, states, self._rules.rows, written)
         if combination.conflicts:
             return CombinedTable(collisions=tuple(map(_collision, combination.conflicts)))
         if combination.files.is_empty and not combination.definitions.updates:
             # Not the side of ours: theirs may have renamed the table.
             return CombinedTable(states.ours, _counts(combination))
+        return CombinedTable(
+            self._written_table(combination, states, written), _counts(combination)
+        )
 
-        now = time.time_ns() // 1_000_000
-        if self._check is not None:
-            # Before the first file is written to a place that the metadata names.
-            ours = combination.ours
-            self._check(ours, updated(ours, combination.definitions.updates, now))
+    def _merged_rows(
+        self,
+        combination: Combination,
+        states: TableStates,
+        rules: RowRules,
+        written: list[str],
+    ) -> CombinedTable:
+        """Merges the rows of a table whose files do not combine."""
+        from nessie_cli.iceberg.row_merge.merging import RowMerger
+        from nessie_cli.iceberg.row_merge.outcome import counts_of, decisions_of, refusal_of
+
+        if combination.definitions.conflicts:
+            return CombinedTable(collisions=tuple(map(_collision, combination.conflicts)))
+        if isinstance(states.base, MergedTable):
+            reason = "the branches have several merge bases, so their rows are not merged"
+            return CombinedTable(collisions=(Collision(reason),))
+        merger = RowMerger(
+            combination,
+            self._document(states.base),
+            self._files.read,
+            time.time_ns() // 1_000_000,
+            key=rules.key,
+            whole_rows=rules.whole_rows,
+        )
+        if self._announce is not None:
+            self._announce(states.key, merger.bytes)
+        decisions = decisions_of(rules, [states.key, states.head_key, states.theirs_key])
+        outcome = merger.merge(self._files, self._writing(written), decisions)
+        refusal = refusal_of(outcome, decisions)
+        if refusal is not None:
+            self._remove(written)
+            return CombinedTable(collisions=(refusal,))
+        content = states.ours
+        if outcome.combination.written or combination.definitions.updates:
+            content = self._written_table(outcome.combination, states, written)
+        return CombinedTable(content, counts_of(outcome))
+
+    def _writing(self, written: list[str]) -> Callable[[str, bytes], None]:
+        """Returns a function that writes a file and adds its location to `written`."""
 
         def write(location: str, data: bytes) -> None:
             written.append(location)
@@ -150,6 +197,19 @@ class FileCombiner(Combiner):
                 written.remove(location)
                 raise
 
+        return write
+
+    def _written_table(
+        self, combination: Combination, states: TableStates, written: list[str]
+    ) -> IcebergTable:
+        """Writes the metadata of a combined table, and returns its content."""
+        now = time.time_ns() // 1_000_000
+        if self._check is not None:
+            # Before the first file is written to a place that the metadata names.
+            ours = combination.ours
+            self._check(ours, updated(ours, combination.definitions.updates, now))
+
+        write = self._writing(written)
         table = write_table(
             combination,
             write,
@@ -165,7 +225,7 @@ class FileCombiner(Combiner):
         write(table.location, msgspec.json.encode(table.document))
         content = content_of(table.document, table.location)
         assert isinstance(content, IcebergTable), "a combined table is one"
-        return CombinedTable(replace(content, id=states.ours.id), _counts(combination))
+        return replace(content, id=states.ours.id)
 
     def _base(self, base: TableBase) -> Base:
         if isinstance(base, MergedTable):

@@ -10,10 +10,14 @@ from nessie_cli.iceberg.combination.states import TableFile, VectorUnion
 
 
 class FileConflict(Struct, frozen=True):
-    """Changes of both sides that do not combine, with the files that they are about."""
+    """Changes of both sides that do not combine, with the files that they are about.
+
+    `rows_may_merge` is whether a merge of the rows by their keys could give the right rows.
+    """
 
     reason: str
     files: Sequence[TableFile] = ()
+    rows_may_merge: bool = True
 
 
 class AddedFile(Struct, frozen=True):

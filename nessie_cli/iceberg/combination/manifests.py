@@ -312,6 +312,10 @@ def write_manifest(
     _, sequence, version = snapshot
     schema = _complete_schema(source.schema, version)
     metadata = {**source.metadata, "format-version": str(version)}
+    # A manifest of data files can be the model of one of deletes.
+    is_data = all(entry.file.is_data for entry in entries) if entries else source.is_data
+    if version > 1:
+        metadata["content"] = "data" if is_data else "deletes"
     rows = [_row(entry, version) for entry in entries]
     data = _avro(schema, rows, metadata)
     live = [entry for entry in entries if entry.status is not Status.DELETED]
@@ -339,6 +343,8 @@ def write_manifest(
         "added_snapshot_id": snapshot.id,
         "first_row_id": None,
     }
+    if version > 1:
+        listed["content"] = int(not is_data)
     return data, listed
 
 

@@ -72,7 +72,7 @@ def write_table(
     assert not combination.conflicts
     ours = combination.ours
     updates = list(combination.definitions.updates)
-    if not combination.files.is_empty:
+    if combination.written or not combination.files.is_empty:
         merged = table.updated(ours, updates, now)
         _check_specs(combination, merged)
         snapshot = _Snapshot(combination, merged, write, max(now, ours["last-updated-ms"]))
@@ -107,7 +107,10 @@ class _Snapshot:
         folder = properties.get("write.metadata.path") or f"{merged['location']}/metadata"
         self._name = f"{folder.rstrip('/')}/{uuid.uuid4()}"
         self._created = self._replaced = 0
-        self._added = [*combination.files.added, *map(AddedFile, self._united_vectors())]
+        self._added = [
+            *combination.files.added,
+            *map(AddedFile, (*self._united_vectors(), *combination.written)),
+        ]
 
     def updates(self, summary: Mapping[str, str]) -> list[Document]:
         """Returns the updates that add the snapshot and make it the current one."""
@@ -181,15 +184,16 @@ class _Snapshot:
 
     def _added_manifests(self) -> list[Row]:
         """Writes the files of theirs, with a manifest for each that contains some of them."""
-        by_manifest: defaultdict[str, list[NewEntry]] = defaultdict(list)
+        by_manifest: defaultdict[tuple[str, bool], list[NewEntry]] = defaultdict(list)
         for added in self._added:
-            by_manifest[added.file.manifest].append(
+            # The deletes that a merge of rows writes have the form of entries of their data files.
+            by_manifest[added.file.manifest, added.file.is_data].append(
                 NewEntry(Status.ADDED, added.file, self._id, added.sequence)
             )
         return self._written(
             [
                 self._rewriting(path, self._combination.sources[path].listed, added=entries)
-                for path, entries in by_manifest.items()
+                for (path, _), entries in by_manifest.items()
             ]
         )
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 from pyiceberg.schema import Schema, index_name_by_id
-from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType
+from pyiceberg.types import DoubleType, FloatType, PrimitiveType
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.document import NO_SNAPSHOT, normalized
@@ -162,7 +162,7 @@ def compare_tables(
         check_columns(old, new, index_name_by_id(schema))
         schema = widened(schema, schema_of(old))
     for name in key:
-        _check_key(selected(schema, [name]).fields[0])
+        check_key(schema, name)
     if selection.where is not None:
         _check_filter(selection.where, schema, newest)
     files = differing_files(old, new, read)
@@ -206,7 +206,9 @@ def _check_filter(text: str, compared: Schema, whole: Schema) -> None:
         ) from None
 
 
-def _check_key(field: NestedField) -> None:
+def check_key(schema: Schema, name: str) -> None:
+    """Raises `InvalidInput` if a column cannot be a part of a key, or is missing."""
+    field = selected(schema, [name]).fields[0]
     type_ = field.field_type
     if not isinstance(type_, PrimitiveType) or isinstance(type_, FloatType | DoubleType):
         raise InvalidInput(f"column '{field.name}' of type {type_} cannot be a key")

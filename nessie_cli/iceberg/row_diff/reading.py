@@ -30,6 +30,7 @@ Check = Callable[[pa.RecordBatch], object]
 OLD, NEW = -1, 1
 """The sign of a row of the earlier and of the later state."""
 _ROW_ID = NestedField(2147483540, "_row_id", LongType(), required=False)
+_PLACE = (("file", pa.int32()), ("position", pa.int64()))
 _SPARSE = 0.2
 """Up to this share of a file, columns of equality deletes are read apart from the others."""
 
@@ -38,6 +39,7 @@ class RowReader:
     """Reads the rows that are live in one state only.
 
     A batch has the sign of its rows, their ids if they pair updated rows, and the rows as structs.
+    With `places`, it also has the number of their file in the difference, and their positions.
     `check` is called with each batch, and may raise an error.
     """
 
@@ -47,6 +49,8 @@ class RowReader:
         reader: Reader,
         progress: Progress | None = None,
         check: Check | None = None,
+        *,
+        places: bool = False,
     ) -> None:
         self._difference = difference
         self._reader = reader
@@ -59,13 +63,15 @@ class RowReader:
         }
         self._deletes = Deletes(reader, fields)
         self._row = arrow_type(difference.schema.as_struct())
-        self.schema = pa.schema([("sign", pa.int8()), ("row_id", pa.int64()), ("row", self._row)])
+        self._places = places
+        columns = [("sign", pa.int8()), ("row_id", pa.int64()), ("row", self._row)]
+        self.schema = pa.schema([*columns, *(_PLACE if places else ())])
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
         """Yields the rows file by file."""
         done = 0
-        for pair in self._difference.files:
-            for batch in self._rows_of(pair):
+        for number, pair in enumerate(self._difference.files):
+            for batch in self._rows_of(pair, number):
                 if self._check is not None:
                     self._check(batch)
                 yield batch
@@ -73,7 +79,7 @@ class RowReader:
             if self._progress is not None:
                 self._progress(done, self._difference.bytes)
 
-    def _rows_of(self, pair: FilePair) -> Iterator[pa.RecordBatch]:
+    def _rows_of(self, pair: FilePair, number: int) -> Iterator[pa.RecordBatch]:
         path = pair.file.path
         deleted = [self._deletes.positions(side.positions if side else (), path) for side in pair]
         has_equality = any(side and side.equality for side in pair)
@@ -92,7 +98,8 @@ class RowReader:
             for batch in self._batches(pair, rows, old ^ new):
                 for sign, side, positions in signed:
                     if side is not None:
-                        yield from self._selected(batch, positions, sign, side.first_row_id)
+                        place = (number, positions)
+                        yield from self._selected(batch, place, sign, side.first_row_id)
 
     def _batches(self, pair: FilePair, rows: ParquetRows, positions: BitMap64) -> Iterator[Batch]:
         """Yields the rows of the row groups that contain some positions."""
@@ -133,9 +140,10 @@ class RowReader:
         return deleted
 
     def _selected(
-        self, batch: Batch, positions: BitMap64, sign: int, first_row_id: int | None
+        self, batch: Batch, place: tuple[int, BitMap64], sign: int, first_row_id: int | None
     ) -> Iterator[pa.RecordBatch]:
-        """Yields the rows of a batch at some positions."""
+        """Yields the rows of a batch at some positions of the file with a number."""
+        number, positions = place
         end = batch.start + batch.rows.num_rows
         selected = pa.array((positions & BitMap64(range(batch.start, end))).to_array(), pa.int64())
         if not len(selected):
@@ -151,4 +159,7 @@ class RowReader:
                 row_ids = pc.coalesce(row_ids, pc.add(selected, first_row_id))
         row = pa.StructArray.from_arrays(columns, fields=list(self._row))
         signs = pa.repeat(pa.scalar(sign, pa.int8()), rows.num_rows)
-        yield pa.record_batch([signs, row_ids, row], schema=self.schema)
+        arrays = [signs, row_ids, row]
+        if self._places:
+            arrays += [pa.repeat(pa.scalar(number, pa.int32()), rows.num_rows), selected]
+        yield pa.record_batch(arrays, schema=self.schema)

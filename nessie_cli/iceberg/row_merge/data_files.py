@@ -1,0 +1,293 @@
+"""Writes merged rows as data files, and the deletion of their earlier versions.
+
+https://iceberg.apache.org/spec/#partitioning and https://iceberg.apache.org/spec/#delete-formats
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+from msgspec import Struct
+from pyarrow import parquet
+from pyiceberg.io.pyarrow import (
+    compute_statistics_plan,
+    data_file_statistics_from_parquet_metadata,
+    parquet_path_to_id_mapping,
+)
+from pyiceberg.partitioning import PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.types import (
+    IcebergType,
+    ListType,
+    LongType,
+    MapType,
+    NestedField,
+    StringType,
+    StructType,
+)
+from pyroaring import BitMap64
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
+from nessie_cli.iceberg.row_diff.schemas import arrow_type
+from nessie_cli.iceberg.vectors import puffin_file
+
+Write = Callable[[str, bytes], None]
+TARGET_BYTES = 64 * 2**20
+"""The size at which a data file is complete, and the most bytes of all files being written."""
+_ROW_ID = NestedField(2147483540, "_row_id", LongType(), required=False)
+_PATH_ID, _POSITION_ID = 2147483546, 2147483545
+_DELETE_SCHEMA = Schema(
+    NestedField(_PATH_ID, "file_path", StringType(), required=True),
+    NestedField(_POSITION_ID, "pos", LongType(), required=True),
+)
+
+
+class DataFileForm(Struct, frozen=True):
+    """What new data files of a table have in common.
+
+    `folder` is theirs. `manifest` is a manifest of the partition spec, which says how an entry
+    looks. With `row_ids`, rows keep their ids in a column.
+    """
+
+    schema: Schema
+    spec: PartitionSpec
+    properties: Mapping[str, str]
+    folder: str
+    manifest: str
+    row_ids: bool
+
+
+class DataFileWriter:
+    """Writes rows into data files of a table: one at a time for each partition."""
+
+    def __init__(self, form: DataFileForm, write: Write) -> None:
+        schema, row_ids = form.schema, form.row_ids
+        self._row_ids = row_ids
+        self._table_schema, self._spec, self._properties = schema, form.spec, dict(form.properties)
+        self._folder, self._manifest, self._write = form.folder, form.manifest, write
+        fields = [*schema.fields, _ROW_ID] if row_ids else list(schema.fields)
+        self._schema = Schema(*fields, schema_id=schema.schema_id)
+        self._arrow = pa.schema(map(_with_id, fields))
+        self._required = [number for number, field in enumerate(schema.fields) if field.required]
+        self._open: dict[tuple[Any, ...], _OpenFile] = {}
+        self.files: list[TableFile] = []
+
+    def add(self, rows: pa.Array, row_ids: pa.Array) -> None:
+        """Writes rows with their ids, or null. Raises `InvalidInput` for a required column."""
+        columns = [*rows.flatten(), *([row_ids] if self._row_ids else [])]
+        for number in self._required:
+            if columns[number].null_count:
+                raise InvalidInput(
+                    f"the rows cannot be merged: the column {self._arrow.names[number]} is"
+                    " required, and would be null"
+                )
+        types = self._arrow.types
+        arrays = [column.cast(type_) for column, type_ in zip(columns, types, strict=True)]
+        batch = pa.record_batch(arrays, schema=self._arrow)
+        for values, selected in _partitioned(batch, rows, self._table_schema, self._spec):
+            file = self._open.get(values)
+            if file is None:
+                file = self._open[values] = _OpenFile(self._arrow)
+            file.add(selected)
+            if file.size > TARGET_BYTES:
+                self._finish(values)
+        if sum(file.size for file in self._open.values()) > TARGET_BYTES:
+            self.close()
+
+    def close(self) -> None:
+        """Completes all files."""
+        for values in list(self._open):
+            self._finish(values)
+
+    def _finish(self, values: tuple[Any, ...]) -> None:
+        metadata, data = self._open.pop(values).finished()
+        location = f"{self._folder}/{uuid.uuid4()}.parquet"
+        self._write(location, data)
+        statistics = data_file_statistics_from_parquet_metadata(
+            metadata,
+            compute_statistics_plan(self._schema, self._properties),
+            parquet_path_to_id_mapping(self._schema),
+        ).to_serialized_dict()
+        row = {
+            **{name: _entries(value) for name, value in statistics.items()},
+            "content": int(FileContent.DATA),
+            "file_path": location,
+            "file_format": "PARQUET",
+            "partition": {
+                field.name: value for field, value in zip(self._spec.fields, values, strict=True)
+            },
+            "file_size_in_bytes": len(data),
+        }
+        spec = self._spec.spec_id
+        self.files.append(new_file(FileContent.DATA, Identity(location), row, spec, self._manifest))
+
+
+class _OpenFile:
+    """A Parquet file in memory."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self._sink = pa.BufferOutputStream()
+        self._writer = parquet.ParquetWriter(self._sink, schema, compression="zstd")
+        self.size = 0
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        self._writer.write_batch(batch)
+        self.size = self._sink.tell()
+
+    def finished(self) -> tuple[Any, bytes]:
+        """Returns the metadata of the file and its bytes."""
+        self._writer.close()
+        data = self._sink.getvalue()
+        return parquet.read_metadata(pa.BufferReader(data)), data.to_pybytes()
+
+
+def new_file(
+    content: FileContent, identity: Identity, row: Row, spec_id: int, manifest: str, **more: Any
+) -> TableFile:
+    """Returns a new file with its members in a manifest (`row`), for the next snapshot."""
+    return TableFile(
+        identity=identity,
+        content=content,
+        spec_id=spec_id,
+        partition=(),
+        records=int(row["record_count"]),
+        sequence=0,
+        file_sequence=0,
+        snapshot_id=0,
+        row=row,
+        manifest=manifest,
+        **more,
+    )
+
+
+# -- deletes --------------------------------------------------------------------------------------
+
+
+def position_deletes(file: TableFile, positions: BitMap64, folder: str, write: Write) -> TableFile:
+    """Writes a file of position deletes for one data file (format version 2)."""
+    location = f"{folder}/{uuid.uuid4()}-deletes.parquet"
+    fields = [_with_id(field) for field in _DELETE_SCHEMA.fields]
+    count = len(positions)
+    batch = pa.record_batch(
+        [pa.repeat(pa.scalar(file.path, pa.large_string()), count), positions.to_array()],
+        schema=pa.schema(fields),
+    )
+    sink = _OpenFile(batch.schema)
+    sink.add(batch)
+    _, data = sink.finished()
+    write(location, data)
+    path = file.path.encode()
+    ends = (positions.min(), positions.max())
+    low, high = (int(position).to_bytes(8, "little") for position in ends)
+    row = {
+        **_deletes_of(file),
+        "file_path": location,
+        "file_format": "PARQUET",
+        "record_count": count,
+        "file_size_in_bytes": len(data),
+        "lower_bounds": _entries({_PATH_ID: path, _POSITION_ID: low}),
+        "upper_bounds": _entries({_PATH_ID: path, _POSITION_ID: high}),
+    }
+    return _new_deletes(file, Identity(location), row)
+
+
+def deletion_vectors(
+    vectors: Sequence[tuple[TableFile, BitMap64]], folder: str, write: Write
+) -> list[TableFile]:
+    """Writes the deletion vectors of data files, all in one Puffin file (format version 3)."""
+    if not vectors:
+        return []
+    location = f"{folder}/{uuid.uuid4()}-deletes.puffin"
+    data, blobs = puffin_file((file.path, positions) for file, positions in vectors)
+    write(location, data)
+    files = []
+    for (file, positions), blob in zip(vectors, blobs, strict=True):
+        row = {
+            **_deletes_of(file),
+            "file_path": location,
+            "file_format": "PUFFIN",
+            "record_count": len(positions),
+            "file_size_in_bytes": len(data),
+            "content_offset": blob.offset,
+            "content_size_in_bytes": blob.size,
+        }
+        files.append(_new_deletes(file, Identity(location, *blob), row))
+    return files
+
+
+def _deletes_of(file: TableFile) -> Row:
+    """Returns the members of a delete file that those of its data file say."""
+    return {
+        "content": int(FileContent.POSITION_DELETES),
+        "partition": file.row["partition"],
+        "referenced_data_file": file.path,
+    }
+
+
+def _new_deletes(file: TableFile, identity: Identity, row: Row) -> TableFile:
+    return new_file(
+        FileContent.POSITION_DELETES,
+        identity,
+        row,
+        file.spec_id,
+        file.manifest,
+        referenced=file.path,
+    )
+
+
+# -- values ---------------------------------------------------------------------------------------
+
+
+def _partitioned(
+    batch: pa.RecordBatch, rows: pa.Array, schema: Schema, spec: PartitionSpec
+) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
+    """Yields the rows of each partition with its values."""
+    if not spec.fields:
+        yield (), batch
+        return
+    columns = []
+    for field in spec.fields:
+        source = _nested(rows, schema.find_column_name(field.source_id) or "")
+        transform = field.transform.pyarrow_transform(schema.find_type(field.source_id))
+        columns.append(transform(source).to_pylist())
+    numbers: dict[tuple[Any, ...], list[int]] = {}
+    for number, values in enumerate(zip(*columns, strict=True)):
+        numbers.setdefault(values, []).append(number)
+    for values, selected in numbers.items():
+        yield values, batch.take(pa.array(selected, pa.int64()))
+
+
+def _nested(rows: pa.Array, name: str) -> pa.Array:
+    """Returns the column of rows with a dotted name."""
+    for part in name.split("."):
+        rows = dict(zip((each.name for each in rows.type), rows.flatten(), strict=True))[part]
+    return rows
+
+
+def _with_id(field: NestedField) -> pa.Field:
+    """Returns the Arrow field of a column with field ids. All fields are nullable."""
+    return pa.field(
+        field.name, _typed(field.field_type), metadata={"PARQUET:field_id": str(field.field_id)}
+    )
+
+
+def _typed(type_: IcebergType) -> pa.DataType:
+    if isinstance(type_, StructType):
+        return pa.struct(list(map(_with_id, type_.fields)))
+    if isinstance(type_, ListType):
+        return pa.large_list(_with_id(type_.element_field))
+    if isinstance(type_, MapType):
+        key = _with_id(type_.key_field).with_nullable(False)
+        return pa.map_(key, _with_id(type_.value_field))
+    return arrow_type(type_)
+
+
+def _entries(value: Any) -> Any:
+    """Returns a map with integer keys as Avro stores it."""
+    if isinstance(value, dict):
+        return [{"key": key, "value": each} for key, each in value.items()]
+    return value

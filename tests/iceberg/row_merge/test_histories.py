@@ -1,0 +1,115 @@
+"""Random changes of both sides of a keyed table: its merged rows are those of a model.
+
+`NESSIE_TEST_ROW_MERGES=N` is the number of merges.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nessie_cli.iceberg.combination.file_combiner import FileCombiner
+from nessie_cli.iceberg.combination.merging import TableStates
+from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.row_diff.contents import changed_rows
+from nessie_cli.model import (
+    CombinationRules,
+    CombinedTable,
+    ContentKey,
+    IcebergTable,
+    RowDecision,
+    RowRules,
+    row_key_text,
+)
+from tests.iceberg.row_diff.tables import Folder
+from tests.iceberg.row_merge.keyed import (
+    COLUMNS,
+    Conflicts,
+    KeyedTable,
+    Rows,
+    edited,
+    merged,
+    random_row,
+    same,
+)
+
+MERGES = int(os.environ.get("NESSIE_TEST_ROW_MERGES", "60"))
+KEYS = 10
+KEY = ContentKey(("db", "t"))
+
+
+def rows_of(content: IcebergTable) -> Rows:
+    rows = changed_rows(None, content).read_all().to_pylist()
+    by_key = {row["id"]: {name: row[name] for name in COLUMNS} for row in rows}
+    assert len(by_key) == len(rows), "a key is there twice"
+    return by_key
+
+
+def combined(
+    base: IcebergTable, ours: IcebergTable, theirs: IcebergTable, rules: RowRules
+) -> CombinedTable:
+    states = TableStates(None, "", KEY, KEY, KEY, KEY, base, ours, theirs)
+    return FileCombiner(Files(), "a merge", CombinationRules(rows=rules)).combine(states)
+
+
+def conflicts_of(table: CombinedTable) -> Conflicts:
+    assert table.content is None
+    return {(row.key["id"], row.column) for each in table.collisions for row in each.rows}
+
+
+@pytest.mark.parametrize("number", range(MERGES))
+def test_rows_are_those_of_the_model(number: int, tmp_path: Path) -> None:
+    rng = random.Random(number)
+    version = rng.choice([2, 3])
+    base = KeyedTable(Folder(tmp_path, version))
+    base.change({key: random_row(rng) for key in range(0, KEYS, 2)}, "copy", 1)
+    base.change(edited(base.rows, rng, KEYS), "positions", 2)
+    sides, lines = [base.fork(), base.fork()], [[1, 2], [1, 2]]
+    kinds = ["copy", "positions", "compact", *(["equality"] if version == 2 else [])]
+    for side, line in zip(sides, lines, strict=True):
+        for sequence in range(3, 3 + rng.randint(1, 2)):
+            side.change(edited(side.rows, rng, KEYS), rng.choice(kinds), sequence)
+            line.append(sequence + 100 * sides.index(side))
+    contents = [
+        base.content([1, 2]),
+        *(s.content(line) for s, line in zip(sides, lines, strict=True)),
+    ]
+    for content, state in zip(contents, (base, *sides), strict=True):
+        assert rows_equal(rows_of(content), state.rows)
+    whole = rng.random() < 0.3
+    rules = RowRules(whole_rows=whole)
+    decided: dict[Any, str] = {}
+
+    def side(key: int, name: str | None) -> str:
+        return decided.setdefault((key, name), rng.choice(["ours", "theirs"]))
+
+    ours, theirs = (each.rows for each in sides)
+    expected, conflicts = merged(base.rows, ours, theirs, whole=whole, side=side)
+    result = combined(contents[0], contents[1], contents[2], rules)
+    mirror = combined(contents[0], contents[2], contents[1], rules)
+    if result.content is None and not any(each.rows for each in result.collisions):
+        pytest.fail(str(result.collisions))
+    if conflicts and result.content is None:
+        assert conflicts_of(result) == conflicts
+        assert conflicts_of(mirror) == conflicts
+        decisions = tuple(
+            RowDecision(KEY, row_key_text({"id": key}), name, side(key, name) == "theirs")
+            for key, name in conflicts
+        )
+        rules = RowRules(whole_rows=whole, decisions=decisions)
+        result = combined(contents[0], contents[1], contents[2], rules)
+    assert result.content is not None, result.collisions
+    assert rows_equal(rows_of(result.content), expected)
+    if not conflicts:
+        assert mirror.content is not None, mirror.collisions
+        assert rows_equal(rows_of(mirror.content), expected)
+
+
+def rows_equal(one: Rows, other: Rows) -> bool:
+    return one.keys() == other.keys() and all(
+        same(one[key][name], other[key][name]) for key in one for name in COLUMNS
+    )
