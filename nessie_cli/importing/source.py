@@ -83,6 +83,6 @@ class Source(Protocol):
         """Reads the namespaces, and everything below them; all, if none is given.
 
         A namespace that does not exist is a problem. Raises `StoreUnavailable` if the source does
-        not answer, and `InvalidInput` or `NotAllowed` if it cannot be read at all. Cost: one request
+        not answer, and `InvalidInput` or `NotAllowed` if it cannot be read at all. Cost: a request
         for each namespace, and for each content unless the source lists metadata files.
         """
