@@ -87,8 +87,8 @@ def _refuse_itself(label: str, uri: str, target: ReadableRepository) -> None:
 
 
 def _loaded(name: str | None, settings: Mapping[str, Any]) -> Catalog:
-    if file := _FILE.match(str(settings.get(_URI, ""))):
-        _check_file(file["path"])
+    if file := sqlite_file(str(settings.get(_URI, ""))):
+        _check_file(file)
     # An import changes nothing at the source: PyIceberg would create missing tables of a database.
     reading = {"init_catalog_tables": "false", **settings}
     catalog = load_catalog(name or _NONE, **reading)
@@ -116,6 +116,12 @@ def _chosen(name: str | None, names: Sequence[str]) -> str | None:
         f"the database has {described} {', '.join(names)}",
         hint=f"choose one by --property {NAME}={names[0]}",
     )
+
+
+def sqlite_file(uri: str) -> str | None:
+    """Returns the path of the file in a URI of SQLite; None for another URI."""
+    file = _FILE.match(uri)
+    return file["path"] if file else None
 
 
 def _check_file(path: str) -> None:
