@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -322,17 +325,45 @@ def test_an_empty_folder_is_a_problem(lake) -> None:
     ]
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads every folder")
-def test_an_unreadable_folder_is_a_problem_and_the_others_are_listed(lake, orders) -> None:
+@pytest.fixture
+def shared() -> Iterator[Path]:
+    """A folder that everybody may read. Permissions do not bind a superuser, so the test drops
+    these rights."""
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))
+    folder.chmod(0o777)
+    superuser = os.geteuid() == 0
+    if superuser:
+        os.seteuid(65534)
+    yield folder
+    if superuser:
+        os.seteuid(0)
+    shutil.rmtree(folder)
+
+
+def test_an_unreadable_folder_is_a_problem_and_the_others_are_listed(shared: Path) -> None:
+    orders = TableFolder(shared / "sales" / "orders")
     orders.write("v1.metadata.json")
     orders.hint("1")
-    closed = lake / "closed"
-    closed.mkdir(mode=0)
-    listing = listed(lake)
+    for name in ("closed", "damaged/metadata"):
+        (shared / name).mkdir(parents=True)
+        (shared / name).chmod(0)
+    listing = listed(shared)
     assert [content.name for content in listing.contents] == [("sales", "orders")]
-    assert messages(listing) == [f"{closed} cannot be listed: Permission denied"]
+    assert [(problem.location, problem.message) for problem in listing.problems] == [
+        (f"{shared}/{place}", f"{shared}/{folder} cannot be listed: Permission denied")
+        for place, folder in (("closed", "closed"), ("damaged", "damaged/metadata"))
+    ]
     with pytest.raises(NotAllowed, match="Permission denied"):
-        listed(closed)
+        listed(shared / "closed")
+    (shared / "damaged/metadata").chmod(0o700)
+
+
+def test_an_unreadable_metadata_file_is_a_problem(shared: Path) -> None:
+    orders = TableFolder(shared / "orders")
+    (orders.metadata / orders.write("v1.metadata.json")).chmod(0)
+    orders.hint("1")
+    (message,) = messages(listed(shared))
+    assert message == f"{orders.metadata}/v1.metadata.json cannot be read: Permission denied"
 
 
 def test_symbolic_links_are_left_out_so_loops_end(lake, orders) -> None:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog, infer_catalog_type, load_catalog
 
 from nessie_cli.errors import InvalidInput, NotFound
 from nessie_cli.iceberg.files import leave_warnings_to_programs
 from nessie_cli.importing.sources.catalog_errors import CatalogErrors
 from nessie_cli.importing.sources.configuration import catalog_names, catalog_properties
-from nessie_cli.importing.sources.iceberg_catalog import AT_ONCE, IcebergCatalog
+from nessie_cli.importing.sources.iceberg_catalog import AT_ONCE, INIT_TABLES, IcebergCatalog
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.workspace.secrets import without_secrets
 
@@ -67,12 +68,16 @@ def _configured(name: str, kind: str | None) -> dict[str, Any]:
 
 
 def _check_type(label: str, settings: dict[str, Any], kind: str | None) -> None:
-    configured = settings.get(_TYPE)
     if kind is None:
         return
+    configured = settings.get(_TYPE)
+    if configured is None and _URI in settings:
+        with suppress(ValueError):
+            inferred = infer_catalog_type(label, settings)
+            configured = inferred.value if inferred else None
     if configured not in (None, kind):
         raise InvalidInput(f"{label} is a catalog of type {configured}, not {kind}")
-    settings[_TYPE] = kind
+    settings[_TYPE] = str(kind)
 
 
 def _refuse_itself(label: str, uri: str, target: ReadableRepository) -> None:
@@ -90,7 +95,7 @@ def _loaded(name: str | None, settings: Mapping[str, Any]) -> Catalog:
     if file := sqlite_file(str(settings.get(_URI, ""))):
         _check_file(file)
     # An import changes nothing at the source: PyIceberg would create missing tables of a database.
-    reading = {"init_catalog_tables": "false", **settings}
+    reading = {INIT_TABLES: "false", **settings}
     catalog = load_catalog(name or _NONE, **reading)
     if not hasattr(catalog, "engine"):
         return catalog

@@ -12,8 +12,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import NamedTuple
 
-from nessie_cli.errors import NessieError
-from nessie_cli.iceberg.files import Files, NoAnswer
+from nessie_cli.errors import NessieError, NotFound
+from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer
 from nessie_cli.importing.source import (
     Listing,
     Name,
@@ -112,6 +112,8 @@ class _Search:
             if _METADATA in folders and self._add_table(place):
                 return []
         except NessieError as error:
+            if isinstance(error, MissingFile) and not place.path:
+                raise NotFound(error.message, place.location) from None
             if isinstance(error, NoAnswer) or not place.path:
                 raise
             self._problems.append(SourceProblem(error.message, location=place.location))
