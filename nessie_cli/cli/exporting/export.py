@@ -182,7 +182,9 @@ def run(options: Options, app: Invocation) -> ExportedResult:
     refuse_empty(USAGE, options.to, options.prefix, *options.arguments or ())
     try:
         from nessie_cli.exporting.target import open_target
-    except ImportError:
+    except ModuleNotFoundError as error:
+        if error.name != "pyiceberg":
+            raise
         raise InvalidInput(
             "PyIceberg is needed to export", hint="`pip install 'nessie-cli[iceberg]'`"
         ) from None
