@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from msgspec import Struct
@@ -20,6 +20,7 @@ from nessie_cli.errors import ContentNotFound, Interrupted, InvalidInput
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import ContentKey, Reference, type_label
 from nessie_cli.render.spans import Column
+from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import counted
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.references import AnyReference, reference_struct
@@ -154,7 +155,7 @@ class ExportedResult(Result, frozen=True):
     """An export, or its plan."""
 
     document: Exported
-    plan: "ExportPlan"
+    plan: Any
     has_gaps: bool
 
     @property
@@ -266,7 +267,7 @@ def _confirm(app: Invocation, plan: "ExportPlan", target: "Target") -> None:
     reason = _gaps(plan, target.kind)
     if app.wants_json or not sys.stdin.isatty():
         raise InvalidInput(reason, hint="--allow-gap does it, and --dry-run lists the tables")
-    _print_steps(plan, app.output)
+    _print_steps(plan, app.err)
     app.output.note(reason)
     if not is_yes(app.err, "Export?"):
         raise Interrupted("not confirmed, so nothing was done")
@@ -275,7 +276,7 @@ def _confirm(app: Invocation, plan: "ExportPlan", target: "Target") -> None:
 def show(result: ExportedResult, output: Output) -> None:
     """Prints a row for each name that changes or has a problem, and a summary."""
     document, plan = result.document, result.plan
-    _print_steps(plan, output)
+    _print_steps(plan, output.out)
     counts = Counter(step.action.value for step in plan.steps)
     would = "" if document.was_applied else "would be "
     done = [f"{counts[action]:,} {would}{word}" for action, word in _DONE.items() if counts[action]]
@@ -292,13 +293,13 @@ def show(result: ExportedResult, output: Output) -> None:
     output.say(f"{name} to {document.catalog}: {summary}")
 
 
-def _print_steps(plan: "ExportPlan", output: Output) -> None:
+def _print_steps(plan: "ExportPlan", terminal: Terminal) -> None:
     rows = [
         (step.action.value, str(step.name), _reason(step))
         for step in plan.steps
         if step.action.value != "unchanged" or step.reason
     ]
-    output.out.print_table(_COLUMNS, rows, paged=False)
+    terminal.print_table(_COLUMNS, rows)
 
 
 def _reason(step: "ExportStep") -> str:
