@@ -43,7 +43,7 @@ class ExportAction(StrEnum):
     DROP = "drop"
     UNCHANGED = "unchanged"
     KEPT = "kept"
-    LEFT_OUT = "left out"
+    SKIPPED = "skipped"
     CONFLICT = "conflict"
     INVALID = "invalid"
 
@@ -174,7 +174,7 @@ class _Planner:
             and isinstance(entry.content, IcebergTable | IcebergView)
             and (name := self._name(entry)) is not None
         }
-        self._leave_out(entries)
+        self._skip_others(entries)
         exported = (
             name
             for name, content in self._record.contents.items()
@@ -216,14 +216,14 @@ class _Planner:
         self._add(ExportAction.INVALID, name, entry.key, entry.content, reason=problem)
         return None
 
-    def _leave_out(self, entries: Iterable[Entry]) -> None:
+    def _skip_others(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
             content = entry.content
             if isinstance(content, IcebergTable | IcebergView | Namespace):
                 continue
             if self._scope.takes(entry.key):
                 reason = f"a {type_label(entry.type)} has no place in an Iceberg catalog"
-                self._add(ExportAction.LEFT_OUT, entry.key, entry.key, content, reason=reason)
+                self._add(ExportAction.SKIPPED, entry.key, entry.key, content, reason=reason)
 
     def _read(
         self,
@@ -291,7 +291,7 @@ class _Planner:
         label, location = self._target.label, view.metadata_location
         if not self._target.registers_views:
             reason = f"{label} cannot register views"
-            self._add(ExportAction.LEFT_OUT, name, key, view, location=location, reason=reason)
+            self._add(ExportAction.SKIPPED, name, key, view, location=location, reason=reason)
         elif name.elements in there:
             reason = f"{label} has a table of this name"
             self._add(ExportAction.CONFLICT, name, key, view, location=location, reason=reason)
@@ -303,7 +303,7 @@ class _Planner:
         else:
             # A catalog may delete the metadata file of a view that is dropped.
             reason = f"{label} has a view of this name, and views are not replaced: change it there"
-            self._add(ExportAction.LEFT_OUT, name, key, view, location=location, reason=reason)
+            self._add(ExportAction.SKIPPED, name, key, view, location=location, reason=reason)
 
     def _add(
         self,
@@ -353,7 +353,7 @@ class _Planner:
     ) -> None:
         earlier = there.get(name.elements)
         if isinstance(content, IcebergView):
-            action, reason = ExportAction.LEFT_OUT, f"{reason}; views are not dropped"
+            action, reason = ExportAction.SKIPPED, f"{reason}; views are not dropped"
         elif earlier is None:
             action, reason = ExportAction.UNCHANGED, f"{reason}, and dropped there"
         elif self._record.is_ours(name, earlier):

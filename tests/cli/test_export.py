@@ -387,15 +387,15 @@ def test_all_problems_are_listed_before_anything_is_written(place: Place) -> Non
     assert place.references() == set()
 
 
-def test_contents_of_other_types_are_left_out(place: Place) -> None:
+def test_contents_of_other_types_are_skipped(place: Place) -> None:
     place.create("db.orders")
     delta = DeltaLakeTable(
         metadata_location_history=("s3://x/_delta_log/1.json",), checkpoint_location_history=()
     )
     place.repository.commit("main", [Put(ContentKey(("db", "d")), delta)], CommitMeta("delta"))
     ran = place.export()
-    assert "left out  db.d" in ran.out
-    assert ran.lines[-1] == "main to other: 1 registered, 1 left out"
+    assert "skipped   db.d" in ran.out
+    assert ran.lines[-1] == "main to other: 1 registered, 1 skipped"
 
 
 VIEW_SQL = "select 1 as one"
@@ -424,13 +424,13 @@ def test_views_are_registered_where_the_catalog_can(place: Place) -> None:
     create_view(place)
     actions = place.actions()
     if place.is_sql:
-        assert actions == {"db.orders": "register", "db.v": "left out"}
+        assert actions == {"db.orders": "register", "db.v": "skipped"}
         return
     assert actions == {"db.orders": "register", "db.v": "register"}
     assert place.there.view_exists("db.v")
     assert place.actions() == {}
     place.here.drop_view("db.v")
-    assert place.actions("--prune") == {"db.v": "left out"}
+    assert place.actions("--prune") == {"db.v": "skipped"}
     assert place.there.view_exists("db.v")
 
 
@@ -570,7 +570,7 @@ def test_a_terminal_is_asked_about_gaps(place: Place, answering) -> None:
     place.append("db.a")
     shown = answering("n\n", "export", "--to", "other")
     assert shown.code == 1
-    assert "update  db.a" in shown.text
+    assert "update  db.a" in shown.plain
     assert place.rows("db.a") == 3
     assert answering("y\n", "export", "--to", "other").code == 0
     assert place.rows("db.a") == 6

@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
@@ -48,7 +48,8 @@ class Options(Struct, frozen=True, kw_only=True):
     NAME is a catalog in PyIceberg's configuration. No file is copied: both catalogs name the same
     metadata files. The tag exported/NAME keeps these files, so `nessie gc` does not delete them.
     A later export updates the tables that are unchanged there since the last one. A renamed table
-    is registered under its new name, and dropped under the old one without its files.
+    is registered under its new name, and dropped under the old one without its files. Write the
+    tables in one catalog only: `nessie gc` does not know files that only the other one has.
 
     Nothing is exported if a table changed in the other catalog, or another table has its name (exit
     3), or if a metadata file or a name is invalid (exit 2). If an export is interrupted, run the
@@ -110,6 +111,25 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
+Action = Annotated[
+    str,
+    Meta(
+        extra_json_schema={
+            "enum": [
+                "register",
+                "update",
+                "drop",
+                "unchanged",
+                "kept",
+                "skipped",
+                "conflict",
+                "invalid",
+            ]
+        }
+    ),
+]
+
+
 class ExportedContent(Struct, rename="camel"):
     """A name in the other catalog, and what the export does with it.
 
@@ -117,7 +137,7 @@ class ExportedContent(Struct, rename="camel"):
     file that the catalog had, null if it had no such table.
     """
 
-    action: str
+    action: Action
     name: Key
     key: Key | None
     type: str
@@ -140,7 +160,11 @@ class ExportedContent(Struct, rename="camel"):
 
 
 class Exported(Document, frozen=True, kw_only=True):
-    """An export, or its plan if `wasApplied` is false. `tag` keeps the files of the tables."""
+    """An export, or its plan if `wasApplied` is false. `tag` keeps the files of the tables.
+
+    A table is `kept` if it is deleted here and not there, and a content `skipped` if the catalog
+    cannot have it.
+    """
 
     catalog: str
     catalog_type: str
@@ -176,6 +200,11 @@ class ExportedResult(Result, frozen=True):
             yield f"nothing was exported because of {problems}{hint}"
         elif self.has_gaps and not self.document.was_applied:
             yield f"{_gaps(self.plan, self.document.catalog_type)}"
+        elif self.document.was_applied and self.plan.writes:
+            yield (
+                f"write these tables here only: `nessie gc` deletes files that only"
+                f" {self.document.catalog} knows"
+            )
 
 
 def run(options: Options, app: Invocation) -> ExportedResult:
@@ -282,7 +311,7 @@ def show(result: ExportedResult, output: Output) -> None:
     done = [f"{counts[action]:,} {would}{word}" for action, word in _DONE.items() if counts[action]]
     others = [
         f"{counts[action]:,} {action}"
-        for action in ("unchanged", "kept", "left out")
+        for action in ("unchanged", "kept", "skipped")
         if counts[action]
     ]
     if plan.problems:
