@@ -1,4 +1,4 @@
-"""The plan of an export: what happens to each table, and every problem, before anything is written.
+"""The plan of an export: what happens to each table, and every problem in advance.
 
 The record of the last export says what the other catalog got. A table there whose metadata file is
 that of the record is unchanged and may be updated; any other one is a conflict.
@@ -73,7 +73,7 @@ class ExportScope(Struct, frozen=True):
     """What is exported: selected keys, and the namespace that is put before them.
 
     `takes` says whether a key is selected. With `force`, tables that changed in the other catalog
-    are replaced; with `prune`, tables that are deleted here are dropped there.
+    are replaced; with `prune`, tables that are not at the revision are dropped there.
     """
 
     takes: Callable[[ContentKey], bool]
@@ -234,10 +234,10 @@ class _Planner:
 
         def read(name: ContentKey) -> ExportFile | InvalidInput:
             _, content = selected[name]
-            earlier = self._record.contents.get(name)
             forms = (content, own_file(content)) if isinstance(content, IcebergTable) else ()
             for form in forms:
-                if form == earlier and there.get(name.elements) == form.metadata_location:
+                is_there = there.get(name.elements) == form.metadata_location
+                if is_there and self._record.has(name, form):
                     return ExportFile(form)
             try:
                 return file_of(content, self._files)
@@ -298,7 +298,7 @@ class _Planner:
         elif name.elements not in views:
             self._add(ExportAction.REGISTER, name, key, view, location=location)
             self._contents[name] = view
-        elif self._record.contents.get(name) == view:
+        elif self._record.has(name, view):
             self._add(ExportAction.UNCHANGED, name, key, view, location=location)
         else:
             # A catalog may delete the metadata file of a view that is dropped.
@@ -343,9 +343,9 @@ class _Planner:
                 reason = f"renamed to {current}, which is not exported"
                 self._add(ExportAction.KEPT, name, None, content, reason=reason)
             elif self._scope.prune:
-                self._drop(name, content, there, "deleted here")
+                self._drop(name, content, there, "not at this revision")
             else:
-                reason = "deleted here; --prune drops it"
+                reason = "not at this revision; --prune drops it"
                 self._add(ExportAction.KEPT, name, None, content, reason=reason)
 
     def _drop(

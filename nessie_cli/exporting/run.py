@@ -24,9 +24,11 @@ def run_export(
     """
     target, record = place.target, place.record
     write_files(plan.new_files, place.files)
-    record.begin(plan.contents, plan.origins, plan.gone, meta)
+    # A catalog that refuses every write does so before the record changes.
+    target.prepare()
     for name, properties in plan.namespaces:
         target.create_namespace(name, properties)
+    record.begin(plan.contents, plan.origins, plan.gone, meta)
     steps = sorted(plan.writes, key=lambda step: (_ORDER.index(step.action), step.name))
     for number, step in enumerate(steps):
         if progress is not None:

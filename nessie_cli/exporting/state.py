@@ -14,6 +14,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
+from msgspec.structs import replace
+
 from nessie_cli.errors import ReferenceNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
@@ -89,13 +91,27 @@ class ExportRecord:
         """Whether the last exports registered a table with this metadata file."""
         return location in self._locations.get(name, ())
 
+    def has(self, name: ContentKey, content: Content) -> bool:
+        """Whether a content was exported under this name, in this state."""
+        return self.contents.get(name) == self._recorded(name, content)
+
+    def _recorded(self, name: ContentKey, content: Content) -> Content:
+        """Returns a content with its id in the record.
+
+        A server without our extensions gives a content a new id on another branch.
+        """
+        if self._repository.restores_contents:
+            return content
+        earlier = self.contents.get(name)
+        return replace(content, id=earlier.id if type(earlier) is type(content) else None)
+
     def is_complete(
         self, contents: Mapping[ContentKey, Content], gone: Sequence[ContentKey]
     ) -> bool:
         """Whether the tag has these contents, and not the names that are gone."""
         return (
             not self.is_interrupted
-            and all(self.contents.get(key) == content for key, content in contents.items())
+            and all(self.has(key, content) for key, content in contents.items())
             and not any(key in self.contents for key in gone)
         )
 
@@ -132,8 +148,13 @@ class ExportRecord:
         gone: Sequence[ContentKey],
     ) -> list[Operation]:
         here = self.contents
+        restores = self._repository.restores_contents
         ids = {content.id for content in here.values()}
-        puts = {key: content for key, content in contents.items() if here.get(key) != content}
+        puts = {
+            key: self._recorded(key, content)
+            for key, content in contents.items()
+            if not self.has(key, content)
+        }
         operations: list[Operation] = [Delete(key) for key in gone if key in here]
         operations += [
             Put(key, Namespace(elements=key.elements))
@@ -142,7 +163,7 @@ class ExportRecord:
         for key, content in puts.items():
             earlier = here.get(key)
             # A content that was exported under another name leaves it in this commit.
-            origin = None if content.id in ids else origins[key]
+            origin = origins[key] if restores and content.id not in ids else None
             operations.append(Put(key, content, earlier, origin))
         return operations
 

@@ -37,7 +37,7 @@ _KINDS = {
     "DynamoDbCatalog": "dynamodb",
     "NessieCatalog": "nessie",
 }
-"""Catalogs of PyIceberg by the names of their classes, whose modules may need other packages."""
+"""Catalogs of PyIceberg by class name, because their modules may need other packages."""
 _OVERWRITE = ("rest", "nessie")
 _FLAT = ("hive", "glue")
 """Catalogs whose tables are in databases, with names in small letters."""
@@ -133,7 +133,7 @@ class Target:
         """Returns the metadata files of those tables that exist; `UNREADABLE` if one is unknown."""
         if self._is_new:
             return {}
-        found: dict[Name, str] = {}
+        locations: dict[Name, str] = {}
         # A client of Hive has one connection, and no lock.
         with (
             self._errors.translated(),
@@ -141,10 +141,10 @@ class Target:
         ):
             for name, location in zip(names, pool.map(self._location, names), strict=True):
                 if location is not None:
-                    found[name] = location
+                    locations[name] = location
                 if progress is not None:
-                    progress(len(found), len(names))
-        return found
+                    progress(len(locations), len(names))
+        return locations
 
     def location(self, name: Name) -> str | None:
         """Returns the metadata file of a table, or None."""
@@ -191,6 +191,12 @@ class Target:
         return True
 
     # -- writing ----------------------------------------------------------------------------------
+    def prepare(self) -> None:
+        """Creates the tables of a new SQL catalog."""
+        if self._is_new:
+            with self._errors.translated("written"):
+                self._catalog.create_tables()  # type: ignore[attr-defined]
+            self._is_new = False
 
     def create_namespace(self, name: Name, properties: Mapping[str, str]) -> None:
         """Creates a namespace. Does nothing if it exists."""
@@ -231,10 +237,6 @@ class Target:
     @contextmanager
     def _writing(self, name: Name) -> Iterator[None]:
         shown = ".".join(name)
-        if self._is_new:
-            with self._errors.translated("written"):
-                self._catalog.create_tables()  # type: ignore[attr-defined]
-            self._is_new = False
         with self._errors.translated("written"):
             try:
                 yield

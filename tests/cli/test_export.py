@@ -1,4 +1,4 @@
-"""`nessie export` to PyIceberg's SQL catalog and to an Iceberg REST catalog, with real tables."""
+"""`nessie export` to a SQL catalog and to an Iceberg REST catalog, with real tables."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from nessie_cli.repository.opening import connect
 from tests.command.in_process import InProcess
 from tests.command.outcome import Outcome
 from tests.iceberg.lake import ROWS, Lake
+from tests.repository.servers import Servers
 from tests.server.iceberg_rest.lake import lake as served_lake
 
 TAG, BRANCH = "exported/other", "exporting/other"
@@ -628,8 +629,6 @@ def test_an_unknown_catalog_and_the_repository_itself_are_refused(
 
 
 def test_an_export_over_a_server(place: Place, tmp_path: Path) -> None:
-    from tests.repository.servers import Servers
-
     place.create("db.orders")
     servers = Servers()
     try:
@@ -642,3 +641,27 @@ def test_an_export_over_a_server(place: Place, tmp_path: Path) -> None:
         servers.close()
     assert (place.rows("db.sales"), place.rows("db.orders")) == (3, None)
     assert place.references() == {TAG}
+
+
+def test_an_export_from_a_server_without_extensions_does_not_follow_renames(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nessie_cli.repository.remote.session.ANNOUNCED", "nothing")
+    place.create("db.orders")
+    servers = Servers()
+    try:
+        with servers.serving(f"sqlite:///{tmp_path}/.nessie/store.sqlite") as address:
+            at = ("--store", address)
+            assert place.actions(*at) == {"db.orders": "register"}
+            tag = place.repository.reference(TAG)
+            assert place.actions(*at) == {}
+            assert place.repository.reference(TAG) == tag
+            place.append("db.orders")
+            assert place.actions(*at) == {"db.orders": "update"}
+            assert place.rows("db.orders") == 6
+            place.here.rename_table("db.orders", "db.sales")
+            actions = place.actions("--prune", *at)
+            assert actions == {"db.sales": "register", "db.orders": "drop"}
+    finally:
+        servers.close()
+    assert (place.rows("db.sales"), place.rows("db.orders")) == (6, None)

@@ -193,7 +193,7 @@ def test_a_damaged_record_and_a_relative_location_stop_the_plan(lake):
         imported_locations(lake.repository)
 
 
-# -- between the plan and a deletion ----------------------------------------------------------------
+# -- between the plan and a deletion ---------------------------------------------------------------
 
 
 def place_of(heap: Heap, name: str = "") -> ImportedLocation:

@@ -86,8 +86,8 @@ class Options(Struct, frozen=True, kw_only=True):
         bool,
         typer.Option(
             "--prune",
-            help="Drop tables that an earlier export registered and that are deleted here. Their"
-            " files stay.",
+            help="Drop tables that an earlier export registered and that are not at the revision."
+            " Their files stay.",
         ),
     ] = False
     force: Annotated[
@@ -162,7 +162,7 @@ class ExportedContent(Struct, rename="camel"):
 class Exported(Document, frozen=True, kw_only=True):
     """An export, or its plan if `wasApplied` is false. `tag` keeps the files of the tables.
 
-    A table is `kept` if it is deleted here and not there, and a content `skipped` if the catalog
+    A table is `kept` if it is no longer at the revision, and a content `skipped` if the catalog
     cannot have it.
     """
 
