@@ -38,6 +38,8 @@ _KINDS = {
     "NessieCatalog": "nessie",
 }
 """Catalogs of PyIceberg by class name, because their modules may need other packages."""
+_IMPLEMENTATION = "py-catalog-impl"
+"""The property of a catalog that is not one of PyIceberg's own."""
 _OVERWRITE = ("rest", "nessie")
 _FLAT = ("hive", "glue")
 """Catalogs whose tables are in databases, with names in small letters."""
@@ -74,7 +76,9 @@ class Target:
     def __init__(self, label: str, settings: Mapping[str, Any]) -> None:
         """Opens the catalog with these properties."""
         self.label = label
-        self._settings = {INIT_TABLES: "false", **settings}
+        # Other implementations may refuse an unknown option.
+        own = {} if _IMPLEMENTATION in settings else {INIT_TABLES: "false"}
+        self._settings = {**own, **settings}
         self._errors = CatalogErrors(label, settings)
         self._opened: Catalog | None = None
         file = sqlite_file(str(settings.get("uri", "")))

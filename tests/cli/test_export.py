@@ -665,3 +665,27 @@ def test_an_export_from_a_server_without_extensions_does_not_follow_renames(
     finally:
         servers.close()
     assert (place.rows("db.sales"), place.rows("db.orders")) == (6, None)
+
+
+def test_another_store_of_nessie_is_a_target(
+    nessie: InProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert nessie("init").code == 0
+    assert nessie("init", "other").code == 0
+    implementation = "nessie_cli.iceberg.catalog.NessieCatalog"
+    other = {
+        "py-catalog-impl": implementation,
+        "uri": f"{tmp_path}/other/.nessie/store.sqlite",
+        "warehouse": f"{tmp_path}/other",
+    }
+    for name, value in other.items():
+        monkeypatch.setenv(PREFIX + name.upper().replace("-", "_"), value)
+    with ExitStack() as stack:
+        place = Place(nessie, tmp_path, {"type": "nessie"}, stack)
+        monkeypatch.setattr(place, "_other", other)
+        place.create("db.a")
+        create_view(place)
+        assert place.actions() == {"db.a": "register", "db.v": "register"}
+        place.append("db.a")
+        assert nessie("export", "--to", "other").code == 0, "no gap"
+        assert place.rows("db.a") == 6
