@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nessie_cli.errors import ReferenceConflict
+from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.exporting.metadata import write_files
 from nessie_cli.exporting.plan import ExportAction, ExportPlace, ExportPlan, ExportStep
 from nessie_cli.exporting.target import Target
@@ -14,13 +14,19 @@ _ORDER = (ExportAction.REGISTER, ExportAction.UPDATE, ExportAction.DROP)
 
 
 def run_export(
-    plan: ExportPlan, place: ExportPlace, meta: CommitMeta, progress: Progress | None = None
+    plan: ExportPlan,
+    place: ExportPlace,
+    meta: CommitMeta,
+    progress: Progress | None = None,
+    *,
+    allow_gap: bool = False,
 ) -> None:
     """Exports. An error leaves a part of it; the same export completes it.
 
-    `meta` is the metadata of the commit on the record. Raises `ReferenceConflict` if the other
-    catalog has changed since the plan, `ReferenceMoved` if another export to it has begun, and the
-    errors of the target, the repository and the file system.
+    With `allow_gap`, tables are dropped and registered if the catalog cannot replace them. `meta`
+    is the metadata of the commit on the record. Raises `ReferenceConflict` if the other catalog
+    has changed since the plan, `ReferenceMoved` if another export to it has begun, and the errors
+    of the target, the repository and the file system.
     """
     target, record = place.target, place.record
     write_files(plan.new_files, place.files)
@@ -33,11 +39,11 @@ def run_export(
     for number, step in enumerate(steps):
         if progress is not None:
             progress(number, len(steps))
-        _take(step, target)
+        _take(step, target, allow_gap=allow_gap)
     record.complete()
 
 
-def _take(step: ExportStep, target: Target) -> None:
+def _take(step: ExportStep, target: Target, *, allow_gap: bool) -> None:
     name, location = step.name.elements, step.location or ""
     if step.action is ExportAction.REGISTER:
         if step.type == IcebergView.type:
@@ -53,7 +59,11 @@ def _take(step: ExportStep, target: Target) -> None:
         )
     if step.action is ExportAction.DROP:
         target.drop(name)
-    elif target.overwrites:
-        target.overwrite(name, location)
-    else:
+    elif not (target.overwrites and target.overwrite(name, location)):
+        if not allow_gap:
+            raise InvalidInput(
+                f"{target.label} cannot replace a table, so {step.name} must be dropped and"
+                " registered again; readers miss it for a moment",
+                hint="--allow-gap does it",
+            )
         target.replace(name, location, step.earlier or "")

@@ -217,10 +217,17 @@ class Target:
         with self._writing(name):
             self._catalog.register_view(name, location)
 
-    def overwrite(self, name: Name, location: str) -> None:
-        """Registers another metadata file of a table, in one step."""
+    def overwrite(self, name: Name, location: str) -> bool:
+        """Registers another metadata file of a table, in one step.
+
+        Returns False if the server turns out not to do it: older ones ignore `overwrite`.
+        """
         with self._writing(name):
-            self._catalog.register_table(name, location, overwrite=True)
+            try:
+                self._catalog.register_table(name, location, overwrite=True)
+            except TableAlreadyExistsError:
+                return False
+        return True
 
     def replace(self, name: Name, location: str, earlier: str) -> None:
         """Drops a table and registers it again. If that fails, registers the earlier file."""

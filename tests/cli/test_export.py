@@ -689,3 +689,26 @@ def test_another_store_of_nessie_is_a_target(
         place.append("db.a")
         assert nessie("export", "--to", "other").code == 0, "no gap"
         assert place.rows("db.a") == 6
+
+
+@rest_only
+def test_a_server_that_ignores_overwrite_is_reported_and_needs_the_option(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kind = type(place.there)
+    real = kind.register_table
+
+    def ignoring(self: Any, name: Any, location: str, overwrite: bool = False) -> Any:
+        return real(self, name, location)
+
+    place.create("db.a")
+    place.export()
+    place.append("db.a")
+    with monkeypatch.context() as patched:
+        patched.setattr(kind, "register_table", ignoring)
+        ran = place.nessie("export", "--to", "other")
+        ran.expect(2, "other cannot replace a table, so db.a must be dropped", "--allow-gap")
+        assert place.rows("db.a") == 3
+        place.export()
+    assert place.rows("db.a") == 6
+    assert place.references() == {TAG}

@@ -253,7 +253,8 @@ def _export(
         message = f"export {source.name or short_hash(source.hash)} to {options.to}"
         meta = meta_of(app, message, properties=[f"{SOURCE}={source.hash}"])
         with app.at_work("exporting") as work:
-            run_export(plan, place, meta, work)
+            # A plan with gaps was confirmed.
+            run_export(plan, place, meta, work, allow_gap=has_gaps or options.allow_gap)
     document = Exported(
         catalog=options.to,
         catalog_type=target.kind,
