@@ -6,7 +6,7 @@
 _nessie_command() {
     case "$1" in
         '')
-            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge run resolve transplant cherry-pick blame reflog undo serve ui token gc store fsck audit doctor stats demo help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
+            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge run resolve transplant cherry-pick blame reflog undo serve ui token export gc store fsck audit doctor stats demo help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
             values='--store:store --profile:profile --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'init')
             commands='' options='--default-branch --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -158,6 +158,9 @@ _nessie_command() {
         'token revoke')
             commands='' options='--file --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--file:file --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='-' repeats=0 behind='-' ;;
+        'export')
+            commands='' options='--to --prefix --prune --force --allow-gap --dry-run --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--to:- --prefix:key --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='revision key' repeats=1 behind='-' ;;
         'gc')
             commands='mark plan show approve apply list' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;

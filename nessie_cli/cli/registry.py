@@ -315,6 +315,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
             "nessie token list --file tokens",
         ),
     ),
+    "export": CommandEntry(
+        "exporting.export",
+        "Register the tables of a revision in another Iceberg catalog.",
+        ADMINISTRATION,
+    ),
     "gc": CommandEntry(
         "",
         "Find table files that no live commit needs (live: kept by a retention policy or the"

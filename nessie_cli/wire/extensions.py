@@ -14,7 +14,7 @@ extensions are:
 * `key=` for a log: only the commits of this key, without reading the others;
 * `whole=true` of a diff: it is refused if it would show only one key of a renamed content;
 * `GET trees/{from}/rows/{to}?key=`, the changed rows of a table, if `ROWS` is announced;
-* the settings of the repository, as a configuration object;
+* the settings of the repository, as a configuration object, and the values that an update expects;
 * `restoredFrom` of a Put: a deleted content comes back under its id;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
 * `hasSeveralBases` of the answer to a merge; `actualAt`, `proposedAt` and `changedKey` of its
@@ -55,6 +55,9 @@ MESSAGE = "message"
 
 WHOLE = "whole"
 """The parameter of a diff that must not show only one key of a renamed content."""
+
+HIDDEN = "hasHidden"
+"""The attribute of the settings if the caller may not read them."""
 
 SETTINGS = "NESSIE_CLI_SETTINGS"
 """The type of the configuration object that holds the repository's settings."""

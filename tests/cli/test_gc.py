@@ -9,7 +9,9 @@ import apsw
 import pytest
 
 from nessie_cli.gc.run import Runs, RunState
+from nessie_cli.importing.records import ImportedTable, ImportRecords
 from nessie_cli.model import ContentKey, IcebergTable, ReferenceType
+from nessie_cli.repository.opening import connect
 from tests.command.in_process import InProcess
 from tests.command.outcome import Outcome
 from tests.iceberg.lake import ROWS, lake_at
@@ -320,3 +322,25 @@ def test_the_location_of_a_table_that_was_never_committed_is_not_searched(place)
     before = place.planned("--reference-time", LATER)
     place("content", "put", "db.foreign", "--from-metadata", str(metadata))
     assert place.planned("--reference-time", LATER) == before
+
+
+def test_imported_tables_are_listed_with_the_command_that_adopts_them(place) -> None:
+    key = ContentKey(("db", "only"))
+    row = ImportedTable(key.elements, key, str(place.only()[0].parent.parent), "x", "x")
+    with connect(str(place.store)) as repository:
+        ImportRecords(repository).put("hive", "thrift://hive:9083", [row])
+        place("branch", "-D", "dev")
+        former = place.planned("--default-cutoff", "1", "--reference-time", LATER)
+        assert former == 1, "the metadata file of the other table as it was created"
+        note = "keeps the files of 1 imported table, because another catalog may still write them"
+        for words in (["plan", "--grace", "0s"], ["list"]):
+            assert note in place("gc", *words).err
+        shown = place("gc", "show").out
+        assert "imported: db.only is at" in shown
+        assert "thrift://hive:9083 may still write it" in shown
+        assert "`nessie import --adopt db.only`" in shown
+        ImportRecords(repository).adopt([key])
+    assert place.planned("--default-cutoff", "1", "--reference-time", LATER) == former + len(
+        place.only()
+    )
+    assert place("gc", "list").err == ""

@@ -83,6 +83,10 @@ NEEDS = {
         ("nessie content delete db.sales.orders -m 'free some space'",)
     ),
     "nessie diff main feature --exit-code --json": Needs(code=1),
+    # There are no such catalogs.
+    "nessie export --to backup main --prefix lake --prune": Needs(code=4),
+    "nessie export --to glue --dry-run": Needs(code=4),
+    "nessie export --to hive v1 'sales.*' --allow-gap": Needs(code=4),
     "nessie login https://catalog.example.org --forget": Needs(
         ("nessie login https://catalog.example.org",)
     ),

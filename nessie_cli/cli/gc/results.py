@@ -181,6 +181,8 @@ def finished(run: Run) -> CollectorStep:
             f"some files could not be read or listed; `nessie gc show {run.id}` shows which"
         )
     partly = bool(notes)
+    if run.info.state is RunState.PLANNED and (imported := imported_note(run)):
+        notes.append(imported)
     if run.info.state is RunState.PLANNED and (outside := _outside(run)):
         tables = "1 table lies" if outside == 1 else f"{outside:,} tables lie"
         notes.append(
@@ -189,6 +191,16 @@ def finished(run: Run) -> CollectorStep:
     if result.next_step:
         notes.append(f"next: {result.next_step}")
     return CollectorStep(result, notes, partly)
+
+
+def imported_note(run: Run) -> str:
+    """Returns a remark about imported tables whose files a run keeps; empty if there are none."""
+    if not (imported := len(run.info.settings.imported)):
+        return ""
+    return (
+        f"run {run.id} keeps the files of {counted(imported, 'imported table')}, because another"
+        f" catalog may still write them; `nessie gc show {run.id}` lists them"
+    )
 
 
 def _outside(run: Run) -> int:

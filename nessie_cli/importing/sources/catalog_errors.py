@@ -65,14 +65,17 @@ class CatalogErrors:
         self._secrets = sorted(_secrets(properties), key=len, reverse=True)
 
     @contextmanager
-    def translated(self) -> Iterator[None]:
-        """Raises `InvalidInput`, `NotAllowed` or `StoreUnavailable` for any other error."""
+    def translated(self, action: str = "read") -> Iterator[None]:
+        """Raises `InvalidInput`, `NotAllowed` or `StoreUnavailable` for any other error.
+
+        The message says that the catalog cannot be read, or what else `action` is.
+        """
         try:
             yield
         except NessieError:
             raise
         except Exception as error:  # noqa: BLE001 - catalogs share no base class of errors
-            raise self._error(error) from None
+            raise self._error(error, action) from None
 
     def message(self, error: BaseException) -> str:
         """Returns the message of an error in one line, without the secrets of the catalog."""
@@ -85,7 +88,7 @@ class CatalogErrors:
         """Whether an error means that the catalog does not answer."""
         return is_no_answer(error) or type(error).__name__ in ("ConnectionError", "ReadTimeout")
 
-    def _error(self, error: Exception) -> NessieError:
+    def _error(self, error: Exception, action: str) -> NessieError:
         text = self.message(error)
         if isinstance(error, NotInstalledError | ImportError):
             return self._missing_package(error, text)
@@ -101,7 +104,7 @@ class CatalogErrors:
                 return InvalidInput(f"{self.label} {fault}", hint=hint)
         is_invalid = type(error) is RESTError or isinstance(error, _INVALID)
         kind = InvalidInput if is_invalid or _OTHER_INVALID.search(text) else StoreUnavailable
-        return kind(f"{self.label} cannot be read: {text}")
+        return kind(f"{self.label} cannot be {action}: {text}")
 
     def _missing_package(self, error: Exception, text: str) -> InvalidInput:
         what, _, install = text.partition(": pip ")

@@ -120,8 +120,8 @@ def _refuse_itself(label: str, uri: str, target: ReadableRepository) -> None:
 
 
 def _loaded(name: str | None, settings: Mapping[str, Any]) -> Catalog:
-    if file := _FILE.match(str(settings.get(_URI, ""))):
-        _check_file(file["path"])
+    if file := sqlite_file(str(settings.get(_URI, ""))):
+        _check_file(file)
     catalog = _load(name or _NONE, settings)
     if settings.get(_TYPE) != CatalogType.SQL.value:
         return catalog
@@ -158,6 +158,12 @@ def _chosen(name: str | None, names: Sequence[str]) -> str | None:
         f"the database has {described} {', '.join(names)}",
         hint=f"choose one by --property {NAME}={names[0]}",
     )
+
+
+def sqlite_file(uri: str) -> str | None:
+    """Returns the path of the file in a URI of SQLite; None for another URI."""
+    file = _FILE.match(uri)
+    return file["path"] if file else None
 
 
 def _check_file(path: str) -> None:

@@ -110,11 +110,21 @@ class RemoteRepository(Repository):
 
         return RemoteRuns(self._session)
 
+    @property
+    def restores_contents(self) -> bool:
+        """Whether the server is `nessie serve`."""
+        return bool(self._session.configuration.extensions)
+
     # -- references -------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:
         """Returns the default branch and the creation time. `nessie serve` also has settings."""
-        return structs.replace(self._session.repository_config, settings=self._server.settings())
+        settings = self._server.settings()
+        return structs.replace(
+            self._session.repository_config,
+            settings=settings.values,
+            hides_settings=settings.has_hidden,
+        )
 
     def resolve(self, revision: AnyRevision) -> Reference:
         """Returns the reference and hash that a revision names.

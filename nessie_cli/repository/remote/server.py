@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.model import (
     CommitMeta,
@@ -30,12 +30,20 @@ from nessie_cli.repository.changes import (
     CreateReference,
     DeleteReference,
     Merge,
+    PutSettings,
     RenameReference,
     Transplant,
 )
 
 if TYPE_CHECKING:
     from nessie_cli.repository.remote.session import RestSession
+
+
+class VisibleSettings(NamedTuple):
+    """The settings of a repository by name, and whether the caller may not read others."""
+
+    values: Mapping[str, str]
+    has_hidden: bool = False
 
 
 class Server(ABC):
@@ -46,7 +54,7 @@ class Server(ABC):
 
     # -- reading ----------------------------------------------------------------------------------
     @abstractmethod
-    def settings(self) -> Mapping[str, str]:
+    def settings(self) -> VisibleSettings:
         """Returns the settings of the repository; empty if the server has no settings."""
 
     @abstractmethod
@@ -135,7 +143,5 @@ class Server(ABC):
         """Deletes a reference. Raises `ReferenceMoved` unless it is at the expected hash."""
 
     @abstractmethod
-    def put_settings(
-        self, values: Mapping[str, str | None], request_id: str | None
-    ) -> Mapping[str, str | None]:
+    def put_settings(self, change: PutSettings, request_id: str | None) -> Mapping[str, str | None]:
         """Sets settings of the repository. Returns the previous values."""

@@ -29,6 +29,7 @@ from nessie_cli.wire.extensions import (
     ANNOUNCED,
     ANY_ORDER,
     COMBINES,
+    HIDDEN,
     MESSAGE,
     ROWS,
     SETTINGS,
@@ -181,6 +182,7 @@ def get_request(call: Call) -> Answer:
 
 class _Settings(Struct):
     settings: dict[str, str | None]
+    expected: dict[str, str | None] = {}
 
 
 def settings_asked(call: Call) -> bool:
@@ -189,10 +191,10 @@ def settings_asked(call: Call) -> bool:
 
 
 def get_settings(call: Call) -> Answer:
-    """The settings, as a configuration object."""
-    return Answer(
-        {"configs": [{"type": SETTINGS, "settings": dict(call.repository.config().settings)}]}
-    )
+    """The settings, as a configuration object, and whether there are others that stay hidden."""
+    config = call.repository.config()
+    hidden = {HIDDEN: True} if config.hides_settings else {}
+    return Answer({"configs": [{"type": SETTINGS, "settings": dict(config.settings), **hidden}]})
 
 
 def settings_given(call: Call, body: Any) -> Json | None:
@@ -207,8 +209,8 @@ def settings_given(call: Call, body: Any) -> Json | None:
 
 def put_settings(call: Call, config: Json) -> Answer:
     """Set or remove settings; answers their previous values."""
-    settings = checked(_Settings, config, "config").settings
-    previous = call.submit(PutSettings(settings))
+    body = checked(_Settings, config, "config")
+    previous = call.submit(PutSettings(body.settings, body.expected))
     return Answer({"previous": {"type": SETTINGS, "settings": previous}})
 
 

@@ -14,7 +14,12 @@ from typing import Any
 
 from msgspec import structs
 
-from nessie_cli.errors import AlreadyExists, InvalidInput, NotAllowed, OutcomeUnknown
+from nessie_cli.errors import (
+    AlreadyExists,
+    InvalidInput,
+    OutcomeUnknown,
+    SettingsUnsupported,
+)
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -29,6 +34,7 @@ from nessie_cli.model import (
     ReferenceType,
     ReflogEntry,
     check_new_reference_name,
+    described_setting,
 )
 from nessie_cli.repository.changes import (
     AssignReference,
@@ -37,13 +43,14 @@ from nessie_cli.repository.changes import (
     CreateReference,
     DeleteReference,
     Merge,
+    PutSettings,
     RenameReference,
     Transplant,
 )
 from nessie_cli.repository.remote import contents, history, references, revisions
 from nessie_cli.repository.remote.cel import cel_text
 from nessie_cli.repository.remote.lost_answers import look_up_outcome
-from nessie_cli.repository.remote.server import Server
+from nessie_cli.repository.remote.server import Server, VisibleSettings
 from nessie_cli.repository.remote.session import PAGE, understood
 from nessie_cli.repository.remote.transport import Lost, Query, segment
 from nessie_cli.repository.remote.write_request import WriteRequest
@@ -60,9 +67,9 @@ class PlainServer(Server):
     """A server that speaks REST v2 without our extensions."""
 
     # -- reading ----------------------------------------------------------------------------------
-    def settings(self) -> Mapping[str, str]:
+    def settings(self) -> VisibleSettings:
         """Returns no settings: REST v2 has none."""
-        return {}
+        return VisibleSettings({})
 
     def caller(self) -> None:
         """Returns None: REST v2 does not name the caller."""
@@ -262,12 +269,14 @@ class PlainServer(Server):
 
     def put_settings(
         self,
-        values: Mapping[str, str | None],
+        change: PutSettings,
         request_id: str | None,  # noqa: ARG002
     ) -> Mapping[str, str | None]:
-        """Raises `NotAllowed`: REST v2 has no settings."""
-        shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-        raise NotAllowed(
+        """Raises `SettingsUnsupported`: REST v2 has no settings."""
+        shown = ", ".join(
+            f"{name} = {described_setting(name, value)}" for name, value in change.values.items()
+        )
+        raise SettingsUnsupported(
             f"setting {shown}: the settings of a server are kept where its store is; set it there"
         )
 
