@@ -34,6 +34,8 @@ _EVERYTHING = _VALUES | {
     "reaching",
     "runs",
     "gc",
+    "importing",
+    "exporting",
     "audit",
     "render",
 }
@@ -52,6 +54,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "iceberg": _VALUES | {"revisions", "wire", "repository", "reaching"},
     "inspection": _VALUES | {"revisions", "wire", "repository", "iceberg"},
     "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg"},
+    "importing": _VALUES | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg"},
+    "exporting": _VALUES | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg"},
     "audit": _VALUES | {"iceberg"},
     "spark": _VALUES | {"repository", "iceberg", "workspace", "reaching", "wire", "gc", "audit"},
     "render": _VALUES | {"wire", "inspection"},
@@ -94,7 +98,7 @@ ONLY_IN: Mapping[str, frozenset[str]] = {
     "jwt": frozenset({"server"}),
     "botocore": frozenset({"server"}),
     "pyspark": frozenset({"spark", "runs"}),
-    "pyiceberg": frozenset({"iceberg", "spark"}),
+    "pyiceberg": frozenset({"iceberg", "importing", "exporting", "spark"}),
     "authlib": frozenset({"repository", "server"}),
 }
 """Libraries that only one room may import, at any level."""
@@ -116,7 +120,9 @@ LAZY = frozenset(
         "importlib.metadata",
     }
 )
-LAZY_EXEMPT = frozenset({"wire", "workspace", "render", "server", "spark", "iceberg"})
+LAZY_EXEMPT = frozenset(
+    {"wire", "workspace", "render", "server", "spark", "iceberg", "importing", "exporting"}
+)
 LAZY_FOLDER = f"{ROOT}.repository.remote"
 """Slow libraries: only the rooms that exist for them, and the remote repository, which is
 loaded late, import them at module level."""

@@ -108,7 +108,7 @@ class Files:
                 f"{shown(uri)}: PyIceberg is needed to read {scheme}: locations",
                 hint="`pip install 'nessie-cli[iceberg]'`",
             ) from None
-        _leave_warnings_to_programs()
+        leave_warnings_to_programs()
         if scheme not in SCHEMA_TO_FILE_IO and PY_IO_IMPL not in self._properties:
             raise InvalidInput(
                 f"{shown(uri)}: PyIceberg does not support {scheme}: locations; "
@@ -210,7 +210,7 @@ def _suggestion(folder: Path) -> str:
 
 
 @cache
-def _leave_warnings_to_programs() -> None:
+def leave_warnings_to_programs() -> None:
     """Keeps PyIceberg's warnings from stderr, unless the program has logging handlers."""
     import logging
 

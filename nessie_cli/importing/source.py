@@ -12,6 +12,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
+from nessie_cli.model import IcebergTable, IcebergView
 from nessie_cli.model.progress import Progress
 
 Name = tuple[str, ...]
@@ -29,12 +30,15 @@ class SourceContent(Struct, frozen=True):
     """A table or view of a source, with its current metadata file.
 
     `guess` says why the metadata file may not be the current one; it is empty if the source knows.
+    `content` is the content of another Nessie server, with its id and its state of the metadata
+    file, and None in other sources.
     """
 
     name: Name
     kind: SourceKind
     metadata_location: str
     guess: str = ""
+    content: IcebergTable | IcebergView | None = None
 
 
 class SourceNamespace(Struct, frozen=True):
@@ -82,7 +86,12 @@ class Source(Protocol):
     def listing(self, namespaces: Sequence[Name], progress: Progress | None = None) -> Listing:
         """Reads the namespaces, and everything below them; all, if none is given.
 
-        A namespace that does not exist is a problem. Raises `StoreUnavailable` if the source does
-        not answer, and `InvalidInput` or `NotAllowed` if it cannot be read at all. Cost: one request
-        for each namespace, and for each content unless the source lists metadata files.
+        The namespaces above those given are listed as well. A namespace that does not exist is a
+        problem, and so is a source without any content. Raises `StoreUnavailable` if the source
+        does not answer, and `InvalidInput` or `NotAllowed` if it cannot be read at all. Cost: a few
+        requests for each namespace, and one for each content unless the source lists metadata
+        files.
         """
+
+    def close(self) -> None:
+        """Closes the connections to the source."""

@@ -32,12 +32,17 @@ def without_secrets(url: str) -> str:
     )
 
 
+def is_secret(name: str) -> bool:
+    """Returns whether the name of a setting is that of a secret."""
+    return re.search(_NAMES, name) is not None
+
+
 def refuse_secret(name: str, value: str | None, *, is_name: bool = True) -> None:
     """Raises `InvalidInput` if the name or URL of a setting shows a secret.
 
     The message does not repeat the value. Without `is_name`, any name is accepted.
     """
-    if is_name and re.search(_NAMES, name):
+    if is_name and is_secret(name):
         raise InvalidInput(f"{name}: {ELSEWHERE}")
     if value is None:
         return

@@ -1,0 +1,1 @@
+"""A folder of tables as the source of an import."""
