@@ -280,6 +280,10 @@ class WriteRefused(NotAllowed):
     """A write was refused before anything was written."""
 
 
+class SettingsUnsupported(NotAllowed):
+    """The server keeps no settings of the repository."""
+
+
 class HookRefused(WriteRefused):
     """A hook of the workspace forbids this, or cannot run."""
 

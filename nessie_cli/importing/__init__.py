@@ -1,1 +1,1 @@
-"""Imports from other catalogs: tables, views and namespaces, and the history of a Nessie server."""
+"""Imports from other catalogs: contents, namespaces, and the history of a Nessie server."""

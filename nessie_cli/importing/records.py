@@ -6,37 +6,23 @@ written before the table is committed, so garbage collection never sees the tabl
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
 
-from msgspec import Struct
+from msgspec import structs
 
-from nessie_cli.model import ContentKey
+from nessie_cli.errors import InvalidInput, NotFound, ReferenceConflict
+from nessie_cli.model import IMPORT_PREFIX, ContentKey, ImportedTable, ImportRecord
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import PutSettings
 
+__all__ = ["ImportRecord", "ImportRecords", "ImportedTable"]
 
-class ImportedTable(Struct, frozen=True):
-    """A table or view that was imported.
-
-    `name` is its name in the source, `key` the key that it was imported under, `location` the
-    folder of its files, `source_metadata` the metadata file of the source, and `metadata` the one
-    that was committed here: the same one, or a copy with other properties. `adopted` says that no
-    other catalog writes it.
-    """
-
-    name: tuple[str, ...]
-    key: ContentKey
-    location: str
-    source_metadata: str
-    metadata: str
-    adopted: bool = False
-
-
-class ImportRecord(Struct, frozen=True):
-    """The imports from one source: its name in this repository, and what messages call it."""
-
-    name: str
-    source: str
-    tables: Sequence[ImportedTable] = ()
+_TRIES = 50
+"""How often a record is changed again after another process has changed it."""
+_LONGEST_PAUSE = 0.1
+"""Seconds between two tries."""
 
 
 class ImportRecords:
@@ -46,25 +32,116 @@ class ImportRecords:
         self._repository = repository
 
     def all(self) -> list[ImportRecord]:
-        """Returns the records of all sources. Raises `InvalidInput` for a damaged one."""
-        raise NotImplementedError
+        """Returns the records of all sources. Raises `InvalidInput` for a damaged one.
+
+        A server without settings has none.
+        """
+        return _records(self._repository.config().settings)
 
     def get(self, name: str) -> ImportRecord | None:
         """Returns the record of a source, or None."""
-        raise NotImplementedError
+        setting = _setting(name)
+        value = self._repository.config().settings.get(setting)
+        return None if value is None else ImportRecord.decode(setting, value)
 
     def put(self, name: str, source: str, tables: Sequence[ImportedTable]) -> None:
-        """Adds rows to the record of a source, or replaces those with the same name.
+        """Adds rows to the record of a source, or replaces those with the same name and location.
 
-        Rows that another process adds meanwhile are kept. Raises `NotAllowed`, and `InvalidInput`
-        on a server that has no settings.
+        A row with the same name and another location stays before the new one, because the source
+        may still need its files. Rows that another process adds meanwhile are kept. Raises
+        `NotAllowed`: `SettingsUnsupported` on a server that has no settings.
         """
-        raise NotImplementedError
+
+        def added(records: Sequence[ImportRecord]) -> list[ImportRecord]:
+            earlier = next((record for record in records if record.name == name), None)
+            replaced = {(table.name, table.location) for table in tables}
+            rows = [
+                row
+                for row in (earlier.tables if earlier else ())
+                if (row.name, row.location) not in replaced
+            ]
+            return [ImportRecord(name, source, (*rows, *tables))]
+
+        _setting(name)
+        self._change(added)
 
     def adopt(self, keys: Sequence[ContentKey]) -> list[ImportedTable]:
-        """Marks tables as adopted, and returns them. Raises `NotFound` for a key of none."""
-        raise NotImplementedError
+        """Marks tables as adopted, and returns them. Raises `NotFound` for a key of none.
+
+        Rows with the location of one of these tables are adopted, too: they are the same table
+        under an earlier name.
+        """
+        adopted: list[ImportedTable] = []
+
+        def marked(records: Sequence[ImportRecord]) -> list[ImportRecord]:
+            rows = [row for record in records for row in record.tables]
+            for key in keys:
+                if all(row.key != key for row in rows):
+                    raise NotFound(
+                        f"'{key}' was not imported under this key",
+                        str(key),
+                        hint="`nessie import --list` lists the imported tables",
+                    )
+            locations = {row.location for row in rows if row.key in keys}
+            adopted[:] = [
+                structs.replace(row, adopted=True) for row in rows if row.location in locations
+            ]
+            return [
+                structs.replace(
+                    record,
+                    tables=tuple(
+                        structs.replace(row, adopted=row.adopted or row.location in locations)
+                        for row in record.tables
+                    ),
+                )
+                for record in records
+            ]
+
+        self._change(marked)
+        return adopted
 
     def foreign_locations(self) -> dict[str, str]:
         """Returns the locations of tables that are not adopted, each with its source's label."""
-        raise NotImplementedError
+        return {table.location: source for source, table in self.foreign_tables()}
+
+    def foreign_tables(self) -> list[tuple[str, ImportedTable]]:
+        """Returns the tables that are not adopted, each after the label of its source."""
+        return [
+            (record.source, table)
+            for record in self.all()
+            for table in record.tables
+            if not table.adopted
+        ]
+
+    def _change(self, change: Callable[[Sequence[ImportRecord]], list[ImportRecord]]) -> None:
+        """Stores the records that `change` makes of the current ones; others stay."""
+        for attempt in range(_TRIES):
+            settings = self._repository.config().settings
+            values = {record.setting: record.encode() for record in change(_records(settings))}
+            values = {name: value for name, value in values.items() if settings.get(name) != value}
+            if not values:
+                return
+            expected = {name: settings.get(name) for name in values}
+            try:
+                self._repository.submit(PutSettings(values, expected))
+            except ReferenceConflict:
+                if attempt == _TRIES - 1:
+                    raise
+                time.sleep(random.uniform(0, _LONGEST_PAUSE))  # noqa: S311 - only a pause
+            else:
+                return
+
+
+def _records(settings: Mapping[str, str]) -> list[ImportRecord]:
+    return [
+        ImportRecord.decode(name, value)
+        for name, value in sorted(settings.items())
+        if name.startswith(IMPORT_PREFIX)
+    ]
+
+
+def _setting(name: str) -> str:
+    """Returns the name of a source's setting. Raises `InvalidInput` for an invalid name."""
+    if not name or not name.isprintable() or name != name.strip():
+        raise InvalidInput(f"{name!r} cannot be the name of a source")
+    return IMPORT_PREFIX + name

@@ -28,6 +28,12 @@ from nessie_cli.model.contents import (
     content_from,
     type_label,
 )
+from nessie_cli.model.imports import (
+    IMPORT_PREFIX,
+    ImportedTable,
+    ImportRecord,
+    described_setting,
+)
 from nessie_cli.model.keys import ContentKey
 from nessie_cli.model.operations import Delete, Operation, Put, RestoredFrom, Unchanged
 from nessie_cli.model.references import (
@@ -73,6 +79,7 @@ from nessie_cli.model.secrets import Secret
 __all__ = [
     "CONTENT_TYPES",
     "FULL_HASH",
+    "IMPORT_PREFIX",
     "INT32",
     "INT64",
     "MAX_NAME_LENGTH",
@@ -104,6 +111,8 @@ __all__ = [
     "Entry",
     "IcebergTable",
     "IcebergView",
+    "ImportRecord",
+    "ImportedTable",
     "KeyBehavior",
     "KeyRange",
     "LogEntry",
@@ -137,5 +146,6 @@ __all__ = [
     "check_revision_size",
     "check_writable",
     "content_from",
+    "described_setting",
     "type_label",
 ]

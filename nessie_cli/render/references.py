@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from nessie_cli.model import Reference, ReferenceType, ReflogEntry
+from nessie_cli.model import Reference, ReferenceType, ReflogEntry, described_setting
 from nessie_cli.render.spans import Column, Hash, Person, Row, Span, Table
 
 _SHORT = (Column("NAME", "name", "fold"), Column("HASH", "hash"))
@@ -80,8 +80,10 @@ def reflog_table(entries: Iterable[ReflogEntry]) -> Table:
 def _move(entry: ReflogEntry) -> Row:
     message = entry.message
     if entry.setting is not None:
-        values = entry.value_before, entry.value_after
-        message = " -> ".join(_NOTHING if value is None else value for value in values)
+        name, values = entry.setting, (entry.value_before, entry.value_after)
+        message = " -> ".join(
+            _NOTHING if value is None else described_setting(name, value) for value in values
+        )
     return (
         entry.number,
         entry.reference,

@@ -7,6 +7,7 @@ from typing import Generic, Self, TypeVar
 
 from msgspec import Struct, structs
 
+from nessie_cli.errors import ReferenceConflict
 from nessie_cli.model import (
     CombinationRules,
     CommitMeta,
@@ -165,7 +166,18 @@ class DeleteReference(Change[Reference], frozen=True):
     expected_hash: str
 
 
-class PutSettings(Change[Mapping[str, str | None]], frozen=True):
-    """Set settings of the repository by name; None removes one."""
+class PutSettings(Change[Mapping[str, str | None]], frozen=True, omit_defaults=True):
+    """Set settings of the repository by name; None removes one.
+
+    `expected` has the values that settings must have now (None: it is not set). Without it, the
+    digest of a request is what it was before there was one.
+    """
 
     values: Mapping[str, str | None]
+    expected: Mapping[str, str | None] = {}
+
+    def check_expected(self, settings: Mapping[str, str]) -> None:
+        """Raises `ReferenceConflict` if a setting does not have its expected value."""
+        for name, value in self.expected.items():
+            if settings.get(name) != value:
+                raise ReferenceConflict(f"setting {name} has changed meanwhile")

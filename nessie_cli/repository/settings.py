@@ -17,7 +17,10 @@ from nessie_cli.store.records import Write
 def put_settings(
     at: StoreSnapshot, change: PutSettings, submission: ChangeSubmission
 ) -> Draft[Mapping[str, str | None]]:
-    """Drafts a change of settings, and returns their previous values."""
+    """Drafts a change of settings, and returns their previous values.
+
+    Raises `ReferenceConflict` if a setting does not have its expected value.
+    """
     for name, value in change.values.items():
         if not name or name.startswith("."):
             raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
@@ -27,6 +30,7 @@ def put_settings(
     if request is not None:
         return repeated_draft(at, change, request, digest(change), lambda done: done.settings)
     settings = at.view.settings()
+    change.check_expected(settings.values)
     previous = {name: settings.values.get(name) for name in change.values}
     maker = WriteMaker(at.context, submission, "settings")
     write = Write(

@@ -14,7 +14,7 @@ extensions are:
 * `key=` for a log: only the commits of this key, without reading the others;
 * `whole=true` of a diff: it is refused if it would show only one key of a renamed content;
 * `GET trees/{from}/rows/{to}?key=`, the changed rows of a table, if `ROWS` is announced;
-* the settings of the repository, as a configuration object;
+* the settings of the repository, as a configuration object, and the values that an update expects;
 * `restoredFrom` of a Put: a deleted content comes back under its id;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
 * `hasSeveralBases` of the answer to a merge; `actualAt`, `proposedAt` and `changedKey` of its

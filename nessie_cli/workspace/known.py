@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.model import ContentKey, check_reference_name
+from nessie_cli.model import IMPORT_PREFIX, ContentKey, check_reference_name
 from nessie_cli.workspace import access
 from nessie_cli.workspace.credentials import checked_endpoints
 from nessie_cli.workspace.secrets import refuse_secret
@@ -166,6 +166,14 @@ REPOSITORY = (
         "Age at which the branch of a run that was not published is deleted. Default: 14d.",
     ),
     Known(
+        f"{IMPORT_PREFIX}*",
+        (Scope.REPOSITORY,),
+        (
+            "The tables that were imported from the source NAME. `nessie import` writes it, and"
+            " `nessie gc` deletes no file of a table that another catalog may still write."
+        ),
+    ),
+    Known(
         "protect.*",
         (Scope.REPOSITORY,),
         (
@@ -241,6 +249,8 @@ def known_of_repository(name: str) -> Known:
 def check_value(text: str, value: str) -> None:
     """Raises `InvalidInput` for an invalid value, and for a secret, which must not be in a file."""
     refuse_secret(text, value, is_name=not _is_of_access(text))
+    if text.startswith(IMPORT_PREFIX):
+        raise InvalidInput(f"{text}: only `nessie import` writes records of imports")
     if not value.strip() or not value.isprintable():
         raise InvalidInput(f"{text}: the value must be one line that is not blank")
     last = parse_name(text)[-1]

@@ -11,11 +11,13 @@ from nessie_cli.errors import (
     CommitNotFound,
     InvalidInput,
     NessieError,
+    ReferenceConflict,
     ReferenceMoved,
     ReferenceNotFound,
 )
 from nessie_cli.model import MAX_NAME_LENGTH, ConflictType, Reference, ReferenceType, ReflogType
 from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import PutSettings
 from tests.repository.vocabulary import EMPTY, NOBODY, Catalog
 
 BRANCH, TAG = ReferenceType.BRANCH, ReferenceType.TAG
@@ -509,6 +511,26 @@ class References:
         for _ in range(2):
             assert repository.put_setting("retention", "1", request_id="set-1") is None
         assert len(list(repository.reflog("setting:retention"))) == 1
+
+    def test_a_setting_changes_only_from_its_expected_value(self, repository: Repository) -> None:
+        change = PutSettings({"retention": "1", "owner": "eva"}, {"retention": None})
+        assert repository.submit(change) == {"retention": None, "owner": None}
+        for wrong in ({"retention": None}, {"retention": "2"}, {"retention": "1", "absent": ""}):
+            with pytest.raises(ReferenceConflict, match="has changed meanwhile"):
+                repository.submit(PutSettings({"retention": "3", "owner": None}, wrong))
+            with pytest.raises(ReferenceConflict, match="has changed meanwhile"):
+                repository.draft(PutSettings({"retention": "3"}, wrong))
+        assert repository.config().settings == {"retention": "1", "owner": "eva"}
+        expected = {"retention": "1", "owner": "eva", "absent": None}
+        repository.submit(PutSettings({"retention": None}, expected))
+        assert repository.config().settings == {"owner": "eva"}
+
+    def test_a_repeated_change_of_a_setting_is_not_compared_again(
+        self, repository: Repository
+    ) -> None:
+        change = PutSettings({"retention": "1"}, {"retention": None})
+        for _ in range(2):
+            assert repository.submit(change, request_id="set-1") == {"retention": None}
 
     def test_the_configuration_has_format_and_creation_time(self, repository: Repository) -> None:
         config = repository.config()

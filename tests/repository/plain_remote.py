@@ -101,6 +101,8 @@ class Plain(Served):
         ),
         "test_any_other_value_validates_namespaces": SETTINGS,
         "test_a_change_of_a_setting_under_a_request_id_happens_once": SETTINGS,
+        "test_a_repeated_change_of_a_setting_is_not_compared_again": SETTINGS,
+        "test_a_setting_changes_only_from_its_expected_value": SETTINGS,
         "test_a_repository_setting_can_be_reverted": SETTINGS,
         "test_changes_of_settings_are_in_the_reflog": SETTINGS,
         "test_every_content_is_stored_exactly[PAIMON_TABLE]": (

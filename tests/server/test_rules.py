@@ -881,6 +881,20 @@ def test_divisions_use_only_visible_keys(server):
     assert admin.get(f"/api/v2/divisions?at={head}&most=1").status == 404
 
 
+def test_a_value_that_a_change_expects_cannot_be_guessed_without_the_right_to_read_it(server):
+    def replaced(client, expected):
+        settings = {"settings": {"own": "2"}, "expected": {"own": expected}}
+        body = {"config": {"type": "NESSIE_CLI_SETTINGS"} | settings}
+        return client.send("POST", "/api/v2/config/repository", body, headers=OURS).status
+
+    server.rule("role == 'keeper' && op == 'UPDATE_REPOSITORY_CONFIG'")
+    assert replaced(server.admin, None) == 200
+    keeper = server.as_("kim", "keeper")
+    assert [replaced(keeper, guess) for guess in ("1", "2")] == [403, 403]
+    server.rule("role == 'keeper' && op in ['UPDATE_REPOSITORY_CONFIG', 'READ_REPOSITORY_CONFIG']")
+    assert [replaced(keeper, guess) for guess in ("1", "2")] == [409, 200]
+
+
 def test_a_new_value_of_a_setting_does_not_show_the_hidden_previous_one(server):
     path = "/api/v2/config/repository"
 

@@ -9,7 +9,9 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing, Records
 from nessie_cli.cli.config.options import ScopeOptions
 from nessie_cli.cli.config.settings import Setting, settings_of
+from nessie_cli.model import described_setting
 from nessie_cli.render.spans import Column
+from nessie_cli.workspace.known import Scope
 
 EXAMPLES = (
     "nessie config list",
@@ -57,5 +59,11 @@ def run(options: Options, app: Invocation) -> Settings:
 def show(result: Settings, output: Output) -> None:
     """Prints a table with a row for each setting."""
     output.out.print_table(
-        _COLUMNS, ((setting.key, setting.value, setting.scope.value) for setting in result.settings)
+        _COLUMNS,
+        ((setting.key, _value(setting), setting.scope.value) for setting in result.settings),
     )
+
+
+def _value(setting: Setting) -> str:
+    is_shared = setting.scope is Scope.REPOSITORY
+    return described_setting(setting.key, setting.value) if is_shared else setting.value

@@ -5,6 +5,8 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.config.options import KeyOptions
 from nessie_cli.cli.config.settings import Setting, need_setting
 from nessie_cli.cli.config.writing import write_setting
+from nessie_cli.model import described_setting
+from nessie_cli.workspace.known import Scope
 
 EXAMPLES = (
     "nessie config unset alias.lg",
@@ -32,4 +34,6 @@ def run(options: Options, app: Invocation) -> Setting:
 
 def show(result: Setting, output: Output) -> None:
     """Prints the setting as it was."""
-    output.say(f"removed: {result.key} = {result.value}")
+    is_shared = result.scope is Scope.REPOSITORY
+    value = described_setting(result.key, result.value) if is_shared else result.value
+    output.say(f"removed: {result.key} = {value}")

@@ -26,7 +26,13 @@ from nessie_cli.inspection.undo import (
     operations_since,
     plan,
 )
-from nessie_cli.model import CommitMeta, Reference, ReferenceType, ReflogEntry
+from nessie_cli.model import (
+    CommitMeta,
+    Reference,
+    ReferenceType,
+    ReflogEntry,
+    described_setting,
+)
 from nessie_cli.render.spans import Span
 from nessie_cli.repository.base import Repository
 from nessie_cli.revisions import Revision
@@ -173,7 +179,8 @@ def show(result: UndoneResult, output: Output) -> None:
     step, was_applied = result.step, result.document.was_applied
     action = step.verb if was_applied else _PREVIEWS[step.verb]
     if step.values is not None:
-        value = "" if step.values.after is None else f" = {step.values.after}"
+        after = described_setting(step.values.setting, step.values.after)
+        value = "" if step.values.after is None else f" = {after}"
         output.say(f"{action} setting ", Span(step.values.setting, "name"), value)
         if was_applied:
             _note_redo(output)
@@ -248,8 +255,11 @@ def _described(entry: ReflogEntry, step: UndoStep, repository: Repository, outpu
     name, kind = entry.reference, entry.type.lower()
     before, after = (short_hash(hash_ or "") for hash_ in (entry.before, entry.after))
     if entry.setting is not None:
-        values = (value or "nothing" for value in (entry.value_before, entry.value_after))
-        done = f"changed setting {entry.setting} from {' to '.join(values)}"
+        name = entry.setting
+        values = (
+            described_setting(name, value) for value in (entry.value_before, entry.value_after)
+        )
+        done = f"changed setting {name} from {' to '.join(values)}"
     elif step.renamed:
         done = f"renamed {kind} {step.name} to {step.renamed}"
     elif entry.after is None:

@@ -35,6 +35,7 @@ def draft(server: Server, change: Change[Any]) -> Draft[Any]:
         return _combine(server, change)
     if isinstance(change, PutSettings):
         settings = server.settings()
+        change.check_expected(settings)
         return Draft(
             change, [], answer={name: settings.get(name) for name in change.values}, exact=False
         )

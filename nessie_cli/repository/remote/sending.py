@@ -76,7 +76,7 @@ def _delete(server: Server, change: DeleteReference, request_id: str | None) -> 
 def _put_settings(
     server: Server, change: PutSettings, request_id: str | None
 ) -> Mapping[str, str | None]:
-    return server.put_settings(change.values, request_id)
+    return server.put_settings(change, request_id)
 
 
 _VERBS: Mapping[type[Change[Any]], Callable[[Server, Any, str | None], Any]] = {

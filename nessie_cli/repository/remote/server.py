@@ -30,6 +30,7 @@ from nessie_cli.repository.changes import (
     CreateReference,
     DeleteReference,
     Merge,
+    PutSettings,
     RenameReference,
     Transplant,
 )
@@ -135,7 +136,5 @@ class Server(ABC):
         """Deletes a reference. Raises `ReferenceMoved` unless it is at the expected hash."""
 
     @abstractmethod
-    def put_settings(
-        self, values: Mapping[str, str | None], request_id: str | None
-    ) -> Mapping[str, str | None]:
+    def put_settings(self, change: PutSettings, request_id: str | None) -> Mapping[str, str | None]:
         """Sets settings of the repository. Returns the previous values."""

@@ -258,6 +258,9 @@ class Policy:
     def _require_settings(self, change: PutSettings) -> None:
         for name in change.values:
             self._rights.require(rules.UPDATE_REPOSITORY_CONFIG, config=config_type(name))
+        for name in change.expected:
+            # A conflict would confirm a guess at the value.
+            self._rights.require(rules.READ_REPOSITORY_CONFIG, config=config_type(name))
 
     def _source_of(self, change: Change[Any]) -> str:
         """Returns the reference through which the caller sees the source of a change.

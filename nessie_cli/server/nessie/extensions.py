@@ -181,6 +181,7 @@ def get_request(call: Call) -> Answer:
 
 class _Settings(Struct):
     settings: dict[str, str | None]
+    expected: dict[str, str | None] = {}
 
 
 def settings_asked(call: Call) -> bool:
@@ -207,8 +208,8 @@ def settings_given(call: Call, body: Any) -> Json | None:
 
 def put_settings(call: Call, config: Json) -> Answer:
     """Set or remove settings; answers their previous values."""
-    settings = checked(_Settings, config, "config").settings
-    previous = call.submit(PutSettings(settings))
+    body = checked(_Settings, config, "config")
+    previous = call.submit(PutSettings(body.settings, body.expected))
     return Answer({"previous": {"type": SETTINGS, "settings": previous}})
 
 

@@ -14,7 +14,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from nessie_cli.inspection.text import name_of, short_hash, visible
-from nessie_cli.model import NO_ANCESTOR, type_label
+from nessie_cli.model import NO_ANCESTOR, described_setting, type_label
 from nessie_cli.server.http.messages import Headers, Reply
 from nessie_cli.server.pages.assets import assets
 from nessie_cli.server.pages.urls import page_url
@@ -76,6 +76,7 @@ def environment() -> Environment:
         label=type_label,
         cut=_cut,
         end=_end,
+        setting=_setting,
     )
     return templates
 
@@ -110,6 +111,11 @@ def _cut(text: str | None, most: int = 1_000) -> str | None:
     if text is None or left_out <= 0:
         return text
     return f"{text[:most]}… ({left_out:,} more characters)"
+
+
+def _setting(value: str | None, name: str) -> str | None:
+    """Returns the value of a setting in its short form."""
+    return None if value is None else described_setting(name, value)
 
 
 def _end(path: str) -> str:

@@ -28,6 +28,7 @@ from nessie_cli.repository.changes import (
     CreateReference,
     DeleteReference,
     Merge,
+    PutSettings,
     RenameReference,
     Transplant,
 )
@@ -198,11 +199,10 @@ class ExtendedServer(Server):
         with references.current_position(self.session, change.name, change.expected_hash):
             return self._send(request, request_id, self.session.reference)
 
-    def put_settings(
-        self, values: Mapping[str, str | None], request_id: str | None
-    ) -> Mapping[str, str | None]:
+    def put_settings(self, change: PutSettings, request_id: str | None) -> Mapping[str, str | None]:
         """Sets settings of the repository. Returns the previous values."""
-        body = {"config": {"type": SETTINGS, "settings": dict(values)}}
+        expected = {"expected": dict(change.expected)} if change.expected else {}
+        body = {"config": {"type": SETTINGS, "settings": dict(change.values), **expected}}
         return self._send(
             WriteRequest("POST", "config/repository", body),
             request_id,

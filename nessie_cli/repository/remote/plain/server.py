@@ -14,7 +14,12 @@ from typing import Any
 
 from msgspec import structs
 
-from nessie_cli.errors import AlreadyExists, InvalidInput, NotAllowed, OutcomeUnknown
+from nessie_cli.errors import (
+    AlreadyExists,
+    InvalidInput,
+    OutcomeUnknown,
+    SettingsUnsupported,
+)
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -29,6 +34,7 @@ from nessie_cli.model import (
     ReferenceType,
     ReflogEntry,
     check_new_reference_name,
+    described_setting,
 )
 from nessie_cli.repository.changes import (
     AssignReference,
@@ -37,6 +43,7 @@ from nessie_cli.repository.changes import (
     CreateReference,
     DeleteReference,
     Merge,
+    PutSettings,
     RenameReference,
     Transplant,
 )
@@ -262,12 +269,14 @@ class PlainServer(Server):
 
     def put_settings(
         self,
-        values: Mapping[str, str | None],
+        change: PutSettings,
         request_id: str | None,  # noqa: ARG002
     ) -> Mapping[str, str | None]:
-        """Raises `NotAllowed`: REST v2 has no settings."""
-        shown = ", ".join(f"{name} = {value}" for name, value in values.items())
-        raise NotAllowed(
+        """Raises `SettingsUnsupported`: REST v2 has no settings."""
+        shown = ", ".join(
+            f"{name} = {described_setting(name, value)}" for name, value in change.values.items()
+        )
+        raise SettingsUnsupported(
             f"setting {shown}: the settings of a server are kept where its store is; set it there"
         )
 
