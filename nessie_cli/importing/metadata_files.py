@@ -35,6 +35,13 @@ KEEPS_FILES = {
     "write.metadata.delete-after-commit.enabled": "false",
 }
 """The properties with which engines delete no file of a table."""
+_PATHS = (
+    "write.metadata.path",
+    "write.data.path",
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+"""The properties with places of new files."""
 _COPY = ".nessie-import-"
 """The beginning of the names of copies."""
 
@@ -43,12 +50,14 @@ class SourceMetadata(Struct, frozen=True):
     """The metadata of a content of a source.
 
     `content` is what is committed, without an id: of the source's file or, if `is_copied`, of its
-    copy. `location` is the folder of the table or view. `uuid` is None in old tables.
+    copy. `location` is the folder of the table or view, and `other_places` are other ones that its
+    properties name for new files. `uuid` is None in old tables.
     """
 
     content: IcebergTable | IcebergView
     location: str
     uuid: str | None
+    other_places: tuple[str, ...] = ()
     is_copied: bool = False
 
 
@@ -98,7 +107,9 @@ def read_source(files: Files, content: SourceContent, *, copies: bool) -> Source
     if is_copied:
         copied(document, location)
         taken = replace(taken, metadata_location=copy_location(content))
-    return SourceMetadata(taken, document["location"], uuid_of(document), is_copied)
+    properties = document.get("properties") or {}
+    places = tuple(properties[name] for name in _PATHS if properties.get(name))
+    return SourceMetadata(taken, document["location"], uuid_of(document), places, is_copied)
 
 
 def write_copy(files: Files, content: SourceContent) -> bool:

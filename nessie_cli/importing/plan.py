@@ -74,8 +74,9 @@ class PlannedContent(Struct, frozen=True):
     """A table or view of the source, and what the import does with it.
 
     `content` is the one that is committed, and `before` the one that it replaces. `row` is its row
-    in the record. All three are None if nothing is done, except for `row` if it is missing there.
-    `is_copied` says that `content` names a copy of the source's metadata file.
+    in the record. All three are None if nothing is done, except for a `row` that is missing there.
+    `other_places` are those of new files outside of the table's folder, and `is_copied` says that
+    `content` names a copy of the source's metadata file.
     """
 
     source: SourceContent
@@ -84,6 +85,7 @@ class PlannedContent(Struct, frozen=True):
     content: IcebergTable | IcebergView | None = None
     before: IcebergTable | IcebergView | None = None
     row: ImportedTable | None = None
+    other_places: tuple[str, ...] = ()
     is_copied: bool = False
 
     @property

@@ -283,6 +283,7 @@ class Planner:
             content,
             same.content,
             self._row(item, same.key, metadata, is_adopted=row.adopted),
+            metadata.other_places,
             metadata.is_copied,
         )
 
@@ -321,7 +322,10 @@ class Planner:
             item.key,
             Action.IMPORT,
             metadata.content,
-            row=self._row(item, item.key, metadata),
+            row=self._row(
+                item, item.key, metadata, is_adopted=item.row is not None and item.row.adopted
+            ),
+            other_places=metadata.other_places,
             is_copied=metadata.is_copied,
         )
 

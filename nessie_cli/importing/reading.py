@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 from nessie_cli.errors import InvalidInput, NessieError, StoreUnavailable
 from nessie_cli.iceberg.files import Files
@@ -20,8 +21,29 @@ from nessie_cli.importing.metadata_files import (
 from nessie_cli.importing.source import Name, SourceContent
 from nessie_cli.model.progress import Progress
 
+T = TypeVar("T")
+R = TypeVar("R")
 MOST_AT_ONCE = 8
 """The most metadata files that are in memory at the same time."""
+
+
+def mapped(
+    function: Callable[[T], R], items: Sequence[T], progress: Progress | None = None
+) -> Iterator[tuple[T, R]]:
+    """Yields each item with the result of a function, which runs in several threads.
+
+    After an error, and if the caller stops early, items that have not begun are left out.
+    """
+    with ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="import") as pool:
+        futures = [pool.submit(function, item) for item in items]
+        try:
+            for number, (item, future) in enumerate(zip(items, futures, strict=True), 1):
+                yield item, future.result()
+                if progress:
+                    progress(number, len(items))
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 class SourceReader:
@@ -35,12 +57,8 @@ class SourceReader:
     def read(self, contents: Iterable[SourceContent], progress: Progress | None = None) -> None:
         """Reads the metadata files of contents. Those that have been read are not read again."""
         missing = [each for each in contents if each.name not in self._read]
-        with ThreadPoolExecutor(MOST_AT_ONCE, thread_name_prefix="import") as pool:
-            results = zip(missing, pool.map(self._read_one, missing), strict=True)
-            for number, (each, result) in enumerate(results, 1):
-                self._read[each.name] = result
-                if progress:
-                    progress(number, len(missing))
+        for each, result in mapped(self._read_one, missing, progress):
+            self._read[each.name] = result
 
     def metadata(self, content: SourceContent) -> SourceMetadata | NessieError:
         """Returns the metadata of a content that has been read, or why it cannot be imported."""

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
     from nessie_cli.kernel.ancestry import AncestryIndex
     from nessie_cli.repository.commit_facts import CommitFacts
+    from nessie_cli.repository.history_writer import HistoryWriter
 
 A = TypeVar("A")
 DEFAULT_BRANCH = ".default-branch"
@@ -506,6 +507,12 @@ class LocalRepository(StoreRepository):
 
         request = find_request(self._view, request_id)
         return None if request is None else result_of(self._objects, recorded(self._view, request))
+
+    def history_writer(self) -> HistoryWriter:
+        """Returns a writer that brings the history of another repository into this one."""
+        from nessie_cli.repository.history_writer import HistoryWriter
+
+        return HistoryWriter(self._store, self._at, self.default_branch)
 
     # -- care -------------------------------------------------------------------------------------
     def check(self) -> Iterator[Problem]:

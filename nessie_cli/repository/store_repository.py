@@ -13,6 +13,7 @@ from nessie_cli.repository.base import Repository
 
 if TYPE_CHECKING:
     from nessie_cli.repository.group_commit import Lease, Plan
+    from nessie_cli.repository.history_writer import HistoryWriter
     from nessie_cli.store.base import SessionTable
 
 A = TypeVar("A")
@@ -87,6 +88,10 @@ class StoreRepository(Repository):
         collects plans for `commit_all` under the lease, so that plans that arrive while it waits
         share one commit.
         """
+
+    @abstractmethod
+    def history_writer(self) -> HistoryWriter:
+        """Returns a writer that brings the history of another repository into this one."""
 
     # -- care -------------------------------------------------------------------------------------
     @abstractmethod

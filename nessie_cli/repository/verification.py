@@ -5,7 +5,7 @@ A part that cannot be read is a problem; later parts are still verified.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from nessie_cli.errors import DamagedObject, NessieError
@@ -144,19 +144,27 @@ def _verify_objects(
 
 
 def _verify_content_ids(store: Store, references: list[StoredReference]) -> Iterator[Problem]:
-    """Yields content ids under several keys: in history where they were added, and in HEADs."""
+    try:
+        yield from duplicate_problems(Objects(store.get), _first_parents(store), references)
+    except NessieError as error:
+        yield Problem(ProblemKind.DAMAGED, "objects", error.message)
+
+
+def duplicate_problems(
+    objects: Objects, first_parents: Mapping[Id, Id], references: Sequence[StoredReference]
+) -> Iterator[Problem]:
+    """Yields content ids under several keys: in history where they were added, and in HEADs.
+
+    `first_parents` contains every commit. Raises `DamagedObject`.
+    """
     heads: dict[Id, list[StoredReference]] = {}
     for reference in references:
         heads.setdefault(reference.target, []).append(reference)
-    objects = Objects(store.get)
-    try:
-        for duplicate in duplicates(objects, _first_parents(store), heads):
-            if duplicate.is_added:
-                yield _of_commit(duplicate)
-            for reference in heads.get(duplicate.commit, ()):
-                yield _of_reference(objects, duplicate, reference)
-    except NessieError as error:
-        yield Problem(ProblemKind.DAMAGED, "objects", error.message)
+    for duplicate in duplicates(objects, first_parents, heads):
+        if duplicate.is_added:
+            yield _of_commit(duplicate)
+        for reference in heads.get(duplicate.commit, ()):
+            yield _of_reference(objects, duplicate, reference)
 
 
 def _first_parents(store: Store) -> dict[Id, Id]:

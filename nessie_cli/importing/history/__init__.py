@@ -1,0 +1,1 @@
+"""Imports the whole history of another Nessie repository into a store."""
