@@ -331,11 +331,13 @@ def _listing(
 def _places(imported: "Imported", warehouses: str | None) -> Sequence[str]:
     """Returns the locations that a server has to allow, but does not by its file."""
     from nessie_cli.importing.allowed_locations import locations_to_allow
+    from nessie_cli.importing.plan import Action
     from nessie_cli.importing.warehouse_files import allowed_in
 
     plan = imported.plan
     allowed = allowed_in(warehouses) if warehouses is not None else ()
-    return locations_to_allow(plan.committed, plan.namespaces, allowed)
+    new = (each for each in plan.contents if each.action is Action.IMPORT)
+    return locations_to_allow(new, plan.namespaces, allowed)
 
 
 def _warehouses_text(file: Path | None) -> str | None:

@@ -318,10 +318,7 @@ def _print_problems(result: ImportResult, output: Output) -> None:
 def _notes(result: ImportResult) -> Iterator[str]:
     plan = result.plan
     if plan.left_out:
-        yield (
-            f"{counted(len(plan.left_out), 'entry', 'entries')} of {result.target.label} cannot be"
-            f" imported, and --json lists them: {_some([_left_out(e) for e in plan.left_out])}"
-        )
+        yield f"not imported: {_some([_left_out(each) for each in plan.left_out])}"
     if newer := [str(each.key) for each in plan.contents if each.action is Action.NEWER]:
         yield f"newer at the source, which --update brings: {_some(newer)}"
     if result.is_refused:
