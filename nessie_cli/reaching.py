@@ -45,12 +45,15 @@ def author() -> str | None:
     return default_author()
 
 
-def opened(url: str, lookup: Lookup, place: Callable[[str], str]) -> Repository:
+def opened(
+    url: str, lookup: Lookup, place: Callable[[str], str], *, variables: bool = True
+) -> Repository:
     """Opens the repository at a URL, with the settings that `lookup` returns and `place` names.
 
-    Raises the errors of `connect` and `access_to`.
+    Without `variables`, the environment's settings are not used, because they are those of another
+    server. Raises the errors of `connect` and `access_to`.
     """
-    access = access_to(url, lookup, place) if is_server(url) else None
+    access = access_to(url, lookup, place, variables=variables) if is_server(url) else None
     return connect(url, who=environment.who(), access=access)
 
 
@@ -60,13 +63,16 @@ def access_to(
     place: Callable[[str], str],
     print_line: Callable[[str], None] | None = None,
     origin: SettingsOrigin = BY_USER,
+    *,
+    variables: bool = True,
 ) -> Access:
     """Returns the access to a server by settings; `origin` is who wrote them and the URL.
 
-    `print_line` shows a line to a person who can sign in. Raises `InvalidInput` for missing or
-    invalid settings, and `NotAllowed` if credentials must not be sent there.
+    `print_line` shows a line to a person who can sign in. `variables` is as in `opened`. Raises
+    `InvalidInput` for missing or invalid settings, and `NotAllowed` if credentials must not be sent
+    there.
     """
-    settings = AccessSettings(lookup, checked_url(url), place, origin)
+    settings = AccessSettings(lookup, checked_url(url), place, origin, variables=variables)
     settings.check_consent()
     access = Access(
         credentials=_credentials(settings, print_line),

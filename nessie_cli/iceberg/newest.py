@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import first_line, read_file
 from nessie_cli.iceberg.locations import local_path, scheme_of, shown
 
-_HINT = "version-hint.text"
+HINT = "version-hint.text"
 _MOST_DIGITS = 10
 """Digits of a version: an integer of 32 bits has no more."""
-_METADATA = re.compile(r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?")
-"""Matches `v3.metadata.json`, `00003-UUID.metadata.json`, and compressed files."""
+_METADATA = re.compile(
+    r"(?!\d{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\.)"
+    r"v?(\d+)(?:-[^/]*)?(?:\.gz)?\.metadata\.json(?:\.gz)?"
+)
+"""Matches `v3.metadata.json`, `00003-UUID.metadata.json`, and compressed files.
+
+A UUID alone is not a version, even if it begins with eight digits: Iceberg's Hadoop catalog writes
+such a file before it commits.
+"""
 
 
 def is_folder(uri: str) -> bool:
@@ -21,6 +28,24 @@ def is_folder(uri: str) -> bool:
     if scheme_of(uri) in ("", "file"):
         return local_path(uri).is_dir()
     return ".metadata.json" not in uri
+
+
+def version_of(name: str) -> int | None:
+    """Returns the version in the name of a metadata file, None if it has none."""
+    match = _METADATA.fullmatch(name)
+    return int(match[1]) if match else None
+
+
+def is_of_hadoop(name: str) -> bool:
+    """Whether the name of a metadata file with a version is one of Iceberg's Hadoop catalog."""
+    return name.startswith("v")
+
+
+def last_without_gap(hint: int, versions: Collection[int]) -> int:
+    """Returns the last of the versions that follow a hint without a gap."""
+    while hint + 1 in versions:
+        hint += 1
+    return hint
 
 
 def newest_metadata(folder: str, properties: Mapping[str, str]) -> str:
@@ -34,17 +59,17 @@ def newest_metadata(folder: str, properties: Mapping[str, str]) -> str:
     """
     for place in (f"{folder.rstrip('/')}/metadata", folder.rstrip("/")):
         names = _names(place, properties)
-        versions = [(int(match[1]), name) for name in names if (match := _METADATA.fullmatch(name))]
+        versions = [(v, name) for name in names if (v := version_of(name)) is not None]
         if not versions:
             continue
-        hint = _hinted(place, properties) if _HINT in names else None
-        newest = max(versions)[0] if hint is None else _last_without_gap(hint, versions)
+        hint = _hinted(place, properties) if HINT in names else None
+        newest = max(versions)[0] if hint is None else last_without_gap(hint, dict(versions))
         files = [name for version, name in versions if version == newest]
         if len(files) == 1:
             return f"{place}/{files[0]}"
         if not files:
             raise InvalidInput(
-                f"{shown(place)}: {_HINT} names version {newest}, which does not exist"
+                f"{shown(place)}: {HINT} names version {newest}, which does not exist"
             )
         raise InvalidInput(
             f"{shown(place)}: several files have version {newest}: {', '.join(sorted(files))}",
@@ -72,16 +97,8 @@ def _names(folder: str, properties: Mapping[str, str]) -> list[str]:
 def _hinted(folder: str, properties: Mapping[str, str]) -> int | None:
     """Returns the version in the hint, None if it is not a number: some writers name a file."""
     try:
-        first, _, _ = read_file(f"{folder}/{_HINT}", properties).partition(b"\n")
+        first, _, _ = read_file(f"{folder}/{HINT}", properties).partition(b"\n")
     except InvalidInput:
         return None
     text = first.strip()
     return int(text) if text.isdigit() and len(text) <= _MOST_DIGITS else None
-
-
-def _last_without_gap(hint: int, versions: Sequence[tuple[int, str]]) -> int:
-    """Returns the last of the versions that follow a hint without a gap."""
-    existing = {version for version, _ in versions}
-    while hint + 1 in existing:
-        hint += 1
-    return hint

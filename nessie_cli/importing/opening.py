@@ -9,13 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from nessie_cli.errors import InvalidInput, NotFound
-from nessie_cli.iceberg.locations import absolute_location, local_path, scheme_of, shown
+from nessie_cli.iceberg.locations import SCHEMES, absolute_location, local_path, scheme_of, shown
 from nessie_cli.importing.source import Source
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.workspace.secrets import refuse_secret, without_secrets
 
 _SQL = re.compile(r"(sqlite|postgresql|postgres|mysql|mariadb|oracle|mssql)(\+[a-z0-9_]+)?:")
-_NESSIE = re.compile(r"https?://.*/api/v[12]/?")
+_NESSIE = re.compile(r"https?://.*/api/v[12]/?([?#].*)?")
 _WORD = re.compile(r"[A-Za-z0-9_.-]+")
 
 
@@ -31,7 +31,6 @@ class SourceType(StrEnum):
     FOLDER = "folder"
 
 
-CATALOGS = frozenset(SourceType) - {SourceType.NESSIE, SourceType.FOLDER}
 WITHOUT_URI = frozenset({SourceType.GLUE, SourceType.DYNAMODB})
 """Catalogs of an AWS account, which the account's credentials choose."""
 
@@ -102,8 +101,13 @@ def _type_of(text: str) -> SourceType | None:
         return SourceType.HIVE
     if _SQL.match(text):
         return SourceType.SQL
-    if scheme:
+    if scheme in SCHEMES:
         return SourceType.FOLDER
+    if scheme:
+        raise InvalidInput(
+            f"{without_secrets(text)}: {scheme}: is the scheme of no source",
+            hint="name the type of the source by --type",
+        )
     return _type_of_word(text)
 
 
@@ -149,7 +153,7 @@ def configured_catalogs() -> list[str]:
 
 
 def _is_catalog_uri(text: str) -> bool:
-    return _type_of(text) in CATALOGS if scheme_of(text) else False
+    return bool(scheme_of(text)) and scheme_of(text) not in SCHEMES
 
 
 def _folder(text: str) -> str:

@@ -133,8 +133,14 @@ class AccessSettings:
         server: str,
         place: Callable[[str], str],
         origin: SettingsOrigin = BY_USER,
+        *,
+        variables: bool = True,
     ) -> None:
-        """Takes a `lookup` of settings, their `place`, and the `server` URL for the keyring."""
+        """Takes a `lookup` of settings, their `place`, and the `server` URL for the keyring.
+
+        Without `variables`, the environment is not read: its settings are those of another server.
+        """
+        self._variables = variables
         self._lookup = lookup
         self._server = server
         self._place = place
@@ -145,7 +151,7 @@ class AccessSettings:
     def text(self, name: str) -> str | None:
         """Returns a setting, or None."""
         variable = VARIABLES[name]
-        if (value := environment.variable(variable)) is not None:
+        if (value := self._variable(variable)) is not None:
             self.sources[variable] = None
             return check(name, value, variable)
         value = self._lookup(name)
@@ -187,7 +193,10 @@ class AccessSettings:
 
     def _is_users(self, name: str) -> bool:
         """Returns whether the user wrote this setting, not a workspace."""
-        return self._origin.settings or environment.variable(VARIABLES[name]) is not None
+        return self._origin.settings or self._variable(VARIABLES[name]) is not None
+
+    def _variable(self, variable: str) -> str | None:
+        return environment.variable(variable) if self._variables else None
 
     def path(self, name: str) -> Path | None:
         """Returns a setting that is a file; `~` is the user's home."""
@@ -203,7 +212,7 @@ class AccessSettings:
         """Returns `token`, `password`, `client-secret` or `key-password`, or None."""
         file = f"{name}-file"
         variable = VARIABLES[file].removesuffix("_FILE")
-        value = environment.variable(variable)
+        value = self._variable(variable)
         if value is not None:
             self.sources[variable] = None
             return Secret(value)
@@ -230,7 +239,7 @@ class AccessSettings:
         said = self.text("auth-type")
         if said is not None:
             return said
-        if environment.variable("NESSIE_AUTH_TOKEN") or self.text("token-file"):
+        if self._variable("NESSIE_AUTH_TOKEN") or self.text("token-file"):
             return "bearer"
         if self.text("client-id") or self.text("issuer-url") or self.text("token-endpoint"):
             return "oauth2"

@@ -7,8 +7,8 @@ import re
 from nessie_cli.errors import InvalidInput
 
 _NAMES = (
-    r"(?i)(^|[^a-z])(auth|token|password|passwd|pwd|secret|credentials?|api[-_]?key|"
-    r"access[-_]?key)([^a-z]|$)"
+    r"(?i)(^|[^a-z])(auth|authorization|token|password|passwd|pwd|secret|credentials?|"
+    r"api[-_]?key|access[-_]?key|account[-_]?key|connection[-_]?string)([^a-z]|$)"
 )
 _USER_INFO = r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@]*:[^/?#\s@]+@"
 _PARAMETER = (

@@ -38,6 +38,14 @@ def test_the_highest_version_of_a_folder_is_the_newest(nessie, catalog, folder) 
     assert location(nessie) == "00010-c.metadata.json"
 
 
+def test_a_uuid_is_no_version_even_if_it_begins_with_digits(nessie, catalog, folder) -> None:
+    # Iceberg's Hadoop catalog writes such a file before it commits.
+    uncommitted = folder / "12345678-9abc-4def-8123-456789abcdef.metadata.json"
+    uncommitted.write_bytes((folder / "00010-c.metadata.json").read_bytes())
+    assert nessie("content", "put", "t", "--from-metadata", str(folder), "-m", "t").code == 0
+    assert location(nessie) == "00010-c.metadata.json"
+
+
 def test_a_version_hint_takes_precedence_over_the_highest_version(nessie, catalog, folder) -> None:
     (folder / "version-hint.text").write_text("2\n")
     assert nessie("content", "put", "t", "--from-metadata", str(folder), "-m", "t").code == 0

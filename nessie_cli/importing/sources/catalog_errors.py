@@ -15,6 +15,7 @@ from pyiceberg.exceptions import (
     NoSuchPropertyException,
     NotInstalledError,
     OAuthError,
+    RESTError,
     UnauthorizedError,
 )
 
@@ -30,7 +31,11 @@ _OTHER_REFUSALS = re.compile(
     r"|password authentication failed|[Aa]ccess denied"
 )
 """Matches messages of AWS and of databases. Their libraries may not be installed."""
-_OTHER_INVALID = re.compile(r"must specify a region|Can't load plugin|Could not parse .* URL")
+_OTHER_INVALID = re.compile(
+    r"must specify a region|Can't load plugin|Could not parse .* URL|file is not a database"
+)
+_NO_API = re.compile(r"RESTError 404|validation error for ConfigResponse")
+"""Matches messages of PyIceberg about a server that has no REST catalog at this URL."""
 _NO_TABLES = re.compile(r"iceberg_tables|iceberg_namespace_properties")
 
 
@@ -74,7 +79,12 @@ class CatalogErrors:
                 f"{self.label} is not a catalog of Iceberg: its database has no tables of one",
                 hint="a store of nessie itself is a source with --type nessie",
             )
-        if isinstance(error, _INVALID) or _OTHER_INVALID.search(text):
+        if _NO_API.search(text):
+            return InvalidInput(
+                f"{self.label} is not the URL of a REST catalog of Iceberg",
+                hint="it ends before /v1; http(s)://host/api/v2 is a Nessie server",
+            )
+        if type(error) is RESTError or isinstance(error, _INVALID) or _OTHER_INVALID.search(text):
             return InvalidInput(f"{self.label} cannot be read: {text}")
         return StoreUnavailable(f"{self.label} cannot be read: {text}")
 

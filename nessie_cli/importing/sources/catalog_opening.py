@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import (
+    AVAILABLE_CATALOGS,
+    PY_CATALOG_IMPL,
+    Catalog,
+    CatalogType,
+    infer_catalog_type,
+    load_catalog,
+)
 
-from nessie_cli.errors import InvalidInput, NotFound
+from nessie_cli.errors import InvalidInput, NotAllowed, NotFound
 from nessie_cli.iceberg.files import leave_warnings_to_programs
 from nessie_cli.importing.sources.catalog_errors import CatalogErrors
 from nessie_cli.importing.sources.configuration import catalog_names, catalog_properties
-from nessie_cli.importing.sources.iceberg_catalog import AT_ONCE, IcebergCatalog
+from nessie_cli.importing.sources.iceberg_catalog import AT_ONCE, INIT_TABLES, IcebergCatalog
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.workspace.secrets import without_secrets
 
@@ -21,7 +29,8 @@ NAME = "name"
 """The property with the name of a catalog in a SQL database, which may hold several."""
 _TYPE = "type"
 _URI = "uri"
-_NONE = "default"
+_NONE = "source"
+_WITH_URI = {CatalogType.REST.value, CatalogType.HIVE.value, CatalogType.SQL.value}
 _FILE = re.compile(r"sqlite(?:\+[a-z]+)?:///(?P<path>[^?]+)")
 
 
@@ -42,15 +51,21 @@ def open_catalog(
     label = without_secrets(text)
     settings = {_URI: text} if is_uri else _configured(text, kind)
     settings |= {name: value for name, value in properties.items() if name != NAME}
-    _check_type(label, settings, kind)
+    _set_type(label, settings, kind)
     if target is not None:
         _refuse_itself(label, str(settings.get(_URI, "")), target)
     errors = CatalogErrors(label, settings)
     name = properties.get(NAME) or (None if is_uri else text)
-    with errors.translated():
-        catalog = _loaded(name, settings)
+    try:
+        with errors.translated():
+            catalog = _loaded(name, settings)
+    except NotAllowed as error:
+        if not is_uri:
+            raise
+        hint = "configure a catalog with its credentials in PyIceberg, and name it as the source"
+        raise NotAllowed(error.message, hint=hint) from None
     # A client of Hive has one connection, and no lock.
-    at_once = 1 if settings.get(_TYPE) == "hive" else AT_ONCE
+    at_once = 1 if settings.get(_TYPE) == CatalogType.HIVE.value else AT_ONCE
     return IcebergCatalog(catalog, errors, at_once)
 
 
@@ -66,13 +81,28 @@ def _configured(name: str, kind: str | None) -> dict[str, Any]:
     return settings or {}
 
 
-def _check_type(label: str, settings: dict[str, Any], kind: str | None) -> None:
-    configured = settings.get(_TYPE)
-    if kind is None:
+def _set_type(label: str, settings: dict[str, Any], kind: str | None) -> None:
+    """Completes the type of a catalog. Raises `InvalidInput` if it is another one or unknown."""
+    if PY_CATALOG_IMPL in settings:
         return
-    if configured not in (None, kind):
+    configured = settings.get(_TYPE)
+    if configured is None and _URI in settings:
+        with suppress(ValueError):
+            inferred = infer_catalog_type(label, settings)
+            configured = inferred.value if inferred else None
+    if kind is not None and configured not in (None, kind):
         raise InvalidInput(f"{label} is a catalog of type {configured}, not {kind}")
-    settings[_TYPE] = kind
+    settings[_TYPE] = str(kind or configured or "").lower()
+    if settings[_TYPE] not in {type_.value for type_ in CatalogType}:
+        raise InvalidInput(
+            f"{label}: PyIceberg's configuration does not say the type of the catalog",
+            hint="name it by --type, or the URI by --property uri=URI",
+        )
+    if settings[_TYPE] in _WITH_URI and not settings.get(_URI):
+        raise InvalidInput(
+            f"{label}: PyIceberg's configuration has no URI of the catalog",
+            hint="name it by --property uri=URI",
+        )
 
 
 def _refuse_itself(label: str, uri: str, target: ReadableRepository) -> None:
@@ -89,10 +119,8 @@ def _refuse_itself(label: str, uri: str, target: ReadableRepository) -> None:
 def _loaded(name: str | None, settings: Mapping[str, Any]) -> Catalog:
     if file := _FILE.match(str(settings.get(_URI, ""))):
         _check_file(file["path"])
-    # An import changes nothing at the source: PyIceberg would create missing tables of a database.
-    reading = {"init_catalog_tables": "false", **settings}
-    catalog = load_catalog(name or _NONE, **reading)
-    if not hasattr(catalog, "engine"):
+    catalog = _load(name or _NONE, settings)
+    if settings.get(_TYPE) != CatalogType.SQL.value:
         return catalog
     try:
         chosen = _chosen(name, _names_in(catalog)) or catalog.name
@@ -102,7 +130,18 @@ def _loaded(name: str | None, settings: Mapping[str, Any]) -> Catalog:
     if chosen == catalog.name:
         return catalog
     catalog.close()
-    return load_catalog(chosen, **reading)
+    return _load(chosen, settings)
+
+
+def _load(name: str, settings: Mapping[str, Any]) -> Catalog:
+    if PY_CATALOG_IMPL in settings:
+        return load_catalog(name, **settings)
+    # `load_catalog` would add the properties of a configured catalog with this name, and send its
+    # credentials to any URI.
+    kind = CatalogType(settings[_TYPE])
+    # PyIceberg would create missing tables of a database, but an import only reads a source.
+    reading = {INIT_TABLES: "false"} if kind is CatalogType.SQL else {}
+    return AVAILABLE_CATALOGS[kind](name, {**reading, **settings})
 
 
 def _chosen(name: str | None, names: Sequence[str]) -> str | None:

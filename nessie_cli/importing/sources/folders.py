@@ -58,7 +58,12 @@ def _local(folder: str) -> list[FolderEntry]:
 
 
 def _kind(entry: os.DirEntry[str]) -> EntryKind:
-    if not entry.is_dir():
+    try:
+        is_folder = entry.is_dir()
+    except OSError:
+        # A symbolic link that leads to itself.
+        return EntryKind.FILE
+    if not is_folder:
         return EntryKind.FILE
     return EntryKind.LINK if entry.is_symlink() else EntryKind.FOLDER
 

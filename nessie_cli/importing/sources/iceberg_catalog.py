@@ -27,6 +27,8 @@ from nessie_cli.model.progress import Progress
 
 AT_ONCE = 8
 """Requests to a catalog at the same time."""
+INIT_TABLES = "init_catalog_tables"
+"""Whether PyIceberg creates the missing tables of a SQL catalog."""
 _EMPTY = {"exists": "true"}
 """What PyIceberg's SQL catalog stores for a namespace without properties."""
 
@@ -50,7 +52,7 @@ class IcebergCatalog:
         return {
             name: value
             for name, value in self._catalog.properties.items()
-            if isinstance(value, str)
+            if isinstance(value, str) and name != INIT_TABLES
         }
 
     def listing(self, namespaces: Sequence[Name], progress: Progress | None = None) -> Listing:
@@ -65,7 +67,7 @@ class IcebergCatalog:
             while level:
                 list(pool.map(walk.read, level))
                 level = walk.next_level()
-            contents = self._loaded(pool, walk.names, progress)
+            contents = self._loaded(pool, sorted(walk.names, key=lambda named: named[1]), progress)
         return walk.listing(contents)
 
     def _loaded(
@@ -88,19 +90,26 @@ class IcebergCatalog:
     def _load(self, named: tuple[SourceKind, Name]) -> SourceContent | SourceProblem:
         kind, name = named
         try:
-            if kind is SourceKind.TABLE:
-                location = self._catalog.load_table(name).metadata_location
-            else:
-                location = self._view_files.location_of(self._catalog.load_view(name).metadata)
+            location = self._location_of(kind, name)
         except Exception as error:
             if self._errors.is_silent(error):
                 raise
             return SourceProblem(
                 f"the catalog cannot load this {kind}: {self._errors.message(error)}", name
             )
+        if not location and kind is SourceKind.VIEW:
+            return SourceProblem(
+                "no metadata file in its folder has the content of this view", name
+            )
         if not location:
-            return SourceProblem(f"the catalog names no metadata file of this {kind}", name)
+            return SourceProblem("the catalog names no metadata file of this table", name)
         return SourceContent(name, kind, location)
+
+    def _location_of(self, kind: SourceKind, name: Name) -> str | None:
+        """Returns the metadata file of a table or view."""
+        if kind is SourceKind.TABLE:
+            return self._catalog.load_table(name).metadata_location
+        return self._view_files.location_of(self._catalog.load_view(name).metadata)
 
     def close(self) -> None:
         """Closes the connections of the catalog."""
@@ -217,7 +226,7 @@ class _Walk:
             )
         return Listing(
             sorted(self._namespaces, key=lambda namespace: namespace.name),
-            sorted(loaded, key=lambda content: content.name),
+            loaded,
             problems,
             left_out,
         )

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from nessie_cli import reaching
-from nessie_cli.errors import CommitNotFound, InvalidInput
+from nessie_cli.errors import CommitNotFound, InvalidInput, NotAllowed
 from nessie_cli.importing.source import (
     Listing,
     Name,
@@ -27,7 +27,9 @@ from nessie_cli.model import (
     type_label,
 )
 from nessie_cli.model.progress import Progress
+from nessie_cli.repository.access import checked_url
 from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.repository.urls import is_server
 from nessie_cli.revisions import Revision
 
 _ACCESS = "access."
@@ -46,10 +48,39 @@ def open_nessie(
     Raises the errors of `connect` and `access_to`, `NotFound` if there is no such revision, and
     `InvalidInput` if the target has the commit already.
     """
+    url = _OLD_API.sub("/api/v2", url)
+    if target is not None and is_server(url) and checked_url(url) == target.url:
+        raise InvalidInput(
+            f"{target.url} is this repository itself",
+            hint="`nessie merge` brings the contents of another branch",
+        )
+    # A variable such as NESSIE_AUTH_TOKEN belongs to the target, if that is a server, too.
+    variables = target is None or not target.is_remote
+    try:
+        return _opened(url, properties, revision, target, variables=variables)
+    except NotAllowed as error:
+        if variables:
+            raise
+        raise NotAllowed(
+            error.message.partition(";")[0],
+            hint=f"set --property {_ACCESS}token-file=FILE, because NESSIE_AUTH_TOKEN and the other"
+            " variables are those of the target",
+        ) from None
+
+
+def _opened(
+    url: str,
+    properties: Mapping[str, str],
+    revision: str | None,
+    target: ReadableRepository | None,
+    *,
+    variables: bool,
+) -> NessieServer:
     repository = reaching.opened(
-        _OLD_API.sub("/api/v2", url),
+        url,
         lambda name: properties.get(f"{_ACCESS}{name}"),
         lambda name: f"{_ACCESS}{name}",
+        variables=variables,
     )
     try:
         return NessieServer(repository, properties, revision, target)
@@ -82,13 +113,12 @@ class NessieServer:
         """Reads the contents at the commit, a page in each request. See `Source`."""
         lists = _Lists()
         starts = [ContentKey(name) for name in outermost(namespaces)]
-        count = 0
-        for start in starts or [None]:
-            for entry in self._entries(start):
-                count += 1
-                if progress is not None and not count % _PACE:
-                    progress(count, None)
-                lists.add(entry, start)
+        ranges: Sequence[ContentKey | None] = starts or [None]
+        entries = ((entry, start) for start in ranges for entry in self._entries(start))
+        for number, (entry, start) in enumerate(entries):
+            if progress is not None and not number % _PACE:
+                progress(number, None)
+            lists.add(entry, start)
         lists.add_parents(self._namespaces_above(starts))
         return lists.listing(starts, self.label)
 
