@@ -55,7 +55,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "inspection": _VALUES | {"revisions", "wire", "repository", "iceberg"},
     "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg", "importing"},
     "importing": _VALUES | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg"},
-    "exporting": _VALUES | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg"},
+    "exporting": _VALUES
+    | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg", "importing"},
     "audit": _VALUES | {"iceberg"},
     "spark": _VALUES | {"repository", "iceberg", "workspace", "reaching", "wire", "gc", "audit"},
     "render": _VALUES | {"wire", "inspection"},

@@ -17,8 +17,15 @@ from nessie_cli.errors import InvalidInput, NotAllowed, ReferenceMoved, StoreUna
 from nessie_cli.gc.audit_trail import Trail
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.removal import RemovalCandidate, RemovalOutcome, RemovalScope, Removed, Remover
-from nessie_cli.gc.run import Approval, MarkDatasets, PinnedReference, Run, RunState
-from nessie_cli.iceberg.locations import normalised
+from nessie_cli.gc.run import (
+    Approval,
+    ImportedLocation,
+    MarkDatasets,
+    PinnedReference,
+    Run,
+    RunState,
+)
+from nessie_cli.iceberg.locations import LocationSet, normalised
 from nessie_cli.model.progress import Progress
 
 FILES_PER_BATCH = 500
@@ -72,6 +79,9 @@ class Marker(Protocol):
 
         A reference was created or moved, or a batch was staged.
         """
+
+    def imported(self) -> Sequence[ImportedLocation]:
+        """Returns the locations of imported tables that another catalog may write now."""
 
 
 def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Approval:
@@ -190,6 +200,11 @@ class _Filter:
         self._protected = tuple(protected)
         self._revived: list[Revived] = []
         """Base locations of contents that became live and cannot be read."""
+        self._imported = LocationSet(())
+
+    def keep_imported(self, imported: Iterable[ImportedLocation]) -> None:
+        """Keeps the candidates below these locations from now on, and no longer earlier ones."""
+        self._imported = LocationSet(place.location for place in imported)
 
     def is_settled(self, candidate: RemovalCandidate) -> bool:
         """Whether a candidate was removed before."""
@@ -206,6 +221,12 @@ class _Filter:
                 candidate.location,
                 RemovalOutcome.PROTECTED,
                 "belongs to a content that cannot be read now",
+            )
+        if self._imported.around(path) is not None:
+            return Removed(
+                candidate.location,
+                RemovalOutcome.PROTECTED,
+                "belongs to an imported table that another catalog may write",
             )
         return None
 
@@ -253,12 +274,14 @@ def _filter(run: Run, marker: Marker) -> _Filter:
         for digest in map(_digest, batch.column("path").to_pylist())
         if digest in candidate_digests
     }
-    return _Filter(
+    filter_ = _Filter(
         {_digest(location) for location in Trail(run.audit_path).settled()},
         candidate_digests,
         live,
         _protected(marks.findings),
     )
+    filter_.keep_imported(marker.imported())
+    return filter_
 
 
 def _protected(findings: Dataset) -> Iterator[str]:
@@ -327,6 +350,8 @@ class _Removing:
         self, batch: Sequence[tuple[RemovalCandidate, str]], clock: Callable[[], datetime]
     ) -> Iterator[Removed]:
         going = []
+        # A table may have been imported since the plan or the last batch.
+        self._filter.keep_imported(self._marker.imported())
         for candidate, path in batch:
             if self._filter.is_settled(candidate):
                 continue

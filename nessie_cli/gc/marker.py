@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TypeAlias
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.apply import Revived
 from nessie_cli.gc.history import HistoryWalk, TableState, no_staged
+from nessie_cli.gc.imported import imported_locations
 from nessie_cli.gc.mark import Marked, PhaseProgress, contents_of, history_of, mark
 from nessie_cli.gc.parts import GcFinding, Notes
 from nessie_cli.gc.roots import Roots, moves_since
-from nessie_cli.gc.run import MarkDatasets, RunSettings
+from nessie_cli.gc.run import ImportedLocation, MarkDatasets, RunSettings
 from nessie_cli.gc.table_files import BROKEN, FileFinder
 from nessie_cli.iceberg.reachable import FileKind, SnapshotScope
 from nessie_cli.repository.base import Repository
@@ -75,6 +76,10 @@ class RepositoryMarker:
             raise InvalidInput("nothing has been marked yet")
         for state in self._history.became_live():
             yield from self._needed(state)
+
+    def imported(self) -> Sequence[ImportedLocation]:
+        """Returns the locations of imported tables that another catalog may write now."""
+        return imported_locations(self._repository)
 
     def _needed(self, state: TableState) -> Iterator[Revived]:
         notes = Notes()

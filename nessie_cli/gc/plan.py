@@ -2,11 +2,13 @@
 
 It is one exact difference over all contents, by the normal forms of locations. So contents that
 share a location cannot lose files of each other. A file is also kept if it is younger than the
-grace period, below a base of a broken content, or outside of the warehouses.
+grace period, below a base of a broken content, outside of the warehouses, or below the location of
+an imported table that another catalog may still write.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -29,6 +31,7 @@ from nessie_cli.iceberg.locations import LocationSet, is_inside, normalised
 OUTSIDE = "OUTSIDE"
 LISTING = "LISTING"
 UNCLEAR = "UNCLEAR"
+IMPORTED = "IMPORTED"
 PLAN_FINDINGS = "plan-findings"
 PATHS_AT_ONCE = 250_000
 """How many paths of live files are compared at a time, in about 100 MB of memory."""
@@ -67,7 +70,7 @@ class CandidateScope(Struct, frozen=True):
         return modified <= self.youngest
 
     def is_free(self, path: str) -> bool:
-        """Whether a file is outside of the bases of broken contents."""
+        """Whether a file is outside of the bases of broken contents and of other catalogs."""
         return self.untouched.around(path) is None
 
 
@@ -91,7 +94,12 @@ def plan(
         counts = _list(run, scope, properties, finding_into(findings), progress)
         findings.flush()
     candidate_counts = differ(run, scope, progress, paths_at_once)
-    return {"bases": len(scope.roots), **counts, **candidate_counts}
+    return {**base_counts(scope, settings), **counts, **candidate_counts}
+
+
+def base_counts(scope: CandidateScope, settings: RunSettings) -> dict[str, int]:
+    """Returns the numbers of listed locations, and of those that other catalogs may write."""
+    return {"bases": len(scope.roots), "imported": len(settings.imported)}
 
 
 # -- where ----------------------------------------------------------------------------------------
@@ -105,7 +113,7 @@ def finding_into(rows: Rows) -> Callable[[GcFinding], None]:
 
 
 def scope_of(run: Run, settings: RunSettings, find: Callable[[GcFinding], None]) -> CandidateScope:
-    """Returns the locations of possible candidates. Tables elsewhere are findings."""
+    """Returns the locations of possible candidates. Other tables are findings."""
     allowed = LocationSet(_warehouses(settings.warehouse))
     marks = run.marks()
     owners = _owners(marks.bases)
@@ -125,7 +133,22 @@ def scope_of(run: Run, settings: RunSettings, find: Callable[[GcFinding], None])
                     message=f"{key} is at {base}, {reason}; no file there is collected",
                 )
             )
-    untouched = LocationSet([*_untouched(marks), *_own_files(run, settings)])
+    imported = [place for place in settings.imported if allowed.around(place.location)]
+    for place in imported:
+        find(
+            GcFinding(
+                IMPORTED,
+                key=place.key,
+                location=place.location,
+                message=(
+                    f"{place.key} is at {place.location}, and {place.source} may still write it; no"
+                    f" file there is collected. Hint: if it is no longer written there, `nessie"
+                    f" import --adopt {shlex.quote(place.key)}`"
+                ),
+            )
+        )
+    others = (place.location for place in settings.imported)
+    untouched = LocationSet([*_untouched(marks), *_own_files(run, settings), *others])
     roots = tuple(root for root in LocationSet(inside).outermost if untouched.around(root) is None)
     return CandidateScope(
         roots, inside, untouched, run.info.created - timedelta(seconds=settings.grace)

@@ -60,17 +60,26 @@ class PinnedReference(Struct, frozen=True, rename="camel"):
     hash: str
 
 
+class ImportedLocation(Struct, frozen=True, order=True):
+    """The normal location of an imported table that `source`, another catalog, may still write."""
+
+    location: str
+    key: str
+    source: str
+
+
 class RunSettings(Struct, frozen=True, rename="camel", kw_only=True):
     """The settings of a run.
 
     * `store`: the URL without secrets.
     * `cutoffs`: pairs of a pattern of reference names and a policy. The first match decides.
     * `reference_time`: durations count back from it.
-    * `grace`: in seconds. It and `warehouse` are set by the plan.
+    * `grace`: in seconds. It, `warehouse` and `imported` are set by the plan.
     * `warehouse`: the locations below which files may be deleted.
     * `catalog`: the catalog in PyIceberg's configuration with the properties of the file systems.
     * `snapshots`: `listed` keeps every snapshot in a live metadata file, `referenced` only the
       snapshot of the content.
+    * `imported`: locations that another catalog may still write. No file there is a candidate.
     """
 
     store: str
@@ -82,10 +91,13 @@ class RunSettings(Struct, frozen=True, rename="camel", kw_only=True):
     warehouse: tuple[str, ...] = ()
     catalog: str | None = None
     snapshots: str = "listed"
+    imported: tuple[ImportedLocation, ...] = ()
 
-    def with_plan(self, warehouse: tuple[str, ...], grace: int) -> RunSettings:
+    def with_plan(
+        self, warehouse: tuple[str, ...], grace: int, imported: tuple[ImportedLocation, ...]
+    ) -> RunSettings:
         """Returns the settings with those of the plan."""
-        return msgspec.structs.replace(self, warehouse=warehouse, grace=grace)
+        return msgspec.structs.replace(self, warehouse=warehouse, grace=grace, imported=imported)
 
 
 class MarkDatasets(NamedTuple):

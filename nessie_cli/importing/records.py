@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import structs
 
-from nessie_cli.errors import InvalidInput, NotFound, ReferenceConflict
+from nessie_cli.errors import InvalidInput, NotAllowed, NotFound, ReferenceConflict
 from nessie_cli.model import IMPORT_PREFIX, ContentKey, ImportedTable, ImportRecord
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import PutSettings
@@ -101,14 +101,27 @@ class ImportRecords:
         return adopted
 
     def foreign_locations(self) -> dict[str, str]:
-        """Returns the locations of tables that are not adopted, each with its source's label."""
+        """Returns the locations of tables that are not adopted, each with its source's label.
+
+        Raises `NotAllowed` if the caller may not read settings.
+        """
         return {table.location: source for source, table in self.foreign_tables()}
 
     def foreign_tables(self) -> list[tuple[str, ImportedTable]]:
-        """Returns the tables that are not adopted, each after the label of its source."""
+        """Returns the tables that are not adopted, each after the label of its source.
+
+        Raises `NotAllowed` if the caller may not read settings, because a missing record would look
+        like an adopted table.
+        """
+        config = self._repository.config()
+        if config.hides_settings:
+            raise NotAllowed(
+                "you may not read which tables are imported",
+                hint="the rules of the server must allow READ_REPOSITORY_CONFIG",
+            )
         return [
             (record.source, table)
-            for record in self.all()
+            for record in _records(config.settings)
             for table in record.tables
             if not table.adopted
         ]

@@ -200,12 +200,14 @@ class RepositoryConfig(Struct, frozen=True):
 
     `created` is None if it is unknown. `format` is the number of the store format, or `REST` and
     the version of the specification for a server. Only `nessie serve` and stores have settings.
+    `hides_settings` says that the caller may not read them.
     """
 
     default_branch: str
     created: datetime | None
     format: str
     settings: Mapping[str, str] = {}
+    hides_settings: bool = False
 
 
 class ProblemKind(StrEnum):

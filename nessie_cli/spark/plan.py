@@ -17,6 +17,7 @@ from nessie_cli.gc.plan import (
     CHECKSUM,
     PLAN_FINDINGS,
     CandidateScope,
+    base_counts,
     finding_into,
     rows_below,
     scope_of,
@@ -50,7 +51,7 @@ def gc_plan(
         counts = _list(spark, run.dataset("listed"), scope, properties, finding_into(findings))
         findings.flush()
     progress("comparing", 0, None)
-    return {"bases": len(scope.roots), **counts, **_differ(spark, run, scope)}
+    return {**base_counts(scope, settings), **counts, **_differ(spark, run, scope)}
 
 
 def _list(

@@ -56,5 +56,8 @@ MESSAGE = "message"
 WHOLE = "whole"
 """The parameter of a diff that must not show only one key of a renamed content."""
 
+HIDDEN = "hasHidden"
+"""The attribute of the settings if the caller may not read them."""
+
 SETTINGS = "NESSIE_CLI_SETTINGS"
 """The type of the configuration object that holds the repository's settings."""

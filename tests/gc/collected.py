@@ -14,7 +14,15 @@ from nessie_cli.errors import NessieError
 from nessie_cli.gc import phases
 from nessie_cli.gc.apply import Applied, Revived, apply, approve
 from nessie_cli.gc.listing import Listed, files_below
-from nessie_cli.gc.run import MarkDatasets, PinnedReference, Run, Runs, RunSettings, RunState
+from nessie_cli.gc.run import (
+    ImportedLocation,
+    MarkDatasets,
+    PinnedReference,
+    Run,
+    Runs,
+    RunSettings,
+    RunState,
+)
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LIVE
 
 TIME = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -28,7 +36,8 @@ class Marked(NamedTuple):
 class Heap:
     """A warehouse with one table, whose files have 10 bytes.
 
-    `live` files are kept, `broken` bases cannot be read, `more` are further candidates.
+    `live` files are kept, `broken` bases cannot be read, `more` are further candidates. Another
+    catalog may write below the `foreign` locations.
     """
 
     def __init__(self, folder: Path, garbage: int = 5, live: int = 2) -> None:
@@ -40,6 +49,7 @@ class Heap:
         self.kept = [self.write(f"data/live-{number}") for number in range(live)]
         self.live = {str(path) for path in self.kept}
         self.broken: list[str] = []
+        self.foreign: list[ImportedLocation] = []
         self.more: list[Listed] = []
         self.properties: dict[str, str] = {}
         self.now_live: list[Revived] = []
@@ -64,6 +74,9 @@ class Heap:
         if self.damage is not None:
             raise self.damage
         return 1
+
+    def imported(self) -> list[ImportedLocation]:
+        return self.foreign
 
     def revived(self) -> Iterator[Revived]:
         while self.now_live:

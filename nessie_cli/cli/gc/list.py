@@ -20,11 +20,16 @@ _COLUMNS = (
     Column("CANDIDATES", right=True),
     Column("SIZE", right=True),
     Column("DELETED", right=True),
+    Column("IMPORTED", right=True),
 )
 
 
 class Options(FolderOptions, frozen=True, kw_only=True):
-    """List the runs, newest first: state, time and counts."""
+    """List the runs, newest first: state, time and counts.
+
+    IMPORTED is the number of imported tables whose files the run keeps, because another catalog may
+    still write them.
+    """
 
 
 class CollectorRuns(Listing, frozen=True, kw_only=True):
@@ -64,4 +69,5 @@ def _counts(counts: Mapping[str, int]) -> tuple[str, ...]:
         f"{counts[name]:,}" if name in counts else "" for name in ("live", "candidates", "deleted")
     )
     size = human_size(counts["candidateBytes"]) if "candidateBytes" in counts else ""
-    return live, candidates, size, deleted
+    imported = f"{counts['imported']:,}" if "imported" in counts else ""
+    return live, candidates, size, deleted, imported

@@ -32,6 +32,9 @@ class Options(RunOptions, frozen=True, kw_only=True):
     that are inside a --warehouse. Deletes nothing: `gc approve` and `gc apply` come next. A new
     plan makes an earlier approval invalid.
 
+    Files of imported tables are never candidates, because another catalog may still write these
+    tables: `nessie import --adopt KEY` ends that. `nessie gc show` lists their locations.
+
     Verifies the store first, except the store behind a server. The exit status is 7 if the store is
     damaged, and 8 if a live content or a folder could not be read; its files are kept.
     """
@@ -73,7 +76,9 @@ def run(options: Options, app: Invocation) -> CollectorStep:
         worker = Worker(app, run, options.engine, work.report)
         worker.verify()
         settings = run.info.settings.with_plan(
-            tuple(map(absolute_location, allowed)), _grace(options.grace, app)
+            tuple(map(absolute_location, allowed)),
+            _grace(options.grace, app),
+            tuple(worker.imported()),
         )
         phases.plan(run, worker.plan, settings, clock)
     return finished(run)

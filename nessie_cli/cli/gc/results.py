@@ -181,6 +181,12 @@ def finished(run: Run) -> CollectorStep:
             f"some files could not be read or listed; `nessie gc show {run.id}` shows which"
         )
     partly = bool(notes)
+    if run.info.state is RunState.PLANNED and (imported := len(run.info.settings.imported)):
+        tables = counted(imported, "imported table")
+        notes.append(
+            f"the files of {tables} are kept, because another catalog may still write them;"
+            f" `nessie gc show {run.id}` shows which"
+        )
     if run.info.state is RunState.PLANNED and (outside := _outside(run)):
         tables = "1 table lies" if outside == 1 else f"{outside:,} tables lie"
         notes.append(

@@ -1,6 +1,6 @@
 """Marking and planning a run, in this process or on Spark."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.progress import Report
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.apply import Revived
-from nessie_cli.gc.run import MarkDatasets, Run, RunSettings
+from nessie_cli.gc.run import ImportedLocation, MarkDatasets, Run, RunSettings
 from nessie_cli.gc.staged import staged_states
 from nessie_cli.iceberg.filesystems import properties_of
 from nessie_cli.repository.base import Repository
@@ -105,6 +105,10 @@ class Worker:
     def revived(self) -> Iterator[Revived]:
         """Yields files that have become live since the mark or the last call."""
         return self._marker.revived()
+
+    def imported(self) -> Sequence[ImportedLocation]:
+        """Returns the locations of imported tables that another catalog may write now."""
+        return self._marker.imported()
 
     def plan(self) -> Mapping[str, int]:
         """Finds the candidates of the run, and returns counts."""

@@ -34,7 +34,7 @@ def draft(server: Server, change: Change[Any]) -> Draft[Any]:
     if isinstance(change, Merge | Transplant):
         return _combine(server, change)
     if isinstance(change, PutSettings):
-        settings = server.settings()
+        settings = server.settings().values
         change.check_expected(settings)
         return Draft(
             change, [], answer={name: settings.get(name) for name in change.values}, exact=False

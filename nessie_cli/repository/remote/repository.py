@@ -114,7 +114,12 @@ class RemoteRepository(Repository):
 
     def config(self) -> RepositoryConfig:
         """Returns the default branch and the creation time. `nessie serve` also has settings."""
-        return structs.replace(self._session.repository_config, settings=self._server.settings())
+        settings = self._server.settings()
+        return structs.replace(
+            self._session.repository_config,
+            settings=settings.values,
+            hides_settings=settings.has_hidden,
+        )
 
     def resolve(self, revision: AnyRevision) -> Reference:
         """Returns the reference and hash that a revision names.

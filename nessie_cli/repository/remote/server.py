@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.model import (
     CommitMeta,
@@ -39,6 +39,13 @@ if TYPE_CHECKING:
     from nessie_cli.repository.remote.session import RestSession
 
 
+class VisibleSettings(NamedTuple):
+    """The settings of a repository by name, and whether the caller may not read others."""
+
+    values: Mapping[str, str]
+    has_hidden: bool = False
+
+
 class Server(ABC):
     """The requests that depend on the extensions of a server. Hashes are complete."""
 
@@ -47,7 +54,7 @@ class Server(ABC):
 
     # -- reading ----------------------------------------------------------------------------------
     @abstractmethod
-    def settings(self) -> Mapping[str, str]:
+    def settings(self) -> VisibleSettings:
         """Returns the settings of the repository; empty if the server has no settings."""
 
     @abstractmethod

@@ -164,6 +164,7 @@ class AuthorizedRepository(ReadableRepository):
                 for name, value in config.settings.items()
                 if may_read[config_type(name)]
             },
+            hides_settings=not may_read.get(SETTINGS, True),
         )
 
     def resolve(self, revision: AnyRevision) -> Reference:

@@ -29,6 +29,7 @@ from nessie_cli.wire.extensions import (
     ANNOUNCED,
     ANY_ORDER,
     COMBINES,
+    HIDDEN,
     MESSAGE,
     ROWS,
     SETTINGS,
@@ -190,10 +191,10 @@ def settings_asked(call: Call) -> bool:
 
 
 def get_settings(call: Call) -> Answer:
-    """The settings, as a configuration object."""
-    return Answer(
-        {"configs": [{"type": SETTINGS, "settings": dict(call.repository.config().settings)}]}
-    )
+    """The settings, as a configuration object, and whether there are others that stay hidden."""
+    config = call.repository.config()
+    hidden = {HIDDEN: True} if config.hides_settings else {}
+    return Answer({"configs": [{"type": SETTINGS, "settings": dict(config.settings), **hidden}]})
 
 
 def settings_given(call: Call, body: Any) -> Json | None:

@@ -35,12 +35,12 @@ from nessie_cli.repository.changes import (
 from nessie_cli.repository.remote import contents, history, references
 from nessie_cli.repository.remote.bodies import commit_result
 from nessie_cli.repository.remote.extended.idempotent import request_record, send_idempotent
-from nessie_cli.repository.remote.server import Server
+from nessie_cli.repository.remote.server import Server, VisibleSettings
 from nessie_cli.repository.remote.session import understood
 from nessie_cli.repository.remote.transport import Query
 from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
-from nessie_cli.wire.extensions import SETTINGS, WHOLE
+from nessie_cli.wire.extensions import HIDDEN, SETTINGS, WHOLE
 
 _LARGEST_REFLOG_PAGE = 16_000
 """The server finds a page of a reflog by reading those before it again, so pages grow."""
@@ -56,13 +56,14 @@ class ExtendedServer(Server):
     """A server with our extensions. Every write has a request id, so it happens once."""
 
     # -- reading ----------------------------------------------------------------------------------
-    def settings(self) -> Mapping[str, str]:
+    def settings(self) -> VisibleSettings:
         """Returns the settings of the repository."""
         answer = self.session.transport.get("config/repository", {"type": SETTINGS})
 
-        def decode(answer: Any) -> dict[str, str]:
-            configs = answer.get("configs")
-            return convert(configs[0]["settings"], dict[str, str]) if configs else {}
+        def decode(answer: Any) -> VisibleSettings:
+            config = (answer.get("configs") or [{"settings": {}}])[0]
+            values = convert(config["settings"], dict[str, str])
+            return VisibleSettings(values, convert(config.get(HIDDEN, False), bool))
 
         return understood(answer, decode, "settings")
 

@@ -50,7 +50,7 @@ from nessie_cli.repository.changes import (
 from nessie_cli.repository.remote import contents, history, references, revisions
 from nessie_cli.repository.remote.cel import cel_text
 from nessie_cli.repository.remote.lost_answers import look_up_outcome
-from nessie_cli.repository.remote.server import Server
+from nessie_cli.repository.remote.server import Server, VisibleSettings
 from nessie_cli.repository.remote.session import PAGE, understood
 from nessie_cli.repository.remote.transport import Lost, Query, segment
 from nessie_cli.repository.remote.write_request import WriteRequest
@@ -67,9 +67,9 @@ class PlainServer(Server):
     """A server that speaks REST v2 without our extensions."""
 
     # -- reading ----------------------------------------------------------------------------------
-    def settings(self) -> Mapping[str, str]:
+    def settings(self) -> VisibleSettings:
         """Returns no settings: REST v2 has none."""
-        return {}
+        return VisibleSettings({})
 
     def caller(self) -> None:
         """Returns None: REST v2 does not name the caller."""
