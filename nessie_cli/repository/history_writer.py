@@ -41,7 +41,7 @@ from nessie_cli.store.base import Store
 from nessie_cli.store.records import Done, StoredReference, Write
 
 IMPORTED_HASH = "nessie.imported-hash"
-"""The property of an imported commit: its hash in the source, before hashes of earlier imports."""
+"""The property with the hash in the source, followed by those of earlier imports."""
 
 _BATCH = 4_000
 """The number of objects in memory, and of those that are stored together."""
@@ -117,8 +117,7 @@ class HistoryWriter:
         shown = ", ".join(f"'{name}'" for name in names[:_MOST_NAMED])
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         return AlreadyExists(
-            f"{len(names)} reference{'s' * (len(names) > 1)} of the source exist"
-            f"{'s' * (len(names) == 1)} in this store: {shown}{more}",
+            f"names of references in the source are taken in this store: {shown}{more}",
             names[0],
             hint="import into a new store, or rename or delete them first",
         )
@@ -227,10 +226,10 @@ class HistoryWriter:
         """The number of contents that were written, by type."""
         return {type_: len(ids) for type_, ids in sorted(self._contents.items())}
 
-    def publish(self, references: Sequence[Reference]) -> None:
+    def publish(self, references: Sequence[Reference], messages: Mapping[str, str] = {}) -> None:
         """Creates references at the written commits, in one write with entries in the reflog.
 
-        Raises `AlreadyExists` if a name was taken meanwhile.
+        `messages` are those of tags. Raises `AlreadyExists` if a name was taken meanwhile.
         """
         self.flush()
         maker = WriteMaker(self._context, ChangeSubmission(), "import")
@@ -240,7 +239,7 @@ class HistoryWriter:
             stored = StoredReference(reference.name, reference.type, target)
             is_default = reference.name == self._default_branch
             if not is_default:
-                moves.append(maker.move(stored, None, target))
+                moves.append(maker.move(stored, None, target, messages.get(reference.name, "")))
             elif target != NO_COMMIT:
                 moves.append(maker.move(stored, NO_COMMIT, target))
         if not moves:

@@ -35,7 +35,8 @@ class ImportedHistory(Struct, frozen=True, kw_only=True):
     counts distinct contents by type, and `left_out` what was not imported. `unreferenced` counts
     commits of the source that no reference reaches. `cut` are hashes of first commits whose
     earlier history the source has deleted. `duplicates` are content ids under several keys; those
-    of branches have a repair (`Problem.replaceable`). `default_branch` is that of the source.
+    of branches have a repair (`Problem.replaceable`). `default_branch` is that of the source. A dry
+    run finds no duplicates, and makes no adjustments.
     """
 
     source: str
@@ -103,7 +104,7 @@ def import_history(
             _compare(source, writer, head)
     with at_work("looking for content ids under several keys"):
         duplicates = list(writer.duplicates(references))
-    writer.publish(references)
+    writer.publish(references, listed.messages)
     return structs.replace(
         result,
         references=[

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from nessie_cli.errors import CommitNotFound
 from nessie_cli.importing.history.source import SourceReferences
-from nessie_cli.model import NO_ANCESTOR, Entry, LogEntry, Reference
+from nessie_cli.model import NO_ANCESTOR, Entry, LogEntry, Reference, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 
@@ -29,8 +29,12 @@ class ServerHistory:
 
     def references(self) -> SourceReferences:
         """Reads all branches and tags."""
+        references = tuple(self._repository.references())
+        tags = [tag.name for tag in references if tag.type is ReferenceType.TAG]
         return SourceReferences(
-            tuple(self._repository.references()), self._repository.config().default_branch
+            references,
+            self._repository.config().default_branch,
+            self._repository.messages(tags),
         )
 
     def commits(self, references: Sequence[Reference], progress: Progress) -> Iterator[LogEntry]:

@@ -12,10 +12,11 @@ from nessie_cli.model.progress import Progress
 
 
 class SourceReferences(Struct, frozen=True):
-    """The branches and tags of a source, and the name of its default branch ("" if unknown)."""
+    """The branches and tags of a source, its default branch ("" if unknown), messages of tags."""
 
     references: Sequence[Reference]
     default_branch: str = ""
+    messages: Mapping[str, str] = {}
 
 
 class HistorySource(Protocol):
