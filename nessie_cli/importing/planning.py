@@ -27,7 +27,7 @@ from nessie_cli.importing.plan import (
     ProblemKind,
 )
 from nessie_cli.importing.reading import SourceReader
-from nessie_cli.importing.selection import dotted, matches_any
+from nessie_cli.importing.selection import dotted, matches_any, some
 from nessie_cli.importing.source import Listing, Name, SourceContent
 from nessie_cli.importing.target import PlacedContent, Target, TargetFiles
 from nessie_cli.model import (
@@ -132,14 +132,22 @@ class Planner:
             self._faults.append(PlanProblem(ProblemKind.INVALID, message, names))
         keys = {}
         namespaces = {each.name for each in self._listing.namespaces}
+        guesses: dict[str, list[Name]] = {}
         for each in self._listing.contents:
+            if each.guess and not self._rules.guess:
+                guesses.setdefault(each.guess, []).append(each.name)
+                continue
             try:
-                keys[each.name] = self._key_of(each, each.name in namespaces)
+                keys[each.name] = self._key_of(each, is_namespace=each.name in namespaces)
             except _Refused as refusal:
                 self._faults.append(refusal.problem(each))
+        for reason, names in guesses.items():
+            texts = some(list(map(dotted, names)))
+            message = f"{texts}: {reason}. Hint: --guess imports such tables all the same"
+            self._faults.append(PlanProblem(ProblemKind.INVALID, message, tuple(names)))
         return keys
 
-    def _key_of(self, content: SourceContent, is_namespace: bool) -> ContentKey:
+    def _key_of(self, content: SourceContent, *, is_namespace: bool) -> ContentKey:
         try:
             key = self._rules.selection.key_of(content.name)
         except InvalidInput as error:
@@ -147,10 +155,6 @@ class Planner:
         if is_namespace:
             raise _Refused(
                 ProblemKind.INVALID, f"the source has a {content.kind} and a namespace of this name"
-            )
-        if content.guess and not self._rules.guess:
-            raise _Refused(
-                ProblemKind.INVALID, f"{content.guess}. Hint: --guess imports it all the same"
             )
         return key
 

@@ -13,6 +13,9 @@ from nessie_cli.importing.source import Listing, Name, SourceNamespace
 from nessie_cli.model import ContentKey
 from nessie_cli.model.key_patterns import KeyPattern
 
+_SHOWN = 3
+"""The number of names that a message lists."""
+
 
 class NamePattern(NamedTuple):
     """A name or a glob. It matches a content or namespace and everything below it."""
@@ -44,6 +47,13 @@ def dotted(name: Name) -> str:
         return str(ContentKey(name))
     except InvalidInput:
         return ".".join(name)
+
+
+def some(texts: Sequence[str]) -> str:
+    """Returns the first texts for a message, and the number of the others."""
+    more = len(texts) - _SHOWN
+    shown = ", ".join(texts[:_SHOWN])
+    return f"{shown} and {more:,} more" if more > 0 else shown
 
 
 class Selection(Struct, frozen=True):

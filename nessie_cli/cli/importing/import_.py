@@ -19,6 +19,7 @@ from nessie_cli.workspace.environment import of_s3
 from nessie_cli.workspace.files import read_text, replace_text
 
 if TYPE_CHECKING:
+    from nessie_cli.cli.importing.history import HistoryResult
     from nessie_cli.cli.importing.records import ImportedRowsResult
     from nessie_cli.cli.importing.results import ImportResult
     from nessie_cli.importing.performing import Imported
@@ -197,7 +198,7 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> "ImportResult | ImportedRowsResult":
+def run(options: Options, app: Invocation) -> "ImportResult | ImportedRowsResult | HistoryResult":
     """Imports, or lists or adopts what was imported."""
     from nessie_cli.cli.importing.records import adopt, list_imported
 
@@ -206,16 +207,23 @@ def run(options: Options, app: Invocation) -> "ImportResult | ImportedRowsResult
         return list_imported(app) if options.list_ else adopt(app, options.adopt or ())
     if options.list_:
         raise InvalidInput("--list takes no SOURCE: it lists the imports of all sources")
+    if options.history:
+        from nessie_cli.cli.importing.history import run_history
+
+        return run_history(options, app, options.source)
     return _import(options, app, options.source)
 
 
-def show(result: "ImportResult | ImportedRowsResult", output: Output) -> None:
+def show(result: "ImportResult | ImportedRowsResult | HistoryResult", output: Output) -> None:
     """Prints the result."""
+    from nessie_cli.cli.importing.history import HistoryResult, show_history
     from nessie_cli.cli.importing.records import ImportedRowsResult, show_imported
     from nessie_cli.cli.importing.results import print_import
 
     if isinstance(result, ImportedRowsResult):
         show_imported(result, output)
+    elif isinstance(result, HistoryResult):
+        show_history(result, output)
     else:
         print_import(result, output)
 

@@ -23,7 +23,7 @@ from nessie_cli.importing.plan import (
     PlannedContent,
     ProblemKind,
 )
-from nessie_cli.importing.selection import dotted
+from nessie_cli.importing.selection import dotted, some
 from nessie_cli.importing.source import SourceProblem
 from nessie_cli.model import CommitResult, ContentKey, Namespace
 from nessie_cli.render.spans import Cell, Column, Row, Span
@@ -38,8 +38,8 @@ _COLUMNS = (
     Column("SOURCE FILE", room="cut"),
 )
 _STYLES = {Action.IMPORT: "created", Action.CREATE: "created", Action.UPDATE: "updated"}
-_SHOWN = 3
-"""The number of keys that a note names."""
+_MOST_REASONS = 5
+"""The number of reasons for which contents are left out that are printed for people."""
 _MOST_PROBLEMS = 50
 """The number of problems that are printed for people."""
 _EXIT_CODES = {ProblemKind.INVALID: 2, ProblemKind.CONFLICT: 3, ProblemKind.UNAVAILABLE: 7}
@@ -318,37 +318,39 @@ def _print_problems(result: ImportResult, output: Output) -> None:
 def _notes(result: ImportResult) -> Iterator[str]:
     plan = result.plan
     if plan.left_out:
-        yield f"not imported: {_some([_left_out(each) for each in plan.left_out])}"
+        yield from _left_out(plan.left_out)
     if newer := [str(each.key) for each in plan.contents if each.action is Action.NEWER]:
-        yield f"newer at the source, which --update brings: {_some(newer)}"
+        yield f"newer at the source, which --update brings: {some(newer)}"
     if result.is_refused:
         return
     if foreign := [str(key) for key in result.foreign]:
         yield (
             f"{result.target.label} may still write {counted(len(foreign), 'table')}:"
-            f" {_some(foreign)}. Let only one catalog write a table: two lose each other's changes."
+            f" {some(foreign)}. Let only one catalog write a table: two lose each other's changes."
             " `nessie gc` deletes nothing in their folders until `nessie import --adopt KEY`"
         )
     pointers = [str(each.key) for each in plan.committed if each.source.kind == "table"]
     if pointers and result.pointers_only:
         yield (
             "--pointers-only: gc.enabled is as at the source, so an engine that expires snapshots"
-            f" may delete files that branches and tags here need: {_some(pointers)}"
+            f" may delete files that branches and tags here need: {some(pointers)}"
         )
     if not result.allow_locations:
         return
     if result.warehouses_file is not None:
-        yield f"{result.warehouses_file} allows {_some(result.allow_locations)}"
+        yield f"{result.warehouses_file} allows {some(result.allow_locations)}"
     else:
         options = " ".join(f"--allow-location {place}" for place in result.allow_locations)
         yield f"so that Iceberg REST serves the tables, `nessie serve` needs: {options}"
 
 
-def _left_out(entry: SourceProblem) -> str:
-    return f"{dotted(entry.name) if entry.name else entry.location} ({entry.message})"
-
-
-def _some(texts: Sequence[str]) -> str:
-    more = len(texts) - _SHOWN
-    shown = ", ".join(texts[:_SHOWN])
-    return f"{shown} and {more:,} more" if more > 0 else shown
+def _left_out(entries: Sequence[SourceProblem]) -> Iterator[str]:
+    by_reason: dict[str, list[str]] = {}
+    for each in entries:
+        by_reason.setdefault(each.message, []).append(
+            dotted(each.name) if each.name else each.location
+        )
+    for reason, texts in list(by_reason.items())[:_MOST_REASONS]:
+        yield f"not imported: {some(texts)}: {reason}"
+    if (more := len(by_reason) - _MOST_REASONS) > 0:
+        yield f"not imported for {counted(more, 'other reason')}: --json lists everything"
