@@ -218,9 +218,9 @@ class Planner:
             return item.row is None
         if item.row is None:
             return True
-        is_here = target.at(item.row.key) is not None or target.with_file([item.row.metadata])
-        has_moved = item.row.source_metadata != absolute_location(item.source.metadata_location)
-        return not is_here or (self._rules.update and has_moved)
+        # Another content can have the key of the row, so only the pointer proves anything.
+        is_here = target.with_file([item.row.metadata]) is not None
+        return self._rules.update or not is_here
 
     def _without_duplicates(
         self, items: Sequence[_Item], target: Target, problems: list[PlanProblem]
@@ -265,15 +265,16 @@ class Planner:
             return self._imported_before(item, item.placed)
         if not self._needs_metadata(item, target):
             assert row is not None
-            has_moved = row.source_metadata != absolute_location(source.metadata_location)
-            action = Action.NEWER if has_moved else Action.CHANGED
             tracked = target.with_file([row.metadata])
-            return PlannedContent(source, tracked.key if tracked else row.key, action)
+            assert tracked is not None
+            return PlannedContent(source, tracked.key, Action.NEWER)
         metadata = self._metadata(source)
         same = self._same_content(metadata, item, target)
         if row is None or same is None:
             return self._new(item, metadata, target, same)
-        if row.source_metadata == absolute_location(source.metadata_location):
+        pointer = normal_place(same.content.metadata_location)
+        has_moved = row.source_metadata != absolute_location(source.metadata_location)
+        if not has_moved and pointer != normal_place(row.metadata):
             return PlannedContent(source, same.key, Action.CHANGED)
         if not self._rules.update:
             return PlannedContent(source, same.key, Action.NEWER)
