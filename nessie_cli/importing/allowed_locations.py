@@ -8,9 +8,8 @@ from collections.abc import Iterable, Sequence
 
 from nessie_cli.iceberg.locations import Allowed, LocationRefused, LocationSet, parse
 from nessie_cli.importing.metadata_files import normal_place
-from nessie_cli.importing.plan import PlannedContent
 from nessie_cli.importing.source import Name
-from nessie_cli.model import Namespace
+from nessie_cli.model import ImportedTable
 
 _ROOT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+:)?(//[^/]*)?/?")
 _MANY = 10
@@ -18,23 +17,15 @@ _MANY = 10
 
 
 def locations_to_allow(
-    contents: Iterable[PlannedContent],
-    namespaces: Iterable[Namespace] = (),
-    allowed: Sequence[str] = (),
+    tables: Iterable[ImportedTable], others: Iterable[str] = (), allowed: Sequence[str] = ()
 ) -> list[str]:
-    """Returns the fewest folders around contents, sorted, without those inside `allowed` ones.
+    """Returns the fewest folders around tables and other places, sorted.
 
     For a table `db.t` in `.../db.db/t` it is the folder above both, because new tables come there,
-    too. It is never a whole bucket or file system.
+    too. It is never a whole bucket or file system. Those inside `allowed` locations are left out.
     """
-    places = set()
-    for each in contents:
-        if each.row is not None:
-            places.add(_folder_of_names(each.row.location, each.source.name))
-            places.update(place.rstrip("/") for place in each.other_places)
-    places.update(
-        place.rstrip("/") for each in namespaces if (place := each.properties.get("location"))
-    )
+    places = {_folder_of_names(table.location, table.name) for table in tables}
+    places.update(place.rstrip("/") for place in others)
     permitted = Allowed(allowed)
     by_normal = {normal_place(place): place for place in sorted(places) if _is_location(place)}
     outermost = LocationSet(

@@ -6,7 +6,7 @@ branch. It writes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 
 from msgspec import Struct
@@ -127,6 +127,16 @@ class ImportPlan(Struct, frozen=True):
         """The operations of the commit, namespaces first."""
         created = (Put(ContentKey(each.elements), each) for each in self.namespaces)
         return [*created, *(each.operation for each in self.committed)]
+
+    @property
+    def new_places(self) -> Iterator[str]:
+        """Places of new files, of new namespaces and outside of the folders of new tables."""
+        for namespace in self.namespaces:
+            if place := namespace.properties.get("location"):
+                yield place
+        for each in self.contents:
+            if each.action is Action.IMPORT:
+                yield from each.other_places
 
     def count(self, *actions: Action) -> int:
         """Returns the number of contents with one of these actions."""

@@ -6,24 +6,37 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nessie_cli.cli.app.input import pairs
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
+from nessie_cli.cli.importing.history import HistoryResult, run_history, show_history
+from nessie_cli.cli.importing.records import (
+    ImportedRowsResult,
+    adopt,
+    list_imported,
+    show_imported,
+)
+from nessie_cli.cli.importing.results import ImportResult, print_import
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
 from nessie_cli.cli.staging.submission import head_of_branch, new_request_id
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.files import Files
+from nessie_cli.importing.allowed_locations import locations_to_allow
+from nessie_cli.importing.opening import SourceType, open_source
+from nessie_cli.importing.performing import Imported, Importer, ImportTarget
+from nessie_cli.importing.plan import Action, ImportPlan, ImportRules
+from nessie_cli.importing.planning import Planner
+from nessie_cli.importing.records import ImportRecords
+from nessie_cli.importing.selection import NamePattern, Selection
+from nessie_cli.importing.warehouse_files import allowed_in, with_locations
 from nessie_cli.model import CommitMeta, ContentKey
 from nessie_cli.render.text import counted
 from nessie_cli.workspace.environment import of_s3
 from nessie_cli.workspace.files import read_text, replace_text
 
 if TYPE_CHECKING:
-    from nessie_cli.cli.importing.history import HistoryResult
-    from nessie_cli.cli.importing.records import ImportedRowsResult
-    from nessie_cli.cli.importing.results import ImportResult
-    from nessie_cli.importing.performing import Imported
-    from nessie_cli.importing.plan import ImportPlan, ImportRules
     from nessie_cli.importing.source import Listing, Source
 
 EXAMPLES = (
@@ -34,7 +47,7 @@ EXAMPLES = (
     "nessie import --adopt 'sales.*'",
     "nessie import --list",
 )
-_TYPES = ("rest", "hive", "glue", "sql", "dynamodb", "nessie", "folder")
+_TYPES = ", ".join(SourceType)
 
 
 class Options(Struct, frozen=True, kw_only=True):
@@ -67,7 +80,7 @@ class Options(Struct, frozen=True, kw_only=True):
         typer.Option(
             "--type",
             metavar="TYPE",
-            help=f"The type of SOURCE, if its text does not say it: {', '.join(_TYPES)}.",
+            help=f"The type of SOURCE, if its text does not say it: {_TYPES}.",
         ),
     ] = None
     property_: Annotated[
@@ -198,28 +211,20 @@ class Options(Struct, frozen=True, kw_only=True):
     ] = False
 
 
-def run(options: Options, app: Invocation) -> "ImportResult | ImportedRowsResult | HistoryResult":
+def run(options: Options, app: Invocation) -> ImportResult | ImportedRowsResult | HistoryResult:
     """Imports, or lists or adopts what was imported."""
-    from nessie_cli.cli.importing.records import adopt, list_imported
-
     if options.source is None:
         _refuse_others(options)
         return list_imported(app) if options.list_ else adopt(app, options.adopt or ())
     if options.list_:
         raise InvalidInput("--list takes no SOURCE: it lists the imports of all sources")
     if options.history:
-        from nessie_cli.cli.importing.history import run_history
-
         return run_history(options, app, options.source)
     return _import(options, app, options.source)
 
 
-def show(result: "ImportResult | ImportedRowsResult | HistoryResult", output: Output) -> None:
+def show(result: ImportResult | ImportedRowsResult | HistoryResult, output: Output) -> None:
     """Prints the result."""
-    from nessie_cli.cli.importing.history import HistoryResult, show_history
-    from nessie_cli.cli.importing.records import ImportedRowsResult, show_imported
-    from nessie_cli.cli.importing.results import print_import
-
     if isinstance(result, ImportedRowsResult):
         show_imported(result, output)
     elif isinstance(result, HistoryResult):
@@ -243,14 +248,10 @@ def _refuse_others(options: Options) -> None:
         )
 
 
-def _import(options: Options, app: Invocation, text: str) -> "ImportResult":
-    try:
-        from nessie_cli.importing.opening import SourceType, open_source
-    except ImportError:
-        raise _missing_package() from None
-    if options.type_ is not None and options.type_ not in _TYPES:
-        raise InvalidInput(f"--type {options.type_}: the types are {', '.join(_TYPES)}")
-    kind = SourceType(options.type_) if options.type_ else None
+def _import(options: Options, app: Invocation, text: str) -> ImportResult:
+    if options.type_ is not None and options.type_ not in SourceType:
+        raise InvalidInput(f"--type {options.type_}: the types are {_TYPES}")
+    kind = SourceType(options.type_) if options.type_ is not None else None
     properties = dict(pairs(options.property_ or (), "--property"))
     repository = app.repository()
     branch = options.into or app.reference_name()
@@ -266,14 +267,7 @@ def _import(options: Options, app: Invocation, text: str) -> "ImportResult":
         source.close()
 
 
-def _import_from(
-    source: "Source", options: Options, app: Invocation, branch: str
-) -> "ImportResult":
-    from nessie_cli.cli.importing.results import ImportResult
-    from nessie_cli.iceberg.files import Files
-    from nessie_cli.importing.performing import Imported, Importer, ImportTarget
-    from nessie_cli.importing.planning import Planner
-
+def _import_from(source: "Source", options: Options, app: Invocation, branch: str) -> ImportResult:
     rules = _rules(options)
     target = ImportTarget(branch, options.as_ or source.label, source.label)
     warehouses = _warehouses_text(options.write_warehouses)
@@ -282,7 +276,7 @@ def _import_from(
     planner = Planner(repository, files, listing, rules, source.label)
     message = message_of_paragraphs(options.message) if options.message else None
 
-    def meta(plan: "ImportPlan") -> CommitMeta:
+    def meta(plan: ImportPlan) -> CommitMeta:
         return meta_of(app, message or _message(plan, source.label))
 
     importer = Importer(repository, files, planner, target, meta)
@@ -296,10 +290,8 @@ def _import_from(
                 progress=work,
                 writing=lambda done, total: work.report("writing metadata files", done, total),
             )
-    places = _places(imported, warehouses)
-    if imported.result is not None and options.write_warehouses is not None and places:
-        _write_warehouses(options.write_warehouses, warehouses, places)
-    return ImportResult.of_plan(
+    places = _places(imported, options, app, target, warehouses)
+    result = ImportResult.of_plan(
         imported.plan,
         imported.result,
         target,
@@ -307,15 +299,16 @@ def _import_from(
         is_dry_run=options.dry_run,
         skips_invalid=options.skip_invalid,
         pointers_only=options.pointers_only,
-        warehouses_file=str(options.write_warehouses)
-        if options.write_warehouses is not None and imported.result is not None
-        else None,
     )
+    file = options.write_warehouses
+    if file is None or options.dry_run or result.is_refused:
+        return result
+    if places:
+        replace_text(file, with_locations(warehouses, places))
+    return replace(result, warehouses_file=str(file))
 
 
-def _rules(options: Options) -> "ImportRules":
-    from nessie_cli.importing.plan import ImportRules
-    from nessie_cli.importing.selection import NamePattern, Selection
+def _rules(options: Options) -> ImportRules:
 
     return ImportRules(
         Selection.parse(options.include or (), options.exclude or (), options.prefix),
@@ -326,9 +319,7 @@ def _rules(options: Options) -> "ImportRules":
     )
 
 
-def _listing(
-    source: "Source", options: Options, app: Invocation, rules: "ImportRules"
-) -> "Listing":
+def _listing(source: "Source", options: Options, app: Invocation, rules: ImportRules) -> "Listing":
     """Returns the selected part of the source."""
     names = [ContentKey.parse(text).elements for text in options.namespaces or ()]
     with app.at_work(f"listing {source.label}") as progress:
@@ -336,23 +327,27 @@ def _listing(
     return rules.selection.of(listing, source.label)
 
 
-def _places(imported: "Imported", warehouses: str | None) -> Sequence[str]:
-    """Returns the locations that a server has to allow, but does not by its file."""
-    from nessie_cli.importing.allowed_locations import locations_to_allow
-    from nessie_cli.importing.plan import Action
-    from nessie_cli.importing.warehouse_files import allowed_in
+def _places(
+    imported: Imported, options: Options, app: Invocation, target: ImportTarget, text: str | None
+) -> Sequence[str]:
+    """Returns the locations that a server has to allow for what is new.
 
+    With a file of warehouses, for everything from this source that the file does not allow yet: an
+    earlier import may have ended before it wrote the file.
+    """
     plan = imported.plan
-    allowed = allowed_in(warehouses) if warehouses is not None else ()
-    new = (each for each in plan.contents if each.action is Action.IMPORT)
-    return locations_to_allow(new, plan.namespaces, allowed)
+    new = [each.row for each in plan.contents if each.action is Action.IMPORT and each.row]
+    if options.write_warehouses is not None:
+        record = ImportRecords(app.repository()).get(target.record)
+        new += record.tables if record is not None else ()
+    allowed = allowed_in(text) if text is not None else ()
+    return locations_to_allow(new, plan.new_places, allowed)
 
 
 def _warehouses_text(file: Path | None) -> str | None:
     """Returns the text of the file of warehouses, None if there is none. Raises `InvalidInput`."""
     if file is None:
         return None
-    from nessie_cli.importing.warehouse_files import allowed_in
 
     text = read_text(file)
     if text is not None:
@@ -363,13 +358,7 @@ def _warehouses_text(file: Path | None) -> str | None:
     return text
 
 
-def _write_warehouses(file: Path, text: str | None, places: Sequence[str]) -> None:
-    from nessie_cli.importing.warehouse_files import with_locations
-
-    replace_text(file, with_locations(text, places))
-
-
-def _message(plan: "ImportPlan", label: str) -> str:
+def _message(plan: ImportPlan, label: str) -> str:
     number = len(plan.committed)
     what = counted(number, "table") if number else counted(len(plan.namespaces), "namespace")
     if number == 1:

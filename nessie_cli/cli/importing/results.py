@@ -169,7 +169,6 @@ class ImportResult(CommittedResult, frozen=True, kw_only=True):
         is_dry_run: bool,
         skips_invalid: bool,
         pointers_only: bool,
-        warehouses_file: str | None = None,
     ) -> Self:
         """Returns the result of a plan, and of its commit if there is one."""
         return cls(
@@ -182,7 +181,6 @@ class ImportResult(CommittedResult, frozen=True, kw_only=True):
             is_dry_run=is_dry_run,
             skips_invalid=skips_invalid,
             pointers_only=pointers_only,
-            warehouses_file=warehouses_file,
         )
 
     @property
