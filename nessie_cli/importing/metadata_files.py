@@ -1,4 +1,4 @@
-"""Reads the metadata files of a source, and writes copies with which engines delete no files.
+"""Reads metadata files of a source, and writes copies with which engines delete no files.
 
 An engine that expires snapshots of a table deletes files that branches, tags and older commits here
 still need. The property `gc.enabled=false` prevents that, and the one below keeps metadata files.
@@ -205,9 +205,9 @@ def _keeps_files(document: Document) -> bool:
 
 
 def _is_same_copy(data: bytes, location: str, after: Document) -> bool:
-    """Whether the bytes are this copy. Another version of the program may order members otherwise.
+    """Whether the bytes are this copy, perhaps with its members in another order.
 
-    Writers were stopped at any byte.
+    A writer may have been stopped at any byte.
     """
     try:
         return dict(parse_document(data, location)) == after

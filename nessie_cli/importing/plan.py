@@ -1,4 +1,4 @@
-"""The plan of an import: what comes from a source into a branch, and everything that prevents it.
+"""The plan of an import: what comes from a source into a branch, and what prevents it.
 
 A plan is made from the listing of the source, the record of earlier imports and one commit of the
 branch. It writes nothing.

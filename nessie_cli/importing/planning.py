@@ -141,10 +141,10 @@ class Planner:
                 keys[each.name] = self._key_of(each, is_namespace=each.name in namespaces)
             except _Refused as refusal:
                 self._faults.append(refusal.problem(each))
-        for reason, names in guesses.items():
-            texts = some(list(map(dotted, names)))
-            message = f"{texts}: {reason}. Hint: --guess imports such tables all the same"
-            self._faults.append(PlanProblem(ProblemKind.INVALID, message, tuple(names)))
+        for reason, guessed in guesses.items():
+            texts = some(list(map(dotted, guessed)))
+            message = f"{texts}: {reason}. Hint: --guess imports such tables"
+            self._faults.append(PlanProblem(ProblemKind.INVALID, message, tuple(guessed)))
         return keys
 
     def _key_of(self, content: SourceContent, *, is_namespace: bool) -> ContentKey:
@@ -161,7 +161,9 @@ class Planner:
     def _namespace_keys(self, problems: list[PlanProblem]) -> dict[ContentKey, Namespace]:
         """Returns the namespaces that the branch needs, with those of the prefix, sorted."""
         prefix = self._rules.selection.prefix
-        needed = {prefix[:length]: {} for length in range(1, len(prefix) + 1)}
+        needed: dict[Name, Mapping[str, str]] = {
+            prefix[:length]: {} for length in range(1, len(prefix) + 1)
+        }
         needed |= {(*prefix, *each.name): each.properties for each in self._listing.namespaces}
         namespaces = {}
         for elements, properties in sorted(needed.items()):
@@ -184,10 +186,10 @@ class Planner:
         rows: Mapping[Name, ImportedTable],
         namespaces: Iterable[ContentKey],
     ) -> Target:
-        known = [row for each in contents if (row := rows.get(each.name)) is not None]
-        keys = {*namespaces, *self._keys.values(), *(row.key for row in known)}
+        imported = [row for each in contents if (row := rows.get(each.name)) is not None]
+        keys = {*namespaces, *self._keys.values(), *(row.key for row in imported)}
         folders = {folder_of(absolute_location(each.metadata_location)) for each in contents}
-        folders.update(folder_of(row.metadata) for row in known)
+        folders.update(folder_of(row.metadata) for row in imported)
         return Target(self._repository, head.hash, sorted(keys), folders)
 
     def _blocking(

@@ -79,7 +79,7 @@ class SourceReader:
 
 
 def _check_folder(file: str) -> None:
-    """Raises `StoreUnavailable` if a local file cannot be written, also by another user's rights.
+    """Raises `StoreUnavailable` if a local file cannot be written.
 
     Whether an object store takes a file is only known after a request that writes.
     """

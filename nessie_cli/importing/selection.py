@@ -57,7 +57,7 @@ def some(texts: Sequence[str]) -> str:
 
 
 class Selection(Struct, frozen=True):
-    """The contents that an import takes: all that `include` matches, if given, and `exclude` not.
+    """The contents that an import takes: those of `include`, if given, without `exclude`.
 
     Their keys are their names after the `prefix`.
     """

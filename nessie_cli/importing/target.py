@@ -21,7 +21,7 @@ class PlacedContent(NamedTuple):
 
 
 class Target:
-    """The contents at some keys of a commit, and the tables and views with files in some folders.
+    """The contents at some keys of a commit, and those whose files are in some folders.
 
     Cost: one walk through the keys of the commit, and memory for what is in these folders.
     """

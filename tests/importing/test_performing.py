@@ -276,10 +276,11 @@ def test_an_import_that_is_killed_at_any_step_is_completed(tmp_path: Path) -> No
     ) as killer:
         assert killer.stdin is not None
         assert killer.stdout is not None
+        stdin, stdout = killer.stdin, killer.stdout
 
         def code(point: int, store: str) -> int:
-            print(point, "import", lake.uri, "--store", store, file=killer.stdin, flush=True)
-            return int(killer.stdout.readline())
+            print(point, "import", lake.uri, "--store", store, file=stdin, flush=True)
+            return int(stdout.readline())
 
         for point in itertools.count(1):
             for copy in lake.copies():
@@ -302,6 +303,6 @@ def test_an_import_that_is_killed_at_any_step_is_completed(tmp_path: Path) -> No
             named = {getattr(content, "metadata_location", "") for content in contents}
             assert named == {f"file://{path}" for path in lake.copies()}
             assert {row.metadata for row in record.tables} == named
-        killer.stdin.close()
+        stdin.close()
     # Two commits (the first one dry), the record and three files, each before and after.
     assert points == 12

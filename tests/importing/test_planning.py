@@ -128,7 +128,7 @@ def test_a_guess_is_asked_for(repository: Repository, tables: MadeTables) -> Non
     given = listing({"db.a": tables.table("db.a")})
     guessed = replace(given, contents=[replace(given.contents[0], guess="no version hint")])
     (message,) = messages(plan_of(repository, guessed))
-    assert message == "db.a: no version hint. Hint: --guess imports such tables all the same"
+    assert message == "db.a: no version hint. Hint: --guess imports such tables"
     assert not plan_of(repository, guessed, ImportRules(guess=True)).problems
 
 

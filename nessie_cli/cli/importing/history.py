@@ -9,12 +9,10 @@ from msgspec import structs
 
 from nessie_cli import reaching
 from nessie_cli.cli.app.global_options import carried
-from nessie_cli.cli.app.input import pairs
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.errors.resolutions import command_line
-from nessie_cli.errors import InvalidInput
 from nessie_cli.importing.history.importing import ImportedHistory, import_history
 from nessie_cli.model import ReferenceType, type_label
 from nessie_cli.render.text import counted
@@ -23,9 +21,7 @@ from nessie_cli.repository.urls import is_server
 from nessie_cli.wire.scalars import Count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from nessie_cli.cli.importing.import_ import Options
+    from collections.abc import Iterator, Mapping, Sequence
 
 _ACCESS = "access."
 _SHOWN = 10
@@ -90,9 +86,10 @@ class HistoryResult(Result, frozen=True):
         return list(_notes(self))
 
 
-def run_history(options: Options, app: Invocation, text: str) -> HistoryResult:
-    """Imports a history into the store itself."""
-    _refuse_others(options)
+def run_history(
+    app: Invocation, text: str, properties: Mapping[str, str], *, dry_run: bool
+) -> HistoryResult:
+    """Imports a history into the store itself: from a server, or an export."""
     repository = app.repository()
     store = require_store(
         repository,
@@ -102,20 +99,19 @@ def run_history(options: Options, app: Invocation, text: str) -> HistoryResult:
     if is_server(text):
         from nessie_cli.importing.history.server import ServerHistory
 
-        properties = dict(pairs(options.property_ or (), "--property"))
         source = reaching.opened(
             text, lambda name: properties.get(f"{_ACCESS}{name}"), lambda name: f"{_ACCESS}{name}"
         )
         with source:
             history = import_history(
-                store, ServerHistory(source, source.url), app.at_work, dry_run=options.dry_run
+                store, ServerHistory(source, source.url), app.at_work, dry_run=dry_run
             )
     else:
         from nessie_cli.importing.history.export_file import ExportFile
 
         export = ExportFile(Path(text))
         try:
-            history = import_history(store, export, app.at_work, dry_run=options.dry_run)
+            history = import_history(store, export, app.at_work, dry_run=dry_run)
         finally:
             export.close()
     return HistoryResult(history, tuple(_duplicates(history, app)))
@@ -133,29 +129,6 @@ def show_history(result: HistoryResult, output: Output) -> None:
     ]
     verb = "would import" if done.dry_run else "imported"
     output.say(f"{verb} {', '.join(parts)} from {done.source}")
-
-
-def _refuse_others(options: Options) -> None:
-    """Raises `InvalidInput` for options that have no meaning for a history."""
-    refused = (
-        ("NAMESPACE", options.namespaces),
-        ("--into", options.into),
-        ("--prefix", options.prefix),
-        ("--include", options.include),
-        ("--exclude", options.exclude),
-        ("--as", options.as_),
-        ("--from", options.from_),
-        ("-m", options.message),
-        ("--update", options.update),
-        ("--skip-invalid", options.skip_invalid),
-        ("--guess", options.guess),
-        ("--pointers-only", options.pointers_only),
-        ("--adopt", options.adopt),
-        ("--write-warehouses", options.write_warehouses),
-    )
-    for name, value in refused:
-        if value:
-            raise InvalidInput(f"--history imports everything as it is, and takes no {name}")
 
 
 def _duplicates(history: ImportedHistory, app: Invocation) -> Iterator[str]:

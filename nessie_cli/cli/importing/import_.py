@@ -1,6 +1,6 @@
 """`nessie import`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -218,9 +218,11 @@ def run(options: Options, app: Invocation) -> ImportResult | ImportedRowsResult 
         return list_imported(app) if options.list_ else adopt(app, options.adopt or ())
     if options.list_:
         raise InvalidInput("--list takes no SOURCE: it lists the imports of all sources")
+    properties = dict(pairs(options.property_ or (), "--property"))
     if options.history:
-        return run_history(options, app, options.source)
-    return _import(options, app, options.source)
+        _refuse_for_history(options)
+        return run_history(app, options.source, properties, dry_run=options.dry_run)
+    return _import(options, app, options.source, properties)
 
 
 def show(result: ImportResult | ImportedRowsResult | HistoryResult, output: Output) -> None:
@@ -248,11 +250,37 @@ def _refuse_others(options: Options) -> None:
         )
 
 
-def _import(options: Options, app: Invocation, text: str) -> ImportResult:
-    if options.type_ is not None and options.type_ not in SourceType:
-        raise InvalidInput(f"--type {options.type_}: the types are {_TYPES}")
-    kind = SourceType(options.type_) if options.type_ is not None else None
-    properties = dict(pairs(options.property_ or (), "--property"))
+def _refuse_for_history(options: Options) -> None:
+    """Raises `InvalidInput` for options that have no meaning for a history."""
+    refused = (
+        ("NAMESPACE", options.namespaces),
+        ("--into", options.into),
+        ("--prefix", options.prefix),
+        ("--include", options.include),
+        ("--exclude", options.exclude),
+        ("--as", options.as_),
+        ("--from", options.from_),
+        ("-m", options.message),
+        ("--update", options.update),
+        ("--skip-invalid", options.skip_invalid),
+        ("--guess", options.guess),
+        ("--pointers-only", options.pointers_only),
+        ("--adopt", options.adopt),
+        ("--write-warehouses", options.write_warehouses),
+    )
+    for name, value in refused:
+        if value:
+            raise InvalidInput(f"--history imports everything as it is, and takes no {name}")
+
+
+def _import(
+    options: Options, app: Invocation, text: str, properties: Mapping[str, str]
+) -> ImportResult:
+    kind = None
+    if options.type_ is not None:
+        kind = next((each for each in SourceType if each == options.type_), None)
+        if kind is None:
+            raise InvalidInput(f"--type {options.type_}: the types are {_TYPES}")
     repository = app.repository()
     branch = options.into or app.reference_name()
     head_of_branch(repository, branch)  # a tag is refused before the source is read

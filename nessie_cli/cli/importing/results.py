@@ -26,7 +26,7 @@ from nessie_cli.importing.plan import (
 from nessie_cli.importing.selection import dotted, some
 from nessie_cli.importing.source import SourceProblem
 from nessie_cli.model import CommitResult, ContentKey, Namespace
-from nessie_cli.render.spans import Cell, Column, Row, Span
+from nessie_cli.render.spans import Column, Row, Span
 from nessie_cli.render.text import counted
 from nessie_cli.wire.contents import Key
 from nessie_cli.wire.scalars import Count
@@ -249,10 +249,10 @@ def print_import(result: ImportResult, output: Output) -> None:
     """Prints the plan of a dry run, otherwise the commit. Problems go to stderr."""
     plan = result.plan
     if (result.is_dry_run or output.options.verbose) and not output.options.quiet:
-        rows = [*map(_namespace_row, plan.namespaces), *map(_row, _shown(plan, output))]
+        rows = dict(map(_namespace_row, plan.namespaces))
+        rows |= dict(map(_row, _shown(plan, output)))
         if rows:
-            rows.sort(key=lambda row: row[0])
-            output.out.print_table(_COLUMNS, [(str(key), *rest) for key, *rest in rows], paged=True)
+            output.out.print_table(_COLUMNS, [rows[key] for key in sorted(rows)], paged=True)
     if result.is_refused:
         _print_problems(result, output)
         return
@@ -271,15 +271,15 @@ def _shown(plan: ImportPlan, output: Output) -> Iterator[PlannedContent]:
             yield each
 
 
-def _row(planned: PlannedContent) -> Row:
-    action: Cell = Span(planned.action, _STYLES.get(planned.action, ""))
+def _row(planned: PlannedContent) -> tuple[ContentKey, Row]:
+    action = Span(planned.action, _STYLES.get(planned.action, ""))
     file = basename(planned.source.metadata_location)
-    return (planned.key, planned.source.kind, action, file)  # type: ignore[return-value]
+    return planned.key, (str(planned.key), planned.source.kind, action, file)
 
 
-def _namespace_row(namespace: Namespace) -> Row:
-    action = Span(Action.CREATE, _STYLES[Action.CREATE])
-    return (ContentKey(namespace.elements), "namespace", action, "")  # type: ignore[return-value]
+def _namespace_row(namespace: Namespace) -> tuple[ContentKey, Row]:
+    key = ContentKey(namespace.elements)
+    return key, (str(key), "namespace", Span(Action.CREATE, _STYLES[Action.CREATE]), "")
 
 
 def _counts(plan: ImportPlan) -> Iterator[str]:
@@ -305,16 +305,17 @@ def _print_problems(result: ImportResult, output: Output) -> None:
         output.err.print_text(f"nessie: {problem.message}")
     if (more := len(problems) - _MOST_PROBLEMS) > 0:
         output.err.print_text(f"nessie: {counted(more, 'more problem')}, which --json lists")
-    fit = len(result.plan.committed)
-    hint = " Hint: --skip-invalid imports the rest" if fit else ""
-    output.err.print_text(
-        f"nessie: nothing was imported: {counted(len(problems), 'problem')}, and"
-        f" {counted(fit, 'content')} without one.{hint}"
-    )
 
 
 def _notes(result: ImportResult) -> Iterator[str]:
     plan = result.plan
+    if result.is_refused:
+        fit = len(plan.committed)
+        hint = ". Hint: --skip-invalid imports the rest" if fit else ""
+        yield (
+            f"nothing was imported: {counted(len(plan.problems), 'problem')}, and"
+            f" {counted(fit, 'content')} without one{hint}"
+        )
     if plan.left_out:
         yield from _left_out(plan.left_out)
     if newer := [str(each.key) for each in plan.contents if each.action is Action.NEWER]:
@@ -322,10 +323,11 @@ def _notes(result: ImportResult) -> Iterator[str]:
     if result.is_refused:
         return
     if foreign := [str(key) for key in result.foreign]:
+        key = foreign[0] if len(foreign) == 1 else "KEY"
         yield (
             f"{result.target.label} may still write {counted(len(foreign), 'table')}:"
             f" {some(foreign)}. Let only one catalog write a table: two lose each other's changes."
-            " `nessie gc` deletes nothing in their folders until `nessie import --adopt KEY`"
+            f" `nessie gc` deletes nothing in their folders until `nessie import --adopt {key}`"
         )
     pointers = [str(each.key) for each in plan.committed if each.source.kind == "table"]
     if pointers and result.pointers_only:

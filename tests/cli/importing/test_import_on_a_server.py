@@ -12,7 +12,9 @@ from pyiceberg.exceptions import ForbiddenError
 from nessie_cli import connect
 from nessie_cli.iceberg.warehouses.warehouse import from_options, from_toml
 from nessie_cli.importing.records import ImportRecords
-from nessie_cli.server.running import Parts, application
+from nessie_cli.repository.store_repository import require_store
+from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.running import application
 from tests.cli.importing.sql_lake import SqlLake, elements
 from tests.cli.importing.test_import import ALL
 from tests.command.in_process import InProcess
@@ -41,7 +43,9 @@ def test_rest_serves_the_tables_once_their_folder_is_allowed(
         assert f"{file} allows file://{theirs.folder}" in ran.err
         assert "# ours\n" in file.read_text()
         allowed, _ = from_toml(file.read_bytes())
-        with serving(app=application(served.repository, Parts(warehouses=allowed))) as url:
+        with serving(
+            app=application(require_store(served.repository, ""), Parts(warehouses=allowed))
+        ) as url:
             rest = RestCatalog("ours", uri=f"{url}/iceberg")
             table = rest.load_table("sales.orders")
             assert table.properties["gc.enabled"] == "false"
@@ -87,7 +91,7 @@ def test_a_server_without_settings_takes_adopted_tables_only(
 ) -> None:
     with (
         connect("memory:") as repository,
-        serving(app=WithoutExtensions(application(repository))) as url,
+        serving(app=WithoutExtensions(application(require_store(repository, "")))) as url,
     ):
         assert nessie("init", "--store", url).code == 0
         ran = nessie("import", theirs.uri)
