@@ -298,7 +298,7 @@ class Planner:
         if item.row is not None:
             return PlannedContent(item.source, placed.key, Action.UNCHANGED)
         if placed.key != item.key:
-            raise _Refused(ProblemKind.CONFLICT, f"the branch has this content as {placed.key}")
+            raise _of_another_import(item.source, placed)
         metadata = self._metadata(item.source)
         row = self._row(item, item.key, metadata, metadata_file=placed.content.metadata_location)
         return PlannedContent(item.source, item.key, Action.UNCHANGED, row=row)
@@ -311,12 +311,7 @@ class Planner:
         same: PlacedContent | None,
     ) -> PlannedContent:
         if same is not None:
-            raise _Refused(
-                ProblemKind.CONFLICT,
-                f"the branch has this {item.source.kind} as {same.key}, but not from an import with"
-                " this name. Hint: --as NAME names the record of an earlier import"
-                " (`nessie import --list`)",
-            )
+            raise _of_another_import(item.source, same)
         there = target.at(item.key)
         if there is not None:
             raise _Refused(
@@ -428,6 +423,14 @@ class _Refused(Exception):
     def problem(self, content: SourceContent) -> PlanProblem:
         """Returns the problem of a content."""
         return PlanProblem(self._kind, f"{dotted(content.name)}: {self._message}", (content.name,))
+
+
+def _of_another_import(source: SourceContent, placed: PlacedContent) -> _Refused:
+    return _Refused(
+        ProblemKind.CONFLICT,
+        f"the branch has this {source.kind} as {placed.key}, but not from an import with this name."
+        " Hint: --as NAME names the record of an earlier import (`nessie import --list`)",
+    )
 
 
 def _placed(

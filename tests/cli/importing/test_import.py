@@ -346,7 +346,7 @@ def test_a_deleted_table_comes_back(ours: InProcess, theirs: SqlLake, tmp_path: 
 def test_a_table_of_another_import_is_a_conflict(ours: InProcess, theirs: SqlLake) -> None:
     assert ours("import", theirs.uri).code == 0
     ours("import", theirs.uri, "--as", "again", "--prefix", "x").expect(
-        3, "sales.orders: the branch has this content as sales.orders"
+        3, "sales.orders: the branch has this table as sales.orders"
     )
     theirs.append("sales.orders", 2)
     ours("import", theirs.uri, "sales", "--as", "again", "--prefix", "x").expect(
