@@ -6,7 +6,7 @@
 _nessie_command() {
     case "$1" in
         '')
-            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge run resolve transplant cherry-pick blame reflog undo serve ui token export gc store fsck audit doctor stats demo help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
+            commands='init status switch login config content reset commit restore revert stash log show diff branch tag merge run resolve transplant cherry-pick blame reflog undo import serve ui token export gc store fsck audit doctor stats demo help completion version' options='--store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help --version'
             values='--store:store --profile:profile --ref:reference --color:=auto,always,never -C:folder' repeatable='-C' kinds='' repeats=0 behind='-' ;;
         'init')
             commands='' options='--default-branch --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
@@ -140,6 +140,9 @@ _nessie_command() {
         'undo')
             commands='' options='--to --yes -y --dry-run --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--to:move --store:store --profile:- --ref:moved --color:=auto,always,never -C:folder' repeatable='-C' kinds='moved' repeats=0 behind='-' ;;
+        'import')
+            commands='' options='--type --property --from --into --prefix --include --exclude --as -m --message --dry-run --skip-invalid --guess --update --pointers-only --adopt --list --write-warehouses --history --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
+            values='--type:=rest,hive,glue,sql,dynamodb,nessie,folder --property:- --from:revision --into:branch --prefix:key --include:- --exclude:- --as:- -m:- --message:- --adopt:key --write-warehouses:file --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--property --include --exclude -m --message --adopt -C' kinds='folder -' repeats=1 behind='-' ;;
         'serve')
             commands='' options='--host --port --management-port --insecure --allowed-host --public-url --workers --tokens --jwt-issuer --jwt-audience --jwt-keys --jwt-roles --jwt-name --oidc-client --oidc-secret --rules --anonymous --open-metrics --tls-cert --tls-key --tls-client-ca --warehouse --allow-location --warehouses --access-log --store --profile --ref --color -C --json --jsonl --no-pager -q --quiet -v --verbose --debug -h --help'
             values='--host:- --port:- --management-port:- --allowed-host:- --public-url:store --workers:- --tokens:file --jwt-issuer:- --jwt-audience:- --jwt-keys:file --jwt-roles:- --jwt-name:- --oidc-client:- --oidc-secret:file --rules:file --tls-cert:file --tls-key:file --tls-client-ca:file --warehouse:file? --allow-location:file --warehouses:file --store:store --profile:- --ref:reference --color:=auto,always,never -C:folder' repeatable='--allowed-host --warehouse --allow-location -C' kinds='' repeats=0 behind='-' ;;

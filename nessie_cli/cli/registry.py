@@ -295,6 +295,11 @@ COMMANDS: Mapping[str, CommandEntry] = {
         "Undo your last operation on the store, or the last operation on a reference.",
         HISTORY,
     ),
+    "import": CommandEntry(
+        "importing.import_",
+        "Import tables, views and namespaces from another catalog, Nessie server or folder.",
+        ADMINISTRATION,
+    ),
     "serve": CommandEntry(
         "serve.serve",
         "Serve the store over Nessie's REST API and, with --warehouse, Iceberg REST.",

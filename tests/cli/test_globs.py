@@ -2,8 +2,8 @@
 
 import pytest
 
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.model import ContentKey, Namespace, Put
+from nessie_cli.model.key_patterns import KeyPattern
 
 from .conftest import key, table
 

@@ -312,6 +312,15 @@ def _tables(folder: Path) -> None:
     (folder / "message.txt").write_bytes(b"caf\xe9")
 
 
+def _theirs(folder: Path) -> None:
+    """Creates the folder of a warehouse with one table, as Spark's Hadoop catalog does."""
+    table = folder / "theirs" / "db" / "t"
+    (table / "metadata").mkdir(parents=True)
+    metadata = {**_metadata(1), "location": os.fspath(table)}
+    (table / "metadata" / "v1.metadata.json").write_text(json.dumps(metadata))
+    (table / "metadata" / "version-hint.text").write_text("1")
+
+
 FOLDERS: Mapping[str, Callable[[Path], None]] = {
     "lake": lambda _: None,
     "empty": _empty,
@@ -328,12 +337,14 @@ FOLDERS: Mapping[str, Callable[[Path], None]] = {
     "heap": _empty,
     "planned": _empty,
     "approved": _empty,
+    "theirs": _empty,
 }
 """The values of `folder` in a golden file."""
 PLACED: Mapping[str, Callable[[Path], None]] = {
     "heap": heap.make,
     "planned": heap.planned,
     "approved": heap.approved,
+    "theirs": _theirs,
 }
 """Folders that are created in place, because they contain their own path."""
 

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import TypeVar
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey
+from nessie_cli.model.key_patterns import KeyPattern
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ import typer
 from msgspec import Struct
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.key_patterns import KeyPattern, named_keys
+from nessie_cli.cli.app.key_patterns import named_keys
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.content.keys import KeysArgument
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs, meta_of
@@ -32,6 +32,7 @@ from nessie_cli.model import (
     type_label,
 )
 from nessie_cli.model.durations import parse_duration
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.render.spans import Column
 from nessie_cli.render.text import counted, human_size
 from nessie_cli.repository.base import Repository

@@ -8,11 +8,11 @@ from msgspec import Struct
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Page, Records, Result
 from nessie_cli.cli.content.fields import type_of
 from nessie_cli.model import ContentKey, Entry, KeyRange
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.render.entries import entries_table, tree_lines
 from nessie_cli.wire import entries
 from nessie_cli.wire.references import AnyReference, reference_struct

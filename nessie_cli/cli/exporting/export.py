@@ -11,7 +11,6 @@ from msgspec import Meta, Struct
 
 from nessie_cli.cli.app.arguments import refuse_empty
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.questions import is_yes
 from nessie_cli.cli.app.result import Document, Result
@@ -19,6 +18,7 @@ from nessie_cli.cli.staging.commit_meta import meta_of
 from nessie_cli.errors import ContentNotFound, Interrupted, InvalidInput
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model import ContentKey, Reference, type_label
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.render.spans import Column
 from nessie_cli.render.terminal import Terminal
 from nessie_cli.render.text import counted

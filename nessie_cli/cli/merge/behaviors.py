@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_bytes
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.expected import expected_commit
 from nessie_cli.cli.merge.names import ContentName, key_and_file
 from nessie_cli.cli.staging.commit_meta import message_of_paragraphs
@@ -20,6 +19,7 @@ from nessie_cli.model import (
     KeyBehavior,
     MergeBehavior,
 )
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.repository.changes import MergeOptions
 from nessie_cli.revisions import Revision
 from nessie_cli.wire.decode import decode_content

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import carried
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.expected import refuse_changed
 from nessie_cli.cli.merge.names import ContentName
 from nessie_cli.cli.merge.reverted import RevertResult
@@ -33,6 +32,7 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.repository.edits import operations_for
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, UnusedDecision, invert
 from nessie_cli.repository.recreated import refuse_second_entries

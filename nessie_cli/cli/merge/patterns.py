@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.merge.options import Behavior
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.inspection.decisions import options_of
 from nessie_cli.inspection.merges import displaced_contents
 from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior, MergeResult
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.repository.changes import MergeOptions
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.key_patterns import KeyPattern, named_keys
+from nessie_cli.cli.app.key_patterns import named_keys
 from nessie_cli.cli.errors.suggestions import did_you_mean
 from nessie_cli.cli.staging.submission import head_of_branch
 from nessie_cli.errors import ContentNotFound
 from nessie_cli.model import ContentKey
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.workspace.staging import StagedList, proposed
 
 

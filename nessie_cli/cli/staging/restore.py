@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.app.invocation import Invocation
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.staging.batch import BatchResult, note_deletions
@@ -24,6 +23,7 @@ from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.iceberg.deleted_files import refuse_deleted
 from nessie_cli.inspection.split_runs import split_runs
 from nessie_cli.model import ContentKey, KeyRange, type_label
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.workspace.staging import StagedList, State
 
 EXAMPLES = (

@@ -1,0 +1,1 @@
+"""`nessie import`."""

@@ -1,0 +1,212 @@
+"""Performs the plan of an import: the record first, then metadata files, then one commit.
+
+So garbage collection knows every table before a commit names it, and a commit never names a file
+that does not exist. An import that was interrupted is run again: it takes the files that are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from itertools import count
+
+from msgspec import Struct
+
+from nessie_cli.errors import (
+    InvalidInput,
+    NessieError,
+    NotAllowed,
+    OutcomeUnknown,
+    ReferenceConflict,
+    SettingsUnsupported,
+    StoreUnavailable,
+)
+from nessie_cli.iceberg.files import Files
+from nessie_cli.importing.metadata_files import (
+    cannot_write,
+    copy_location,
+    remove_quietly,
+    write_copy,
+)
+from nessie_cli.importing.plan import ImportPlan, PlannedContent, PlanProblem, ProblemKind
+from nessie_cli.importing.planning import Planner
+from nessie_cli.importing.reading import mapped
+from nessie_cli.importing.records import ImportRecords
+from nessie_cli.importing.selection import dotted
+from nessie_cli.model import CommitMeta, CommitResult, ContentKey, ReferenceType
+from nessie_cli.model.progress import Progress
+from nessie_cli.repository.base import Repository
+
+MOST_ATTEMPTS = 20
+"""How often an import is planned while others change the same keys."""
+
+
+class ImportTarget(Struct, frozen=True):
+    """Where an import goes: a branch, the record of the source, and what messages call it."""
+
+    branch: str
+    record: str
+    label: str
+
+
+class Imported(Struct, frozen=True):
+    """The result of an import.
+
+    `result` is None if nothing was committed: because of problems, or because there was nothing to
+    do, or for a dry run.
+    """
+
+    plan: ImportPlan
+    result: CommitResult | None = None
+
+
+class Importer:
+    """Imports by plans of one planner. `meta` makes the metadata of the commit of a plan."""
+
+    def __init__(
+        self,
+        repository: Repository,
+        files: Files,
+        planner: Planner,
+        target: ImportTarget,
+        meta: Callable[[ImportPlan], CommitMeta],
+    ) -> None:
+        self._repository = repository
+        self._files = files
+        self._planner = planner
+        self._target = target
+        self._meta = meta
+        self._records = ImportRecords(repository)
+        self._written: dict[str, ContentKey] = {}
+
+    def plan(self, progress: Progress | None = None) -> ImportPlan:
+        """Returns the plan for the present head of the branch."""
+        head = self._repository.reference(self._target.branch)
+        if head.type is not ReferenceType.BRANCH:
+            raise InvalidInput(f"{head.name} is a tag; an import needs a branch")
+        return self._planner.plan(head, self._records.get(self._target.record), progress)
+
+    def perform(
+        self,
+        new_request_id: Callable[[], str],
+        *,
+        skip_invalid: bool,
+        progress: Progress | None = None,
+        writing: Progress | None = None,
+    ) -> Imported:
+        """Plans and imports. If the branch moves meanwhile, it plans again.
+
+        With problems, nothing is imported, unless `skip_invalid` is set. Raises the errors of a
+        commit; then no metadata file stays, except after `OutcomeUnknown`.
+        """
+        for attempt in count(1):
+            plan = self.plan(progress)
+            if plan.problems and not skip_invalid:
+                return Imported(plan)
+            try:
+                return self._performed(plan, new_request_id(), writing, skip_invalid=skip_invalid)
+            except ReferenceConflict:
+                self._discard()
+                head = self._repository.reference(self._target.branch)
+                if attempt == MOST_ATTEMPTS or head.hash == plan.head.hash:
+                    raise
+            except OutcomeUnknown:
+                raise
+            except (NotAllowed, InvalidInput, StoreUnavailable):
+                self._discard()
+                raise
+        raise AssertionError
+
+    def _performed(
+        self, plan: ImportPlan, request_id: str, writing: Progress | None, *, skip_invalid: bool
+    ) -> Imported:
+        if plan.operations:
+            # Refusals of the branch are found before anything is written.
+            self._commit(plan, dry_run=True)
+        self._put_rows(plan)
+        reused, problems = self._write_copies(plan.committed, writing)
+        if problems:
+            plan = plan.without([name for each in problems for name in each.names], problems)
+            if not skip_invalid:
+                self._discard()
+                return Imported(plan)
+        if not plan.operations:
+            return Imported(plan)
+        result = self._commit(plan, request_id)
+        for each in reused:
+            # Another import, which wrote the file, may have been refused meanwhile.
+            write_copy(self._files, each.source)
+        return Imported(plan, result)
+
+    def _commit(
+        self, plan: ImportPlan, request_id: str | None = None, *, dry_run: bool = False
+    ) -> CommitResult:
+        return self._repository.commit(
+            self._target.branch,
+            plan.operations,
+            self._meta(plan),
+            expected_hash=plan.head.hash,
+            request_id=request_id,
+            dry_run=dry_run,
+        )
+
+    def _put_rows(self, plan: ImportPlan) -> None:
+        """Writes the rows of the record. A server without settings takes adopted tables only."""
+        rows = plan.rows
+        if not rows:
+            return
+        try:
+            self._records.put(self._target.record, self._target.label, rows)
+        except SettingsUnsupported as error:
+            if not all(row.adopted for row in rows):
+                raise SettingsUnsupported(
+                    f"{error.message}. So `nessie gc` could not know that another catalog may need"
+                    " the files of these tables",
+                    hint="--adopt '*' says that no other catalog writes them",
+                ) from None
+
+    def _write_copies(
+        self, contents: Sequence[PlannedContent], progress: Progress | None
+    ) -> tuple[list[PlannedContent], list[PlanProblem]]:
+        """Writes the copies of metadata files. Returns those that were there, and problems."""
+
+        def write(each: PlannedContent) -> bool | NessieError:
+            try:
+                return write_copy(self._files, each.source)
+            except (InvalidInput, StoreUnavailable) as error:
+                return cannot_write(error)
+
+        copies = [each for each in contents if each.is_copied]
+        reused, problems = [], []
+        try:
+            for each, written in mapped(write, copies, progress):
+                if isinstance(written, NessieError):
+                    message = f"{dotted(each.source.name)}: {written.message}"
+                    problems.append(
+                        PlanProblem(ProblemKind.UNAVAILABLE, message, (each.source.name,))
+                    )
+                elif written:
+                    self._written[copy_location(each.source)] = each.key
+                else:
+                    reused.append(each)
+        except BaseException:
+            self._discard()
+            raise
+        return reused, problems
+
+    def _discard(self) -> None:
+        """Removes the files that were written, unless a reference names them.
+
+        Another import of the same tables may have committed them meanwhile. A file that stays is
+        taken by the next import.
+        """
+        with suppress(NessieError, OSError):
+            keys = set(self._written.values())
+            named = {
+                getattr(content, "metadata_location", None)
+                for hash_ in {reference.hash for reference in self._repository.references()}
+                for content in self._repository.contents(f"@{hash_}", keys).values()
+            }
+            for location in self._written.keys() - named:
+                remove_quietly(self._files, location)
+        self._written.clear()

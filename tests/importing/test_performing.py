@@ -1,0 +1,308 @@
+"""Imports while others write, imports that are refused, and imports whose process is killed."""
+
+from __future__ import annotations
+
+import itertools
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nessie_cli.errors import OutcomeUnknown, ReferenceConflict, WriteRefused
+from nessie_cli.iceberg.files import Files
+from nessie_cli.importing.performing import Imported, Importer, ImportTarget
+from nessie_cli.importing.plan import ImportPlan, ImportRules
+from nessie_cli.importing.planning import Planner
+from nessie_cli.importing.records import ImportRecords
+from nessie_cli.importing.source import Listing
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put
+from nessie_cli.repository.base import Repository
+from nessie_cli.repository.changes import Commit
+from nessie_cli.repository.draft import Draft
+from nessie_cli.repository.opening import connect, create
+from tests.cli.importing.sql_lake import SqlLake
+from tests.importing.lakes import MadeTables, listing
+
+NAMES = ("db.a", "db.b", "db.c")
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> MadeTables:
+    return MadeTables(tmp_path / "theirs")
+
+
+@pytest.fixture
+def given(tables: MadeTables) -> Listing:
+    return listing({name: tables.table(name) for name in NAMES})
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> str:
+    url = str(tmp_path / "store.sqlite")
+    create(url).close()
+    return url
+
+
+@pytest.fixture
+def repository(store: str) -> Iterator[Repository]:
+    with connect(store) as repository:
+        yield repository
+
+
+class Before:
+    """Does something before each of the first commits, and nothing before the others."""
+
+    def __init__(self, *actions: Callable[[], object]) -> None:
+        self._actions = list(actions)
+
+    def check(self, draft: Draft[Any]) -> None:
+        if isinstance(draft.change, Commit) and self._actions:
+            self._actions.pop(0)()
+
+    def done(self, draft: Draft[Any], answer: object) -> None:
+        pass
+
+
+def imported(repository: Repository, given: Listing, *, skip_invalid: bool = False) -> Imported:
+    planner = Planner(repository, Files(), given, ImportRules(), "theirs")
+
+    def meta(plan: ImportPlan) -> CommitMeta:
+        return CommitMeta(f"import {len(plan.committed)}")
+
+    importer = Importer(repository, Files(), planner, ImportTarget("main", "x", "theirs"), meta)
+    numbers = itertools.count()
+    return importer.perform(lambda: f"{id(importer)}-{next(numbers)}", skip_invalid=skip_invalid)
+
+
+def keys(repository: Repository) -> list[str]:
+    return [str(entry.key) for entry in repository.entries("main")]
+
+
+def put(repository: Repository, key: str) -> None:
+    table = IcebergTable(metadata_location=f"s3://x/{key}.metadata.json")
+    elements = ContentKey.parse(key)
+    above = [] if elements.parent is None else [elements.parent]
+    existing = repository.contents("main", above)
+    created = [
+        Put(each, Namespace(elements=each.elements)) for each in above if each not in existing
+    ]
+    repository.commit("main", [*created, Put(elements, table)], CommitMeta("other"))
+
+
+def test_a_branch_that_moves_is_planned_again(
+    repository: Repository, store: str, given: Listing
+) -> None:
+    with connect(store) as other:
+        # The namespace is created by both.
+        repository.guard = Before(lambda: put(other, "db.z"), lambda: put(other, "y"))
+        result = imported(repository, given)
+    assert result.result is not None
+    assert keys(repository) == ["db", *NAMES, "db.z", "y"]
+
+
+def test_a_key_that_is_taken_meanwhile_is_a_problem(
+    repository: Repository, store: str, given: Listing, tables: MadeTables
+) -> None:
+    with connect(store) as other:
+        repository.guard = Before(lambda: put(other, "db.a"))
+        result = imported(repository, given)
+    assert result.result is None
+    assert [problem.names for problem in result.plan.problems] == [(("db", "a"),)]
+    assert keys(repository) == ["db", "db.a"]
+    assert tables.copies() == set()
+
+
+def refuse() -> None:
+    raise WriteRefused("not now")
+
+
+def test_after_a_refusal_no_file_stays(
+    repository: Repository, given: Listing, tables: MadeTables
+) -> None:
+    repository.guard = Before(refuse)
+    with pytest.raises(WriteRefused):
+        imported(repository, given)
+    assert (keys(repository), tables.copies()) == ([], set())
+    # The record stays: garbage collection keeps what is not there.
+    assert len(ImportRecords(repository).foreign_locations()) == 3
+    assert imported(repository, given).result is not None
+
+
+def test_a_protected_branch_refuses_before_anything_is_written(
+    repository: Repository, given: Listing, tables: MadeTables
+) -> None:
+    repository.put_setting("protect.main", "merge-only")
+    with pytest.raises(WriteRefused):
+        imported(repository, given)
+    assert tables.copies() == set()
+    assert ImportRecords(repository).all() == []
+
+
+def unknown() -> None:
+    raise OutcomeUnknown("the connection was lost", "id")
+
+
+def test_after_an_unknown_outcome_files_stay_and_are_taken(
+    repository: Repository, given: Listing, tables: MadeTables
+) -> None:
+    repository.guard = Before(unknown)
+    with pytest.raises(OutcomeUnknown):
+        imported(repository, given)
+    files = {path: path.stat().st_mtime_ns for path in tables.copies()}
+    assert len(files) == 3
+    assert imported(repository, given).result is not None
+    assert {path: path.stat().st_mtime_ns for path in tables.copies()} == files
+
+
+def test_a_torn_copy_is_written_again(
+    repository: Repository, given: Listing, tables: MadeTables
+) -> None:
+    repository.guard = Before(unknown)
+    with pytest.raises(OutcomeUnknown):
+        imported(repository, given)
+    whole = {path: path.read_bytes() for path in tables.copies()}
+    for size, path in zip((0, 1, 400), sorted(whole), strict=True):
+        path.write_bytes(whole[path][:size])
+    assert imported(repository, given).result is not None
+    assert {path: path.read_bytes() for path in tables.copies()} == whole
+
+
+def test_a_refused_import_leaves_the_files_of_another_one(
+    repository: Repository, store: str, given: Listing, tables: MadeTables
+) -> None:
+    """Both import the same tables, so that the copies are the same files."""
+    with connect(store) as other:
+
+        def other_wins() -> None:
+            assert imported(other, given).result is not None
+            raise ReferenceConflict("a lost race")
+
+        repository.guard = Before(other_wins)
+        result = imported(repository, given)
+    assert result.result is None
+    assert {each.action for each in result.plan.contents} == {"unchanged"}
+    assert len(tables.copies()) == 3
+
+
+def test_concurrent_imports_make_one_state(store: str, given: Listing, tables: MadeTables) -> None:
+    def run(_: int) -> Imported:
+        with connect(store) as repository:
+            return imported(repository, given)
+
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(run, range(4)))
+    assert sum(result.result is not None for result in results) == 1
+    with connect(store) as repository:
+        contents = repository.contents("main", map(ContentKey.parse, NAMES))
+        (record,) = ImportRecords(repository).all()
+    files = {getattr(content, "metadata_location", "") for content in contents.values()}
+    assert files == {f"file://{path}" for path in tables.copies()}
+    assert {row.metadata for row in record.tables} == files
+
+
+def test_a_file_that_cannot_be_written_is_found_with_the_others(
+    repository: Repository, given: Listing, tables: MadeTables
+) -> None:
+    """Whether an object store takes a file is only known by writing; here, a folder is there."""
+    plan = Planner(repository, Files(), given, ImportRules(), "theirs").plan(
+        repository.reference("main"), None
+    )
+    (copy,) = [each.content for each in plan.committed if str(each.key) == "db.b"]
+    assert copy is not None
+    Path(copy.metadata_location.removeprefix("file://")).mkdir()
+    result = imported(repository, given)
+    assert result.result is None
+    (problem,) = result.plan.problems
+    assert problem.names == (("db", "b"),)
+    assert "--pointers-only" in problem.message
+    assert {path for path in tables.copies() if path.is_file()} == set()
+    assert imported(repository, given, skip_invalid=True).result is not None
+    assert keys(repository) == ["db", "db.a", "db.c"]
+
+
+# -- kill -9 ---------------------------------------------------------------------------------------
+
+KILLER = """
+import os, signal, sys, threading
+from nessie_cli.cli.main import run
+import nessie_cli.cli.importing.import_, nessie_cli.cli.importing.results
+import nessie_cli.importing.performing, nessie_cli.importing.opening
+import nessie_cli.importing.sources.iceberg_catalog, nessie_cli.importing.allowed_locations
+import nessie_cli.repository.local, nessie_cli.store.sqlite.store
+
+STEPS = {"_commit", "_put_rows", "_write_locally"}
+FILES = ("importing/performing.py", "iceberg/files.py")
+
+def dies_at(left):
+    def watch(frame, event, argument):
+        nonlocal left
+        code = frame.f_code
+        if event in ("call", "return") and code.co_name in STEPS:
+            if code.co_filename.endswith(FILES):
+                left -= 1
+                if left == 0:
+                    os.kill(os.getpid(), signal.SIGKILL)
+    threading.setprofile(watch)
+    sys.setprofile(watch)
+
+# Python starts once: each import is a fork of this process, which has no open files.
+for line in sys.stdin:
+    point, *arguments = line.split()
+    child = os.fork()
+    if not child:
+        os.dup2(2, 1)
+        if int(point):
+            dies_at(int(point))
+        os._exit(run(arguments))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+def test_an_import_that_is_killed_at_any_step_is_completed(tmp_path: Path) -> None:
+    lake = SqlLake(tmp_path / "theirs")
+    lake.create(*NAMES)
+    points = 0
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLER],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as killer:
+        assert killer.stdin is not None
+        assert killer.stdout is not None
+        stdin, stdout = killer.stdin, killer.stdout
+
+        def code(point: int, store: str) -> int:
+            print(point, "import", lake.uri, "--store", store, file=stdin, flush=True)
+            return int(stdout.readline())
+
+        for point in itertools.count(1):
+            for copy in lake.copies():
+                copy.unlink()
+            store = str(tmp_path / f"{point}.sqlite")
+            create(store).close()
+            ended = code(point, store)
+            if ended == 0:
+                break
+            points += 1
+            assert ended == -signal.SIGKILL
+            with connect(store) as repository:
+                assert keys(repository) in ([], ["db", *NAMES])
+            assert code(0, store) == 0
+            with connect(store) as repository:
+                assert keys(repository) == ["db", *NAMES]
+                assert len(list(repository.log("main"))) == 1
+                contents = repository.contents("main", map(ContentKey.parse, NAMES)).values()
+                (record,) = ImportRecords(repository).all()
+            named = {getattr(content, "metadata_location", "") for content in contents}
+            assert named == {f"file://{path}" for path in lake.copies()}
+            assert {row.metadata for row in record.tables} == named
+        stdin.close()
+    # Two commits (the first one dry), the record and three files, each before and after.
+    assert points == 12
