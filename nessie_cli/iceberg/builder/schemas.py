@@ -169,7 +169,11 @@ def _geospatial(type_: str) -> str | None:
 
 
 def canonical(schema: Document) -> Document:
-    """Returns a copy of a schema with types in the spelling of the specification."""
+    """Returns a copy of a schema with types in the spelling of the specification.
+
+    Raises `InvalidInput` if the schema is invalid.
+    """
+    fields(schema)
     return {**_mapped(schema, lambda id_: id_), "type": "struct"}
 
 
