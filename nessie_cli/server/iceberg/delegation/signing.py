@@ -163,7 +163,7 @@ def _auth() -> Any:
 # -- parsing a request -----------------------------------------------------------------------------
 
 _LONGEST_URI = 16 * 2**10
-"""Characters of a URI. A key has at most 1024 bytes, so 3072 characters when percent-encoded."""
+"""Characters of a URI. A key has at most 1024 bytes: 3072 characters when percent-encoded."""
 _MOST_HEADERS, _LONGEST_HEADERS = 1_000, 64 * 2**10
 """The most values of headers, and the most characters of their names and values."""
 
