@@ -13,11 +13,16 @@ from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import WriteMaker, repeated_draft
 from nessie_cli.store.records import Write
 
+MOST_SETTINGS = 1_000
+"""The most settings of a repository: each write reads all of them."""
+
 
 def put_settings(
     at: StoreSnapshot, change: PutSettings, submission: ChangeSubmission
 ) -> Draft[Mapping[str, str | None]]:
     """Drafts a change of settings, and returns their previous values."""
+    if len(change.values) > MOST_SETTINGS:
+        raise _too_many()
     for name, value in change.values.items():
         if not name or name.startswith("."):
             raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
@@ -28,6 +33,8 @@ def put_settings(
         return repeated_draft(at, change, request, digest(change), lambda done: done.settings)
     settings = at.view.settings()
     previous = {name: settings.values.get(name) for name in change.values}
+    if _number({**settings.values, **change.values}) > max(MOST_SETTINGS, _number(settings.values)):
+        raise _too_many()
     maker = WriteMaker(at.context, submission, "settings")
     write = Write(
         request=maker.request(lambda: digest(change), (), previous),
@@ -40,3 +47,15 @@ def put_settings(
         settings_version=settings.version,
     )
     return Draft(change, [], answer=previous, write=write)
+
+
+def _number(settings: Mapping[str, str | None]) -> int:
+    """Returns the number of settings, without properties: their names begin with a dot."""
+    return sum(v is not None and not name.startswith(".") for name, v in settings.items())
+
+
+def _too_many() -> InvalidInput:
+    return InvalidInput(
+        f"a repository has at most {MOST_SETTINGS} settings",
+        hint="remove some, or protect several branches with one pattern, such as `release/*`",
+    )
