@@ -176,6 +176,14 @@ def test_an_error_names_the_place():
         check_additions(table.updated(TABLE, updates, NOW), TABLE)
 
 
+@pytest.mark.parametrize("member", ["initial-default", "write-default"])
+def test_a_large_default_is_refused_before_schemas_are_compared(member):
+    many = {f"k{number}": "v" for number in range(100_000)}
+    schema = {**SCHEMA, "fields": [*FIELDS, NEW_FIELD | {member: many}]}
+    with pytest.raises(InvalidInput, match=f"field new: {member} must be a single value"):
+        table.updated(TABLE, [{"action": "add-schema", "schema": schema}], NOW)
+
+
 def test_earlier_parts_are_not_checked_again():
     old = {**TABLE, "schemas": [{**TABLE["schemas"][0], "identifier-field-ids": ""}]}
     updates = [{"action": "set-properties", "updates": {"a": "c"}}]

@@ -202,6 +202,10 @@ def check(schema: Document, version: int) -> dict[int, Field]:
             raise InvalidInput(
                 f"schema: field {field.name}: initial-default needs format version {_VERSION_3}"
             )
+        for member in ("initial-default", "write-default"):
+            # Comparing schemas with large defaults would stop other threads for long.
+            if isinstance(field.document.get(member), dict | list):
+                raise InvalidInput(f"schema: field {field.name}: {member} must be a single value")
         if field.required and type_name(field.type) == "unknown":
             raise InvalidInput(
                 f"schema: field {field.name}: a field of type unknown must be optional"
