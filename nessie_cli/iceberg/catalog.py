@@ -51,6 +51,7 @@ from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import content_of, read_content, read_document
 from nessie_cli.iceberg.names import key_of, location_in, namespace_key
 from nessie_cli.iceberg.reference import BoundReference, CatalogChange, PyIcebergState
+from nessie_cli.iceberg.validity.additions import check_additions
 from nessie_cli.model import (
     Content,
     ContentKey,
@@ -237,6 +238,7 @@ class NessieCatalog(MetastoreCatalog):
                 document = table_builder.updated(
                     base, changes, tables.now(), current.metadata_location if current else None
                 )
+                check_additions(document, base)
             if current and document is base:
                 return CatalogChange("", (), _response(document, current.metadata_location))
             file = self._next_file(document, current)

@@ -13,6 +13,9 @@ from nessie_cli.repository.snapshot import StoreSnapshot
 from nessie_cli.repository.writes import WriteMaker, repeated_draft
 from nessie_cli.store.records import Write
 
+MOST_SETTINGS = 1_000
+"""The most settings of a repository: each write reads all of them."""
+
 
 def put_settings(
     at: StoreSnapshot, change: PutSettings, submission: ChangeSubmission
@@ -21,6 +24,8 @@ def put_settings(
 
     Raises `ReferenceConflict` if a setting does not have its expected value.
     """
+    if len(change.values) > MOST_SETTINGS:
+        raise _too_many()
     for name, value in change.values.items():
         if not name or name.startswith("."):
             raise InvalidInput(f"setting {name!r}: names of settings begin with a letter")
@@ -32,6 +37,8 @@ def put_settings(
     settings = at.view.settings()
     change.check_expected(settings.values)
     previous = {name: settings.values.get(name) for name in change.values}
+    if _number({**settings.values, **change.values}) > max(MOST_SETTINGS, _number(settings.values)):
+        raise _too_many()
     maker = WriteMaker(at.context, submission, "settings")
     write = Write(
         request=maker.request(lambda: digest(change), (), previous),
@@ -44,3 +51,15 @@ def put_settings(
         settings_version=settings.version,
     )
     return Draft(change, [], answer=previous, write=write)
+
+
+def _number(settings: Mapping[str, str | None]) -> int:
+    """Returns the number of settings, without properties: their names begin with a dot."""
+    return sum(v is not None and not name.startswith(".") for name, v in settings.items())
+
+
+def _too_many() -> InvalidInput:
+    return InvalidInput(
+        f"a repository has at most {MOST_SETTINGS} settings",
+        hint="remove some, or protect several branches with one pattern, such as `release/*`",
+    )

@@ -18,6 +18,7 @@ from nessie_cli.errors import (
 from nessie_cli.model import MAX_NAME_LENGTH, ConflictType, Reference, ReferenceType, ReflogType
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import PutSettings
+from nessie_cli.repository.settings import MOST_SETTINGS
 from tests.repository.vocabulary import EMPTY, NOBODY, Catalog
 
 BRANCH, TAG = ReferenceType.BRANCH, ReferenceType.TAG
@@ -485,6 +486,16 @@ class References:
         assert repository.put_setting("retention", "ünï") == "30 days"
         assert repository.put_setting("retention", None) == "ünï"
         assert "retention" not in repository.config().settings
+
+    def test_the_number_of_settings_is_limited(self, repository: Repository) -> None:
+        many = {f"s{number}": "v" for number in range(MOST_SETTINGS)}
+        with pytest.raises(InvalidInput, match="at most 1000 settings"):
+            repository.submit(PutSettings({**many, "one.more": "v"}))
+        repository.submit(PutSettings(many))
+        with pytest.raises(InvalidInput, match="at most 1000 settings"):
+            repository.put_setting("one.more", "v")
+        repository.submit(PutSettings({"s0": None, "s1": "w", "one.more": "v"}))
+        assert len(repository.config().settings) == MOST_SETTINGS
 
     def test_changes_of_settings_are_in_the_reflog(self, repository: Repository) -> None:
         before = next(repository.reflog()).number

@@ -194,8 +194,11 @@ def test_requests_that_have_not_ended_get_an_error_of_their_api() -> None:
             client = Client(address, PATIENCE)
             assert client.commit("main", EMPTY, put_json("a")).status == 200
             proxy.swallow = True
-            pending = {what: pool.submit(_ask, address, *requests[what]) for what in requests}
-            time.sleep(0.5)
+            pending = {}
+            for what, request in requests.items():
+                pending[what] = pool.submit(_ask, address, *request)
+                # The write is first, and so waits on the open connection. Others wait for new ones.
+                time.sleep(0.3)
             process.send_signal(signal.SIGTERM)
             begin = time.monotonic()
             assert process.wait(60) == 0

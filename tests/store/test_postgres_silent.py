@@ -241,6 +241,46 @@ def test_changes_that_the_network_swallows_are_unknown(
     opened.close()
 
 
+@contextmanager
+def without_standby(server: PostgresServer) -> Iterator[None]:
+    """Commits wait for a standby that does not exist."""
+    reload = "SELECT pg_reload_conf()"
+    with server.connect() as connection:
+        connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'gone'")
+        connection.execute(reload)
+        try:
+            wait_until(lambda: _standby(server) == "gone")
+            yield
+        finally:
+            connection.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            connection.execute(reload)
+            wait_until(lambda: not _standby(server))
+
+
+def _standby(server: PostgresServer) -> str:
+    with server.connect() as connection:
+        rows = connection.execute("SHOW synchronous_standby_names").fetchall()
+    return str(rows[0][0])
+
+
+@pytest.mark.slow
+def test_a_commit_that_waits_for_a_dead_standby_is_unknown_in_time(
+    store: Store, server: PostgresServer, postgres_url: str
+) -> None:
+    """The look for its outcome waits for the same standby, and no longer than the commit."""
+    patience = 6
+    opened = open_postgres(postgres_url, patience=patience)
+    write(opened, create("warm"))
+    with without_standby(server):
+        begin = time.monotonic()
+        with pytest.raises(OutcomeUnknown):
+            write(opened, commit("main", "0", "1", "r"))
+        assert time.monotonic() - begin < 2.5 * patience
+    wait_until(lambda: store.request("r") is not None)
+    assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
+    opened.close()
+
+
 def test_closing_ends_calls_that_wait_for_a_silent_server(
     postgres_url: str, store: Store, server: PostgresServer
 ) -> None:

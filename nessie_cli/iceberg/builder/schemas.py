@@ -169,7 +169,11 @@ def _geospatial(type_: str) -> str | None:
 
 
 def canonical(schema: Document) -> Document:
-    """Returns a copy of a schema with types in the spelling of the specification."""
+    """Returns a copy of a schema with types in the spelling of the specification.
+
+    Raises `InvalidInput` if the schema is invalid.
+    """
+    fields(schema)
     return {**_mapped(schema, lambda id_: id_), "type": "struct"}
 
 
@@ -198,6 +202,10 @@ def check(schema: Document, version: int) -> dict[int, Field]:
             raise InvalidInput(
                 f"schema: field {field.name}: initial-default needs format version {_VERSION_3}"
             )
+        for member in ("initial-default", "write-default"):
+            # Comparing schemas with large defaults would stop other threads for long.
+            if isinstance(field.document.get(member), dict | list):
+                raise InvalidInput(f"schema: field {field.name}: {member} must be a single value")
         if field.required and type_name(field.type) == "unknown":
             raise InvalidInput(
                 f"schema: field {field.name}: a field of type unknown must be optional"

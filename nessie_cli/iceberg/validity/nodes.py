@@ -32,6 +32,11 @@ class DocumentNode:
         self._parent = parent
 
     @property
+    def name(self) -> str:
+        """The name of a member, or the number of an item."""
+        return str(self._name)
+
+    @property
     def place(self) -> str:
         """The path from the root; empty for the root itself."""
         if self._parent is None:

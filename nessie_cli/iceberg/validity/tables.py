@@ -149,7 +149,7 @@ def _check_history(table: DocumentNode, version: int) -> None:
     newest = table.need("last-sequence-number").long() if version > 1 else 0
     listed = table.find("snapshots")
     snapshots = [] if listed is None else listed.items()
-    ids = [_check_snapshot(snapshot, newest) for snapshot in snapshots]
+    ids = [check_snapshot(snapshot, newest) for snapshot in snapshots]
     check_unique(snapshots, ids)
     _check_references(table, set(ids))
     updated = table.need("last-updated-ms").long()
@@ -158,17 +158,17 @@ def _check_history(table: DocumentNode, version: int) -> None:
             _check_log(log, member, updated)
     if statistics := table.find("statistics"):
         for file in statistics.items():
-            _check_statistics(file)
+            check_statistics(file)
     if partition_statistics := table.find("partition-statistics"):
         for file in partition_statistics.items():
-            _check_statistics_file(file)
+            check_statistics_file(file)
     if keys := table.find("encryption-keys"):
         for key in keys.items():
-            _check_key(key)
+            check_key(key)
 
 
-def _check_snapshot(snapshot: DocumentNode, newest: int) -> int:
-    """Returns the id of a snapshot."""
+def check_snapshot(snapshot: DocumentNode, newest: int) -> int:
+    """Checks a snapshot, and returns its id. `newest` is the table's last sequence number."""
     id_ = snapshot.need("snapshot-id").long()
     sequence = snapshot.find("sequence-number")
     if sequence is not None and sequence.long() > newest:
@@ -205,15 +205,15 @@ def _check_references(table: DocumentNode, snapshots: set[int]) -> None:
     if references is None:
         return
     for reference in references.members():
-        id_ = _check_reference(reference)
+        id_ = check_reference(reference)
         if id_ not in snapshots:
             reference.refuse(f"is at snapshot {id_}, which is not among the snapshots")
         if reference.place == f"refs.{MAIN}" and id_ != current:
             reference.refuse(f"is at snapshot {id_}, but the current-snapshot-id is {current}")
 
 
-def _check_reference(reference: DocumentNode) -> int:
-    """Returns the id of the snapshot."""
+def check_reference(reference: DocumentNode) -> int:
+    """Checks a branch or tag of a table, and returns the id of its snapshot."""
     id_ = reference.need("snapshot-id").long()
     kind = reference.need("type").text().lower()
     if kind not in ("branch", "tag"):
@@ -246,14 +246,16 @@ def _check_log(log: DocumentNode, member: str, updated: int) -> None:
         log.refuse(f"ends at {before}, which is later than last-updated-ms")
 
 
-def _check_statistics_file(file: DocumentNode) -> None:
+def check_statistics_file(file: DocumentNode) -> None:
+    """Checks a file of partition statistics."""
     file.need("snapshot-id").long()
     file.need("statistics-path").text()
     file.need("file-size-in-bytes").long()
 
 
-def _check_statistics(file: DocumentNode) -> None:
-    _check_statistics_file(file)
+def check_statistics(file: DocumentNode) -> None:
+    """Checks a file of statistics."""
+    check_statistics_file(file)
     file.need("file-footer-size-in-bytes").long()
     for blob in file.need("blob-metadata").items():
         blob.need("type").text()
@@ -265,7 +267,8 @@ def _check_statistics(file: DocumentNode) -> None:
             properties.text_map()
 
 
-def _check_key(key: DocumentNode) -> None:
+def check_key(key: DocumentNode) -> None:
+    """Checks an encryption key."""
     key.need("key-id").text()
     metadata = key.need("encrypted-key-metadata")
     text = metadata.text()

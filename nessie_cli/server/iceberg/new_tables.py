@@ -13,6 +13,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
+from nessie_cli.iceberg.validity.additions import check_additions
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.iceberg.warehouses.metadata_files import next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
@@ -93,6 +94,7 @@ def _new_document(
     properties = values.text_map(body, "properties", _CREATE) if body.get("properties") else {}
     request = {**body, "properties": {GC_ENABLED: "false", **properties}}
     document = {**new_table(request, location, now()), "table-uuid": table_uuid}
+    check_additions(document)
     check_locations(call, key, IcebergTable.type, document, issued)
     return document
 

@@ -10,6 +10,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
+from nessie_cli.iceberg.validity.additions import check_additions
 from nessie_cli.iceberg.warehouses.metadata_files import head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, new_location
 from nessie_cli.model import CommitResult, ContentKey, IcebergView, Put
@@ -66,6 +67,7 @@ def create_view(call: IcebergCall) -> Answer | Reply:
         )
         with illegal_arguments():
             made = new_view(schema, version, location, properties, now())
+            check_additions(made)
         document = {**made, "view-uuid": view_uuid}
         check_locations(call, key, IcebergView.type, document, issued)
         file = next_metadata_file(location, properties, None)
@@ -114,6 +116,7 @@ def replace_view(call: IcebergCall) -> Answer | Reply:
         check_requirements(changes.requirements, base, of_view=True)
         with illegal_arguments():
             document = updated(base, changes.updates, now())
+            check_additions(document, base)
         if document is base:
             return None
         file = changed_file(call, key, there, base, document)

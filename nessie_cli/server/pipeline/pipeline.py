@@ -71,7 +71,7 @@ from nessie_cli.server.pipeline.targets import read_targets
 from nessie_cli.server.runtime.answer_memory import SMALL, AnswerMemory, Share
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.row_request import RowLimits
-from nessie_cli.server.runtime.thread_pool import BUSY, QueuedWrite, ThreadPool
+from nessie_cli.server.runtime.thread_pool import BUSY, QueuedWrite, ThreadPool, closing_time
 from nessie_cli.server.runtime.threads import Threads
 
 if TYPE_CHECKING:
@@ -238,10 +238,9 @@ class Parts(NamedTuple):
 
     Limits; the access log; the gate (without one, everybody has access); the TLS context; the
     metrics, if other processes count as well; the names of the server; the warehouses of its
-    Iceberg REST catalog; what is called once the server is ready; the limits of reading rows; and
-    the URL under which browsers reach the server through a proxy; and the logins at an issuer. With
-    `local`, only the pages
-    answer, to one user.
+    Iceberg REST catalog; what is called once the server is ready; the limits of reading rows; the
+    URL under which browsers reach the server through a proxy; and the logins at an issuer. With
+    `local`, only the pages answer, to one user.
     """
 
     limits: Limits = Limits()
@@ -284,11 +283,12 @@ class Pipeline:
         self.answers = AnswerMemory(parts.limits.answers, parts.limits.answer_seconds)
 
     def close(self) -> None:
-        """Finishes running requests and ends the threads."""
-        self._threads.close()
+        """Finishes running requests and ends the threads, in `CLOSING` seconds altogether."""
+        until = closing_time()
+        self._threads.close(until)
         for dialect in self._dialects.values():
             for pool in (dialect.readers, *dialect.pools):
-                pool.close()
+                pool.close(until)
         if self._log is not None:
             self._log.close()
 

@@ -230,7 +230,7 @@ class Bodies:
         async with self._turn:
             return await self._thread.submit(partial(self.files.between_turns, free))
 
-    def close(self) -> None:
-        """Ends the threads."""
-        self._thread.close()
-        self._small.close()
+    def close(self, until: float | None = None) -> None:
+        """Ends the threads. See `ThreadPool.close`."""
+        self._thread.close(until)
+        self._small.close(until)

@@ -28,11 +28,18 @@ BUSY = "Too many requests are waiting; come again later"
 LONGEST_QUEUED = 30.0
 """Seconds after which a function that still waits is not run: its client has probably gone."""
 CLOSING = 2.0
-"""Seconds that a thread that still waits for its database delays the end of the server."""
+"""Seconds that threads that still wait for their database delay the end of the server."""
+_SHORTEST_JOIN = 0.05
+"""Seconds for which the end of a thread is awaited even if others took all of `CLOSING`."""
 Waiter = asyncio.Future[Any] | Future[Any]
 """The future of the event loop or of a thread."""
 Outcome = tuple[Waiter, Any, Exception | None]
 """The waiter with its result or error."""
+
+
+def closing_time() -> float:
+    """Returns the time of the monotonic clock until which the end of threads is awaited."""
+    return time.monotonic() + CLOSING
 
 
 class _Job(NamedTuple):
@@ -95,16 +102,17 @@ class ThreadPool:
         self._queue.put(_Job(do, future, lost, until))
         return future
 
-    def close(self) -> None:
+    def close(self, until: float | None = None) -> None:
         """Finishes the waiting functions and ends the threads.
 
-        A thread that waits for its database for more than `CLOSING` seconds is left behind.
+        A thread that waits for its database `until` a time of the monotonic clock is left behind.
+        The default is `CLOSING` seconds from now.
         """
+        until = closing_time() if until is None else until
         for _ in self._threads:
             self._queue.put(None)
-        deadline = time.monotonic() + CLOSING
         for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
+            _join(thread, until)
 
     def _run(self) -> None:
         while (job := self._queue.get()) is not None:
@@ -119,6 +127,10 @@ class ThreadPool:
             deliver([outcome])
             # Nothing of a finished request stays in memory while the thread waits.
             del job, outcome
+
+
+def _join(thread: threading.Thread, until: float) -> None:
+    thread.join(max(_SHORTEST_JOIN, until - time.monotonic()))
 
 
 def deliver(outcomes: list[Outcome]) -> None:
@@ -180,9 +192,9 @@ class Batches(Generic[T, R]):
             loop.call_soon(self._start)
         return future
 
-    def close(self) -> None:
-        """Ends the thread."""
-        self._thread.close()
+    def close(self, until: float | None = None) -> None:
+        """Ends the thread. See `ThreadPool.close`."""
+        self._thread.close(until)
 
     def _start(self) -> None:
         asked, self._waiting = self._waiting, []
@@ -281,10 +293,10 @@ class Writer:
             raise Unavailable(_BUSY)
         self._queue.put(waiting)
 
-    def close(self) -> None:
+    def close(self, until: float | None = None) -> None:
         """Writes what is queued, and ends the thread. See `ThreadPool.close`."""
         self._queue.put(None)
-        self._thread.join(CLOSING)
+        _join(self._thread, closing_time() if until is None else until)
 
     def _run(self) -> None:
         # Each round is a function, so that nothing of it stays in memory while the thread waits.

@@ -74,12 +74,12 @@ class Threads:
             else await self._remote.heads(names)
         )
 
-    def close(self) -> None:
-        """Finishes running requests and ends the threads."""
+    def close(self, until: float) -> None:
+        """Finishes running requests and ends the threads. See `ThreadPool.close`."""
         # Threads that write files wait for the writing thread.
-        self.file_writers.close()
-        self.drafters.close()
-        self.writer.close()
+        self.file_writers.close(until)
+        self.drafters.close(until)
+        self.writer.close(until)
         for threads in (
             self.unchanged,
             self.bodies,
@@ -91,7 +91,7 @@ class Threads:
             self._remote,
         ):
             if threads is not None:
-                threads.close()
+                threads.close(until)
 
 
 def _unchanged(files: Sequence[LocalFile]) -> list[bool]:
@@ -120,10 +120,10 @@ class RemoteState:
         """Returns the references with these names, or None if they are unavailable."""
         return self._heads.ask(names)
 
-    def close(self) -> None:
-        """Ends the threads."""
-        self._versions.close()
-        self._heads.close()
+    def close(self, until: float) -> None:
+        """Ends the threads. See `ThreadPool.close`."""
+        self._versions.close(until)
+        self._heads.close(until)
 
     def _read_version(self, asked: Sequence[None]) -> Sequence[Hashable | None]:
         return [_unless_failing(self._repository.version)] * len(asked)

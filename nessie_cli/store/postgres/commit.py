@@ -187,7 +187,7 @@ class Committer:
         deadline = time.monotonic() + self._pool.patience
         while True:
             try:
-                return not self._exclude(lost.attempt)
+                return not self._exclude(lost.attempt, deadline)
             except StoreUnavailable as error:
                 if self._pool.closed or time.monotonic() > deadline:
                     raise OutcomeUnknown(
@@ -197,8 +197,8 @@ class Committer:
                     ) from error
                 time.sleep(_PAUSE)
 
-    def _exclude(self, attempt: tuple[int, bytes]) -> bool:
-        connection = self._pool.connect()
+    def _exclude(self, attempt: tuple[int, bytes], until: float) -> bool:
+        connection = self._pool.connect(until)
         try:
             return connection.execute(_EXCLUDE, attempt).rowcount == 1
         except psycopg.Error as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -305,6 +306,44 @@ def test_the_signature_covers_the_body_of_a_deletion(body: str) -> None:
     assert made.headers["X-Amz-Content-SHA256"] == [digest]
     with pytest.raises(NotAllowed):
         signed(ask("POST", f"{HOST}/?delete", body, x_amz_content_sha256="UNSIGNED-PAYLOAD"))
+
+
+LONG = 4_000_000
+"""A text in the body of a request to the server can be about as long."""
+ATTRIBUTES = " ".join(f'a{number}=""' for number in range(150_000))
+
+
+@pytest.mark.parametrize(
+    ("request_", "place"),
+    [
+        (ask("GET", f"https://s3.us{'-e' * LONG}/lake/a"), "uri"),
+        (ask("GET", f"{HERE}/{'%41' * (LONG // 3)}"), "uri"),
+        (ask("GET", f"{HERE}/a?{'&'.join(map(str, range(500_000)))}"), "uri"),
+        (ask("GET", f"{HERE}/a", **{f"x{number}": "" for number in range(300_000)}), "headers"),
+        (replace(ask("GET", f"{HERE}/a"), headers={"range": ["x"] * LONG}), "headers"),
+        (ask("GET", f"{HERE}/a", x_amz_tagging="x" * LONG), "headers"),
+        (ask("POST", f"{HOST}/?delete", f"<Delete>{'<a/>' * 500_000}</Delete>"), "body"),
+        (ask("POST", f"{HOST}/?delete", "<a>" * 250_000 + "</a>" * 250_000), "body"),
+        (ask("POST", f"{HOST}/?delete", f"<Delete {ATTRIBUTES}/>"), "body"),
+        (ask("POST", f"{HOST}/?delete", objects("x" * 2_000_000)), "body"),
+    ],
+)
+def test_large_requests_are_refused_before_they_are_parsed(
+    request_: SignRequest, place: str
+) -> None:
+    begun = time.thread_time()
+    with pytest.raises(InvalidInput, match=f"^{place}: "):
+        signed(request_)
+    assert time.thread_time() - begun < 0.1
+
+
+def test_the_largest_deletion_of_s3_is_signed() -> None:
+    keys = [f"{MINE}{'&#97;' * 900}{number:03}" for number in range(1000)]
+    assert len(objects(*keys)) > 4_000_000
+    with pytest.raises(InvalidInput, match="too large"):
+        signed(ask("POST", f"{HOST}/?delete", objects(*keys)))
+    plain = [f"{MINE}{'a' * 900}{number:03}" for number in range(1000)]
+    assert signed(ask("POST", f"{HOST}/?delete", objects(*plain)))
 
 
 def test_a_configured_endpoint_replaces_those_of_aws(store: Store, signer: Signer) -> None:

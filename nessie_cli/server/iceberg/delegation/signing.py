@@ -113,6 +113,7 @@ class Signer:
         """
         if request.provider not in (None, "s3"):
             raise InvalidInput("provider: must be s3")
+        _check_size(request)
         parts = _split(request.uri)
         headers = _headers(request.headers)
         bucket, key = _addressed(parts, self._account.warehouse)
@@ -160,6 +161,25 @@ def _auth() -> Any:
 
 
 # -- parsing a request -----------------------------------------------------------------------------
+
+_LONGEST_URI = 16 * 2**10
+"""Characters of a URI. A key has at most 1024 bytes: 3072 characters when percent-encoded."""
+_MOST_HEADERS, _LONGEST_HEADERS = 1_000, 64 * 2**10
+"""The most values of headers, and the most characters of their names and values."""
+
+
+def _check_size(request: SignRequest) -> None:
+    """Raises `InvalidInput` if parsing a request could stop other threads for long."""
+    if len(request.uri) > _LONGEST_URI:
+        raise InvalidInput(f"uri: has more than {_LONGEST_URI} characters")
+    number = characters = 0
+    for name, values in request.headers.items():
+        number += max(1, len(values))
+        characters += len(name) + sum(map(len, values))
+        if number > _MOST_HEADERS or characters > _LONGEST_HEADERS:
+            raise InvalidInput(
+                f"headers: has more than {_MOST_HEADERS} values or {_LONGEST_HEADERS} characters"
+            )
 
 
 def _split(uri: str) -> SplitResult:
@@ -309,6 +329,9 @@ def _check_region(given: str, configured: str | None) -> None:
 MOST_KEYS = 1000
 """The limit of S3."""
 _MOST_CHARACTERS = 2 * 2**20
+_MOST_TAGS = 8 * MOST_KEYS
+_FED = 16 * 2**10
+"""Characters of XML that are parsed at once. A tag with the text after it has no more."""
 _DECLARATION = re.compile(r"\s*<\?xml[^>]*\?>")
 _ENCODING = re.compile(r"encoding\s*=\s*[\"']utf-8[\"']", re.IGNORECASE)
 
@@ -325,10 +348,9 @@ def deleted_keys(body: str) -> Iterator[str]:
     # Entities and encodings could make S3 read different keys than this program.
     if "<!" in body or other:
         raise InvalidInput("body: must be plain XML in UTF-8")
-    try:
-        root = ET.fromstring(body)  # noqa: S314 - without entities, of bounded size
-    except ET.ParseError:
-        raise InvalidInput("body: is not XML") from None
+    if body.count("<") > _MOST_TAGS or max(map(len, body.split("<"))) > _FED:
+        raise InvalidInput(f"body: must be a Delete of at most {MOST_KEYS} objects")
+    root = _parsed(body)
     if _name(root) != "Delete" or len(root) > MOST_KEYS + 1:
         raise InvalidInput(f"body: must be a Delete of at most {MOST_KEYS} objects")
     for child in root:
@@ -336,6 +358,18 @@ def deleted_keys(body: str) -> Iterator[str]:
             yield _key(child)
         elif _name(child) != "Quiet":
             raise InvalidInput("body: holds more than objects")
+
+
+def _parsed(body: str) -> ET.Element:
+    """Returns the root of an XML text, parsed in parts between which other threads run."""
+    parser = ET.XMLParser()  # noqa: S314 - without entities, of bounded size
+    try:
+        for start in range(0, len(body), _FED):
+            parser.feed(body[start : start + _FED])
+        root: ET.Element = parser.close()
+    except ET.ParseError:
+        raise InvalidInput("body: is not XML") from None
+    return root
 
 
 def _key(child: ET.Element) -> str:
