@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from posixpath import dirname
 from threading import BoundedSemaphore
 from typing import Any
@@ -28,6 +28,8 @@ from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouse
 from nessie_cli.model import (
     CombinationRules,
     CombinedTable,
+    Content,
+    ContentKey,
     ContentPlace,
     IcebergTable,
     MergeBehavior,
@@ -432,16 +434,23 @@ def _replayed(call: Call, change: Merge | Transplant) -> MergeResult | None:
         return None
     after = done.reference.hash
     before = call.head_before(change.branch)
+    entries = list(call.repository.diff(Revision(None, before), Revision(None, after)))
+    last = change.commits[-1] if isinstance(change, Transplant) else change.source
+    source = call.repository.resolve(last).hash
+    theirs: Mapping[ContentKey, Content] = {}
+    with suppress(NotAllowed):
+        theirs = call.repository.contents(Revision(None, source), [each.key for each in entries])
     details = (
         MergeDetail(
             entry.key,
             MergeBehavior.NORMAL,
             target=entry.before,
-            source=entry.after,
+            source=theirs.get(entry.key),
             result=entry.after,
+            source_at=ContentPlace(source, entry.key) if entry.key in theirs else None,
             result_at=None if entry.after is None else ContentPlace(after, entry.key),
         )
-        for entry in call.repository.diff(Revision(None, before), Revision(None, after))
+        for entry in entries
     )
     base = None
     if isinstance(change, Merge):

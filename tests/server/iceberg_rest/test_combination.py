@@ -160,7 +160,9 @@ def test_a_request_id_is_carried_out_once(two: Lake, client: Repository) -> None
     assert again.status == 200
     assert again.body["resultantTargetHash"] == first.body["resultantTargetHash"]
     assert again.body["effectiveTargetHash"] == first.body["effectiveTargetHash"]
-    assert [each["key"] for each in again.body["details"]] == [{"elements": ["db", "t"]}]
+    [detail] = again.body["details"]
+    assert detail["key"] == {"elements": ["db", "t"]}
+    assert detail["sourceAt"] == first.body["details"][0]["sourceAt"]
     assert (two.files(), client.reference("main").hash) == (files, head)
     other = sent(two, query="once", message="another one")
     assert other.status == 400
