@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -37,6 +38,7 @@ from nessie_cli.server.pages.conflicts import (
     arising,
     behaviors,
     decisions,
+    has_outdated,
     shown_conflicts,
 )
 from nessie_cli.server.pages.html import redirect
@@ -137,6 +139,9 @@ class MergePages:
         if _moved_from(call, sides) is not None:
             return self._page(call, sides, given)
         conflicts = _conflicts(self._draft(call, sides, ()))
+        if has_outdated(conflicts, given):
+            # A file that was not readable for the page combines now, for example.
+            return self._page(call, sides, given)._replace(status=HTTPStatus.CONFLICT)
         decided = behaviors(conflicts, given)
         meta = CommitMeta(call.field("message") or sides.message, authors=call.authors)
         try:
