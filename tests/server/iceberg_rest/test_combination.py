@@ -20,6 +20,7 @@ from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
 from nessie_cli.model import (
+    Collision,
     CombinationRules,
     CombinedTable,
     CommitMeta,
@@ -136,6 +137,36 @@ def test_a_collision_is_described(two: Lake, client: Repository) -> None:
     assert conflict.collisions[0].files
     assert isinstance(conflict.actual, IcebergTable)
     assert two.files() == before
+
+
+def test_the_files_of_a_collision_are_read_once(two: Lake, client: Repository) -> None:
+    for ref in ("main", "dev"):
+        with table(two.url, ref) as opened:
+            opened.overwrite(rows(1, 2, 3, 4))
+    dry_run = structs.replace(COMBINING, dry_run=True)
+
+    def collisions() -> tuple[Collision, ...]:
+        with pytest.raises(MergeConflict) as refused:
+            client.merge("main", "dev", dry_run)
+        (conflict,) = refused.value.conflicts
+        return conflict.collisions
+
+    first = collisions()
+    theirs = client.content("dev", T)
+    assert isinstance(theirs, IcebergTable)
+    file = Path(theirs.metadata_location.removeprefix("file://"))
+    aside = file.rename(file.with_suffix(".aside"))
+    assert collisions() == first
+    # Another state is read, and a file that cannot be read is no reason for ever.
+    aside.rename(file)
+    append(two.url, "dev", 21)
+    newer = client.content("dev", T)
+    assert isinstance(newer, IcebergTable)
+    file = Path(newer.metadata_location.removeprefix("file://"))
+    aside = file.rename(file.with_suffix(".aside"))
+    assert "no such file" in collisions()[0].reason
+    aside.rename(file)
+    assert "no such file" not in collisions()[0].reason
 
 
 def test_excluded_keys_stay_in_conflict(two: Lake, client: Repository) -> None:
