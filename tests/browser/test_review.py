@@ -168,6 +168,28 @@ def test_back_leads_from_a_refused_form_to_its_page(visitor):
     heading(tab, "Branches")
 
 
+def test_the_page_that_was_asked_for_last_stays(visit, server):
+    tab = visit(server).open()
+    late = []
+
+    def delay(route):
+        late.append(route)
+
+    tab.route("**/ui/tags", delay)
+    with tab.expect_request("**/ui/tags"):
+        link(tab, "Tags").click()
+    link(tab, "Reflog").click()
+    heading(tab, "Reflog")
+    for route in late:
+        route.continue_()
+    # Long enough for the late answer.
+    tab.wait_for_timeout(1_000)
+    heading(tab, "Reflog")
+    assert tab.url.endswith("/ui/reflog")
+    tab.go_back()
+    heading(tab, "Branches")
+
+
 def test_a_form_that_is_clicked_twice_is_sent_once(visitor, repository):
     tab = visitor.open()
     form = tab.locator("form").filter(has=button(tab, "Create"))
