@@ -52,16 +52,10 @@ def tags(call: PageCall) -> Reply:
 
 
 def _deleted(call: PageCall) -> str:
-    """Returns the name of the reference that the form before this page has deleted, or nothing."""
-    name = call.text("deleted") or ""
-    try:
-        if name:
-            call.repository.reference(name)
-    except ReferenceNotFound:
-        return name
-    except (InvalidInput, NotAllowed):
-        pass
-    return ""
+    """Returns the reference that the form before this page has deleted, if it still is."""
+    name = call.text("deleted")
+    last = next(call.repository.reflog(name, limit=1), None) if name else None
+    return last.reference if last is not None and last.operation == "delete" else ""
 
 
 def _newest_first(call: PageCall, type_: ReferenceType) -> Listing[tuple[Reference, LastCommit]]:

@@ -49,7 +49,8 @@ def test_a_branch_is_created_renamed_and_deleted(browser, repository):
     assert "feature is deleted. The reflog of feature can restore it." in page.text
     assert names(repository) == ["main"]
     browser.post("/ui/undo", **browser.get("/ui/reflog?ref=feature").form("/ui/undo"))
-    assert "is deleted" not in browser.get("/ui/branches?deleted=feature").text
+    for name in ("feature", "main", "nothing"):
+        assert "is deleted" not in browser.get(f"/ui/branches?deleted={name}").text
 
 
 def test_a_tag_is_renamed_and_deleted(browser, repository):
