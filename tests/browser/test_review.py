@@ -147,7 +147,7 @@ def test_back_and_reload_keep_choices_that_are_not_sent_yet(visitor):
         tab.reload()
         expect(tab.get_by_label("Take the state of nightly")).to_be_checked()
         expect(tab.get_by_label("Message")).to_have_value("my words\nand more")
-    # A choice that is taken back leaves the address.
+    # A choice that is undone leaves the address.
     tab.get_by_label("Decide later").check()
     tab.get_by_role("link", name="Changed rows on nightly").click()
     heading(tab, "What merging")

@@ -157,7 +157,7 @@ def test_the_files_of_a_collision_are_read_once(two: Lake, client: Repository) -
     file = Path(theirs.metadata_location.removeprefix("file://"))
     aside = file.rename(file.with_suffix(".aside"))
     assert collisions() == first
-    # Another state is read, and a file that cannot be read is no reason for ever.
+    # Another state is read, and an error of reading is not cached.
     aside.rename(file)
     append(two.url, "dev", 21)
     newer = client.content("dev", T)

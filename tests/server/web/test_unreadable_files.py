@@ -1,4 +1,4 @@
-"""Files of tables that cannot be read for the page of a merge, and can when the form is sent."""
+"""Files that cannot be read for the page of a merge, but when its form is sent."""
 
 from __future__ import annotations
 
