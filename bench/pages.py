@@ -91,7 +91,7 @@ def _pages(branch: str) -> list[tuple[str, str]]:
         ("revert of an old commit", page("revert", ref="main~5000", into="main")),
         ("revert of all tables", page("revert", ref=BULK, into=BULK)),
         ("reflog", page("reflog")),
-        ("reflog of main, page 3", page("reflog", ref="main", page=3)),
+        ("old reflog of main", page("reflog", ref="main", before=50_000)),
         ("server", page("server")),
     ]
 

@@ -181,9 +181,11 @@ class LocalRepository(StoreRepository):
             # One by one, so that those before the damaged one are listed.
             return (self._with_metadata([reference])[0] for reference in batch)
 
-    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+    def reflog(
+        self, name: str | None = None, *, limit: int | None = None, before: int | None = None
+    ) -> Iterator[ReflogEntry]:
         """Yields the moves of one or all references, newest first."""
-        return reading.reflog(self._objects, self._view, name, limit)
+        return reading.reflog(self._objects, self._view, name, limit, before)
 
     def messages(self, names: Collection[str]) -> dict[str, str]:
         """Returns the messages of those tags that have one."""

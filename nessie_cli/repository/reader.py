@@ -103,8 +103,13 @@ class ReadableRepository(ABC):
         """
 
     @abstractmethod
-    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
-        """Yields the moves of one or all references, newest first, including deleted ones."""
+    def reflog(
+        self, name: str | None = None, *, limit: int | None = None, before: int | None = None
+    ) -> Iterator[ReflogEntry]:
+        """Yields the moves of one or all references, newest first, including deleted ones.
+
+        With `before`, those with lower numbers.
+        """
 
     @abstractmethod
     def messages(self, names: Collection[str]) -> dict[str, str]:

@@ -246,18 +246,25 @@ def ahead_behind(objects: Objects, of: Id, base: Id) -> AheadBehind:
 
 
 def reflog(
-    objects: Objects, store: View, name: str | None, limit: int | None
+    objects: Objects, store: View, name: str | None, limit: int | None, before: int | None
 ) -> Iterator[ReflogEntry]:
-    """Yields the moves of a reference or of all, newest first."""
-    rows = moves(store, name, batch=BATCH if limit is None else min(limit, BATCH))
+    """Yields the moves of a reference or of all with numbers below `before`, newest first."""
+    rows = moves(store, name, before=before, batch=BATCH if limit is None else min(limit, BATCH))
     return (_reflog_entry(objects, row) for row in islice(rows, limit))
 
 
 def moves(
-    view: View, name: str | None = None, *, since: int | None = None, batch: int = BATCH
+    view: View,
+    name: str | None = None,
+    *,
+    since: int | None = None,
+    before: int | None = None,
+    batch: int = BATCH,
 ) -> Iterator[ReflogRow]:
-    """Yields reflog rows above the number `since`, newest first, `batch` rows per round trip."""
-    before: int | None = None
+    """Yields reflog rows with numbers above `since` and below `before`, newest first.
+
+    Reads `batch` rows per round trip.
+    """
     while rows := view.reflog(name, before, batch):
         for row in rows:
             if since is not None and row.number <= since:

@@ -132,6 +132,76 @@ def test_back_forward_and_reload_show_the_page_of_their_address(visitor):
     assert re.search(r"^History of nightly", tab.title())
 
 
+def test_back_and_reload_keep_choices_that_are_not_sent_yet(visitor):
+    tab = visitor.open()
+    preview(tab)
+    tab.get_by_label("Take the state of nightly").check()
+    tab.get_by_label("Message").fill("my words\nand more")
+    tab.get_by_role("link", name="Changed rows on nightly").click()
+    heading(tab, "What merging")
+    tab.go_back()
+    heading(tab, "Merge nightly into main")
+    expect(tab.get_by_label("Take the state of nightly")).to_be_checked()
+    expect(tab.get_by_label("Message")).to_have_value("my words\nand more")
+    if visitor.has_scripts:
+        tab.reload()
+        expect(tab.get_by_label("Take the state of nightly")).to_be_checked()
+        expect(tab.get_by_label("Message")).to_have_value("my words\nand more")
+    # A choice that is undone leaves the address.
+    tab.get_by_label("Decide later").check()
+    tab.get_by_role("link", name="Changed rows on nightly").click()
+    heading(tab, "What merging")
+    tab.go_back()
+    expect(tab.get_by_label("Decide later")).to_be_checked()
+
+
+def test_back_leads_from_a_refused_form_to_its_page(visitor):
+    visitor.expect_status(400)
+    tab = visitor.open("/ui/tags")
+    link(tab, "Branches").click()
+    heading(tab, "Branches")
+    form = tab.locator("form").filter(has=button(tab, "Create"))
+    form.get_by_label("Name").fill("no such..name")
+    button(tab, "Create").click()
+    heading(tab, "Bad Request")
+    tab.go_back()
+    heading(tab, "Branches")
+
+
+def test_the_page_that_was_asked_for_last_stays(visit, server):
+    tab = visit(server).open()
+    late = []
+
+    def delay(route):
+        late.append(route)
+
+    tab.route("**/ui/tags", delay)
+    with tab.expect_request("**/ui/tags"):
+        link(tab, "Tags").click()
+    link(tab, "Reflog").click()
+    heading(tab, "Reflog")
+    for route in late:
+        route.continue_()
+    # Long enough for the late answer.
+    tab.wait_for_timeout(1_000)
+    heading(tab, "Reflog")
+    assert tab.url.endswith("/ui/reflog")
+    tab.go_back()
+    heading(tab, "Branches")
+
+
+def test_a_form_that_is_clicked_twice_is_sent_once(visitor, repository):
+    tab = visitor.open()
+    form = tab.locator("form").filter(has=button(tab, "Create"))
+    form.get_by_label("Name").fill("dev")
+    button(tab, "Create").dblclick()
+    heading(tab, "History of dev")
+    tab.goto("/ui/reflog?ref=dev")
+    button(tab, "Undo create of dev").dblclick()
+    expect(button(tab, "Undo delete of dev")).to_be_visible()
+    assert [each.operation for each in repository.reflog("dev")] == ["delete", "create"]
+
+
 def test_a_load_is_reverted(visitor, repository):
     head = repository.reference("main").hash
     tab = visitor.open()

@@ -437,6 +437,9 @@ class References:
         everything = list(catalog.repository.reflog("main"))
         assert list(catalog.repository.reflog("main", limit=2)) == everything[:2]
         assert list(catalog.repository.reflog(limit=1)) == everything[:1]
+        third = everything[2].number
+        assert list(catalog.repository.reflog("main", before=third)) == everything[3:]
+        assert list(catalog.repository.reflog(before=third, limit=1)) == everything[3:4]
 
     def test_the_reflog_of_an_invalid_name_is_empty(self, catalog: Catalog) -> None:
         for name in ("R\udcff", "été"):

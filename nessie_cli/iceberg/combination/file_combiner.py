@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -40,6 +40,8 @@ from nessie_cli.model import (
 
 MOST_FILES_NAMED = 20
 """The most files of one collision that are named."""
+MOST_CACHED = 5_000
+"""The most tables in a cache of collisions."""
 
 
 class UnwrittenFiles(Files):
@@ -68,6 +70,34 @@ class UnwrittenFiles(Files):
         self._new.pop(uri, None)
 
 
+class CollisionCache:
+    """The reasons why tables do not combine, by the states of their sides and the rules.
+
+    The files of a state never change, so a table that did not combine never does. For any thread.
+    """
+
+    def __init__(self, most: int = MOST_CACHED) -> None:
+        self._most = most
+        self._cached: dict[Hashable, tuple[Collision, ...]] = {}
+
+    def find(self, states: TableStates, rules: CombinationRules) -> tuple[Collision, ...]:
+        """Returns the reasons, or nothing."""
+        return self._cached.get(_cache_key(states, rules), ())
+
+    def keep(
+        self, states: TableStates, rules: CombinationRules, collisions: tuple[Collision, ...]
+    ) -> None:
+        """Caches the reasons. Drops all others if there are too many."""
+        if len(self._cached) >= self._most:
+            self._cached = {}
+        self._cached[_cache_key(states, rules)] = collisions
+
+
+def _cache_key(states: TableStates, rules: CombinationRules) -> Hashable:
+    sides = states.base, states.ours, states.theirs
+    return *sides, rules.is_serializable, rules.refuses_same_keys
+
+
 class FileCombiner(Combiner):
     """Combines tables with access to their files.
 
@@ -75,7 +105,8 @@ class FileCombiner(Combiner):
     a table may not be combined, and `check` if its metadata may not be replaced by other metadata.
     `limits` are those of each manifest and of all entries together.
     The `engine` reads and encodes manifests, by default in this process. `announce` is called with
-    the table and the bytes of its files before rows are read.
+    the table and the bytes of its files before rows are read. `cache` returns that of the permitted
+    table.
     """
 
     def __init__(
@@ -89,6 +120,7 @@ class FileCombiner(Combiner):
         limits: AvroLimits = USUAL,
         engine: Engine | None = None,
         announce: Callable[[ContentKey, int], None] | None = None,
+        cache: Callable[[], CollisionCache] = CollisionCache,
     ) -> None:
         self._files = files
         self._description = description
@@ -98,12 +130,16 @@ class FileCombiner(Combiner):
         self._limits = limits
         self._engine = engine
         self._announce = announce
+        self._cache = cache
         self._written: dict[str, list[str]] = {}
 
     def combine(self, states: TableStates) -> CombinedTable:
         """Combines a table. See `Combiner.combine`."""
         if self._permit is not None:
             self._permit(states)
+        cache = self._cache()
+        if collisions := cache.find(states, self._rules):
+            return CombinedTable(collisions=collisions)
         written: list[str] = []
         try:
             combined = self._combined(states, written)
@@ -112,6 +148,8 @@ class FileCombiner(Combiner):
             raise
         if combined.content is not None:
             self._written[combined.content.metadata_location] = written
+        elif combined.collisions:
+            cache.keep(states, self._rules, combined.collisions)
         return combined
 
     def discard(self, content: IcebergTable) -> None:

@@ -153,12 +153,17 @@ class RemoteRepository(Repository):
             self._session, type, prefix=prefix, start=start, metadata=metadata
         )
 
-    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+    def reflog(
+        self, name: str | None = None, *, limit: int | None = None, before: int | None = None
+    ) -> Iterator[ReflogEntry]:
         """Yields the moves of one or all references, newest first."""
         if name is not None and not (name.isascii() or name.startswith(SETTING_PREFIX)):
             # No reference can ever have had such a name, and not every text can be sent.
             return
-        yield from islice(self._server.reflog(name), limit)
+        moves = self._server.reflog(name)
+        if before is not None:
+            moves = (move for move in moves if move.number < before)
+        yield from islice(moves, limit)
 
     def caller(self) -> str | None:
         """Returns the name of the caller that the server authenticated, or None."""

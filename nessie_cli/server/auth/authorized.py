@@ -232,13 +232,15 @@ class AuthorizedRepository(ReadableRepository):
             if self.rights.may(rules.VIEW_REFERENCE, reference.name):
                 yield reference
 
-    def reflog(self, name: str | None = None, *, limit: int | None = None) -> Iterator[ReflogEntry]:
+    def reflog(
+        self, name: str | None = None, *, limit: int | None = None, before: int | None = None
+    ) -> Iterator[ReflogEntry]:
         """Yields the moves of references whose history or reflog the caller may see.
 
         A change of a setting is shown to callers who may read the setting.
         """
         count = 0
-        for entry in self._inner.reflog(name):
+        for entry in self._inner.reflog(name, before=before):
             if limit is not None and count >= limit:
                 return
             if not self._may_see_past(entry):

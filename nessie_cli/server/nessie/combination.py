@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from posixpath import dirname
 from threading import BoundedSemaphore
 from typing import Any
@@ -18,7 +18,11 @@ from msgspec import structs, to_builtins
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.iceberg.avro import AvroLimits
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.combination.file_combiner import FileCombiner, UnwrittenFiles
+from nessie_cli.iceberg.combination.file_combiner import (
+    CollisionCache,
+    FileCombiner,
+    UnwrittenFiles,
+)
 from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, TableStates
 from nessie_cli.iceberg.files import Files, MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
@@ -28,6 +32,8 @@ from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouse
 from nessie_cli.model import (
     CombinationRules,
     CombinedTable,
+    Content,
+    ContentKey,
     ContentPlace,
     IcebergTable,
     MergeBehavior,
@@ -79,6 +85,8 @@ class TableCombinations:
         self._large_files = large_files
         self._running = BoundedSemaphore(MOST_RUNNING)
         self._admitted = BoundedSemaphore(MOST_ADMITTED)
+        # Callers who are not trusted with locations read files in fewer places.
+        self._collisions = {is_trusted: CollisionCache() for is_trusted in (False, True)}
 
     @contextmanager
     def _turn(self) -> Iterator[None]:
@@ -94,6 +102,9 @@ class TableCombinations:
                 self._running.release()
         finally:
             self._admitted.release()
+
+    def _cache_of(self, files: WarehouseFiles) -> Callable[[], CollisionCache]:
+        return lambda: self._collisions[files.is_trusted]
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
@@ -151,6 +162,7 @@ class TableCombinations:
                 files,
                 body.description,
                 _rules_of(body.combination, "combination"),
+                cache=self._cache_of(files),
                 dry_run=body.is_dry_run,
             )
             with self._turn():
@@ -217,6 +229,7 @@ class TableCombinations:
             permit=permit,
             check=files.check,
             limits=LIMITS,
+            cache=self._cache_of(files),
         )
         try:
             with self._turn():
@@ -262,6 +275,7 @@ class TableCombinations:
             files,
             _description(change),
             rules,
+            cache=self._cache_of(files),
             dry_run=change.options.dry_run,
         )
         commits = len(change.commits) if isinstance(change, Transplant) else 1
@@ -296,6 +310,11 @@ class WarehouseFiles(Files):
         self._ours, self._is_trusted = table.ours, is_trusted
         sides = *table.bases, table.ours, table.theirs
         self._folders = None if is_trusted else {dirname(s.metadata_location) for s in sides}
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether the files of the table may be anywhere in the warehouses."""
+        return self._is_trusted
 
     def read(self, uri: str) -> bytes:
         """Returns the bytes of a file.
@@ -381,6 +400,7 @@ def _combiner(
     description: str,
     rules: CombinationRules,
     *,
+    cache: Callable[[], CollisionCache],
     dry_run: bool,
 ) -> FileCombiner:
     def permit(table: TableStates) -> None:
@@ -393,6 +413,7 @@ def _combiner(
         permit=permit,
         check=files.check,
         limits=LIMITS,
+        cache=cache,
     )
 
 
@@ -432,16 +453,23 @@ def _replayed(call: Call, change: Merge | Transplant) -> MergeResult | None:
         return None
     after = done.reference.hash
     before = call.head_before(change.branch)
+    entries = list(call.repository.diff(Revision(None, before), Revision(None, after)))
+    last = change.commits[-1] if isinstance(change, Transplant) else change.source
+    source = call.repository.resolve(last).hash
+    theirs: Mapping[ContentKey, Content] = {}
+    with suppress(NotAllowed):
+        theirs = call.repository.contents(Revision(None, source), [each.key for each in entries])
     details = (
         MergeDetail(
             entry.key,
             MergeBehavior.NORMAL,
             target=entry.before,
-            source=entry.after,
+            source=theirs.get(entry.key),
             result=entry.after,
+            source_at=ContentPlace(source, entry.key) if entry.key in theirs else None,
             result_at=None if entry.after is None else ContentPlace(after, entry.key),
         )
-        for entry in call.repository.diff(Revision(None, before), Revision(None, after))
+        for entry in entries
     )
     base = None
     if isinstance(change, Merge):

@@ -159,6 +159,11 @@ def behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[K
     return list(decided.values())
 
 
+def has_outdated(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> bool:
+    """Returns whether a decision is about a state that is not in conflict, or no longer so."""
+    return not given.keys() <= set(_fields_of(conflicts))
+
+
 def arising(undecided: Sequence[Conflict], left: Sequence[Conflict]) -> list[str]:
     """Returns the messages of some conflicts that arise from decisions about others."""
     before = {conflict.message for conflict in undecided}

@@ -16,6 +16,7 @@ from nessie_cli.server.nessie.dialect import READERS
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.html import html_reply
 from nessie_cli.server.pages.login import LoginPages, LoginRequired
+from nessie_cli.server.pages.urls import ROOT
 from nessie_cli.server.pipeline.exchange import Exchange
 from nessie_cli.server.pipeline.failures import shown_error
 from nessie_cli.server.pipeline.pipeline import Dialect
@@ -105,9 +106,22 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
     if ends_connection(shown):
         headers.append((b"connection", b"close"))
     if exchange.method not in _SAFE:
-        # The browser stays at the page with the form, which it can load again.
-        headers.append((b"hx-push-url", b"false"))
+        headers.append((b"hx-push-url", _page_of_form(exchange.headers)))
     return reply._replace(headers=headers)
+
+
+def _page_of_form(headers: Headers) -> bytes:
+    """Returns the address of the page with a form, which a browser shows with a refusal.
+
+    Reload and Back then lead to this page again. It is `false`, no address, if htmx names none.
+    """
+    try:
+        parts = urlsplit(header(headers, b"hx-current-url"))
+    except ValueError:
+        return b"false"
+    if not parts.path.startswith(f"{ROOT}/".encode()):
+        return b"false"
+    return parts._replace(scheme=b"", netloc=b"", fragment=b"").geturl()
 
 
 def _no_page(missing: NoRoute, exchange: Exchange) -> Reply:

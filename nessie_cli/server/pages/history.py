@@ -17,12 +17,13 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.wire import keys
 
 COMMITS = 50
 """The commits of one page."""
-_MOST_SEARCHED = 20_000
-"""The most commits that one page reads to fill its list with those that pass a filter."""
+MOST_SEARCHED = 20_000
+"""The most commits of the history that one page searches for those that pass a filter."""
 _MOST_LANES = 64
 _HASH = re.compile("[0-9a-f]{64}")
 
@@ -70,8 +71,14 @@ class CommitRow(NamedTuple):
     names: Sequence[Reference]
 
 
-def history(call: PageCall) -> Reply:
+async def history(access: TableAccess, call: PageCall) -> Reply:
     """`GET /ui/history`: the history of a revision. `after` are the lanes of the page before."""
+    # A filter can search for a second.
+    reply: Reply = await access.answer(call, _history)
+    return reply
+
+
+def _history(call: PageCall) -> Reply:
     at = call.reference_named()
     author, message, key = (call.text(name) or "" for name in ("author", "message", "key"))
     if author or message or key:
@@ -85,40 +92,38 @@ def history(call: PageCall) -> Reply:
     after = Lanes(graph.lanes, is_reserved).token
     return call.page(
         "history.html", f"History of {at.name or at.hash[:12]}", at=at, rows=rows, after=after,
-        is_first=not call.text("after"), searched=0, author="", message="", key="", skip=0,
+        is_first=not call.text("after"), searched=None, author="", message="", key="", skip=0,
     )  # fmt: skip
 
 
 def _filtered(call: PageCall, at: Reference, author: str, message: str, key: str) -> Reply:
-    """Returns the commits that pass a filter, without a graph."""
-    skip = max(call.number("skip") or 0, 0)
+    """Returns the commits that pass a filter, without a graph.
+
+    The first `skip` commits of the history were searched for the pages before.
+    """
+    start = position = max(call.number("skip") or 0, 0)
     commit_filter = LogFilter(
         authors=(_contains(author),) if author else (),
         message=_contains(message) if message else None,
         keys=(keys.decode(key),) if key else (),
-        skip=skip,
     )
     walk = Walk(Revision(None, at.hash))
     names = _names(call)
     rows: list[CommitRow] = []
-    searched = 0
-    has_more = False
-    for entry in (
-        call.repository.filtered_log(walk, commit_filter) if at.hash != NO_ANCESTOR else ()
-    ):
-        searched += 1
-        if entry is not None and len(rows) == COMMITS:
-            has_more = True
+    has_more = is_cut = False
+    log = call.repository.filtered_log(walk, commit_filter) if at.hash != NO_ANCESTOR else ()
+    for entry in islice(log, start, None):
+        is_cut = position - start == MOST_SEARCHED
+        has_more = is_cut or (entry is not None and len(rows) == COMMITS)
+        if has_more:
             break
+        position += 1
         if entry is not None:
             rows.append(CommitRow(entry, 0, (), 0, names.get(entry.hash, ())))
-        if searched == _MOST_SEARCHED:
-            break
     return call.page(
         "history.html", f"Commits of {at.name or at.hash[:12]}", at=at, rows=rows, after="",
-        is_first=skip == 0, searched=searched if searched == _MOST_SEARCHED else 0,
-        author=author, message=message, key=key,
-        skip=skip + COMMITS if has_more else 0,
+        is_first=start == 0, searched=(start + 1, position) if is_cut else None,
+        author=author, message=message, key=key, skip=position if has_more else 0,
     )  # fmt: skip
 
 

@@ -44,10 +44,11 @@ class Listing(NamedTuple, Generic[A]):
 def listing(
     call: PageCall, rows: Sequence[A], size: int = ROWS, parameter: str = "page"
 ) -> Listing[A]:
-    """Returns the part of a list that a query parameter names (from 1)."""
+    """Returns the part of a list that a query parameter names (from 1), at most the last one."""
     number = call.number(parameter) or 1
     if number < 1:
         raise InvalidInput(f"{parameter}: must be at least 1, not {number}")
+    number = min(number, max(1, -(-len(rows) // size)))
     start = (number - 1) * size
     return Listing(
         rows[start : start + size],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import structs
 
-from nessie_cli.errors import MergeConflict, NotAllowed
+from nessie_cli.errors import MergeConflict, NotAllowed, ReferenceMoved
 from nessie_cli.inspection.changes import ContentChange, changes_of, tally
 from nessie_cli.inspection.merges import differences_of
 from nessie_cli.inspection.text import short_hash
@@ -37,6 +38,7 @@ from nessie_cli.server.pages.conflicts import (
     arising,
     behaviors,
     decisions,
+    has_outdated,
     shown_conflicts,
 )
 from nessie_cli.server.pages.html import redirect
@@ -47,6 +49,9 @@ from nessie_cli.server.pages.urls import page_url
 
 if TYPE_CHECKING:
     from nessie_cli.server.nessie.combination import TableCombinations
+
+MOST_TRIES = 3
+"""How often a page is made again because its target has moved meanwhile."""
 
 
 class MergedChange(NamedTuple):
@@ -123,7 +128,7 @@ class MergePages:
 
         With the commits that were shown, it says what has moved since.
         """
-        return self._page(call, _sides_of(call), decisions(call.parameters))
+        return self._present_page(call, decisions(call.parameters))
 
     def merge(self, call: PageCall) -> Reply:
         """`POST /ui/merge`: the merge that was shown, or what has moved since."""
@@ -135,17 +140,35 @@ class MergePages:
         if call.was_done(sides.target.name):
             return done
         if _moved_from(call, sides) is not None:
-            return self._page(call, sides, given)
+            return self._present_page(call, given)
+        try:
+            return self._merged(call, sides, given) or done
+        except ReferenceMoved:
+            # The target has changed the same contents after the check above.
+            return self._present_page(call, given)
+
+    def _merged(self, call: PageCall, sides: Sides, given: Mapping[str, str]) -> Reply | None:
+        """Merges; returns a page if it has to be shown before. Raises `ReferenceMoved`."""
         conflicts = _conflicts(self._draft(call, sides, ()))
+        if has_outdated(conflicts, given):
+            # A file that was not readable for the page combines now, for example.
+            return self._page(call, sides, given)._replace(status=HTTPStatus.CONFLICT)
         decided = behaviors(conflicts, given)
         meta = CommitMeta(call.field("message") or sides.message, authors=call.authors)
         try:
             self._submit(call, _merge(sides, decided, meta, dry_run=False))
         except MergeConflict:
-            return self._page(call, _sides_of(call), given)
-        return done
+            return self._present_page(call, given)
+        return None
 
     # -- the preview -------------------------------------------------------------------------------
+    def _present_page(self, call: PageCall, given: Mapping[str, str]) -> Reply:
+        """Returns the page of the present commits, which may move while it is made."""
+        for _ in range(MOST_TRIES):
+            with suppress(ReferenceMoved):
+                return self._page(call, _sides_of(call), given)
+        return self._page(call, _sides_of(call), given)
+
     def _page(self, call: PageCall, sides: Sides, given: Mapping[str, str]) -> Reply:
         most = None if call.value("full") else MOST_PREVIEWED
         try:

@@ -40,16 +40,22 @@ class BranchRow(NamedTuple):
 def branches(call: PageCall) -> Reply:
     """`GET /ui/branches`: newest activity first, the default branch before all others."""
     page = _newest_first(call, ReferenceType.BRANCH)
-    default = call.default_branch
     rows = [BranchRow(each, last, _distance(call, each)) for each, last in page.rows]
-    return call.page("branches.html", "Branches", listing=page, rows=rows, default_branch=default)
+    return call.page("branches.html", "Branches", listing=page, rows=rows, deleted=_deleted(call))
 
 
 def tags(call: PageCall) -> Reply:
     """`GET /ui/tags`: newest commit first."""
     page = _newest_first(call, ReferenceType.TAG)
     messages = call.repository.messages([each.name for each, _ in page.rows])
-    return call.page("tags.html", "Tags", listing=page, messages=messages)
+    return call.page("tags.html", "Tags", listing=page, messages=messages, deleted=_deleted(call))
+
+
+def _deleted(call: PageCall) -> str:
+    """Returns the reference that the form before this page has deleted, if it still is."""
+    name = call.text("deleted")
+    last = next(call.repository.reflog(name, limit=1), None) if name else None
+    return last.reference if last is not None and last.operation == "delete" else ""
 
 
 def _newest_first(call: PageCall, type_: ReferenceType) -> Listing[tuple[Reference, LastCommit]]:
@@ -112,7 +118,7 @@ def delete(call: PageCall) -> Reply:
     name = call.needed_field("name")
     reference = call.repository.reference(name)
     call.submit(DeleteReference(name, call.needed_field("hash")))
-    return redirect(page_url(_list_of(reference), deleted=name, was=reference.hash))
+    return redirect(page_url(_list_of(reference), deleted=name))
 
 
 def _list_of(reference: Reference) -> str:

@@ -10,6 +10,7 @@ from nessie_cli.errors import ReferenceMoved
 from nessie_cli.inspection.undo import RENAME, last_operation, plan
 from nessie_cli.model import ReflogEntry
 from nessie_cli.model.references import SETTING_PREFIX
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.server.auth.authorized import AuthorizedRepository
 from nessie_cli.server.auth.rules import VIEW_REFLOG
 from nessie_cli.server.http.messages import Reply
@@ -41,20 +42,33 @@ class OperationRow(NamedTuple):
 
 
 def reflog(call: PageCall) -> Reply:
-    """`GET /ui/reflog`: the operations on all references, or on `ref`, newest first."""
-    name = call.text("ref") or None
-    number = max(call.number("page") or 1, 1)
-    first = (number - 1) * ROWS
+    """`GET /ui/reflog`: the operations on all references, or on `ref`, newest first.
+
+    `before` is the number of the last operation of the page before.
+    """
+    name, before = call.text("ref") or None, call.number("before")
     # An undo is known by the operation before it, which may be on the next page.
-    rows = _rows(list(islice(call.repository.reflog(name), first + 2 * ROWS)), call.default_branch)
+    entries = list(islice(call.repository.reflog(name, before=before), 2 * ROWS))
+    rows = _rows(entries, call.default_branch)[:ROWS]
+    if before is not None:
+        rows = [_unless_followed(call.repository, row) for row in rows]
     return call.page(
         "reflog.html",
         f"Reflog of {name}" if name else "Reflog",
         name=name or "",
-        rows=rows[first : first + ROWS],
-        previous=number - 1,
-        next=number + 1 if len(rows) > first + ROWS else 0,
+        rows=rows,
+        is_newest=before is None,
+        before=rows[-1].entry.number if len(entries) > ROWS else None,
     )
+
+
+def _unless_followed(repository: ReadableRepository, row: OperationRow) -> OperationRow:
+    """Returns an operation that cannot be undone if a later page has a newer one."""
+    if not row.can_be_undone:
+        return row
+    newest = next(repository.reflog(row.entry.reference, limit=1), None)
+    is_newest = newest is not None and newest.number == row.entry.number
+    return row._replace(can_be_undone=is_newest)
 
 
 def _rows(entries: Sequence[ReflogEntry], default_branch: str) -> list[OperationRow]:

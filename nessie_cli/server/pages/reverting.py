@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
+from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,7 @@ from nessie_cli.server.pages.conflicts import (
     arising,
     behaviors,
     decisions,
+    has_outdated,
     shown_conflicts,
 )
 from nessie_cli.server.pages.html import redirect
@@ -89,7 +91,10 @@ class RevertPages:
         if call.needed_field("target_hash") != asked.branch.hash:
             return self._page(call, asked, given)
         undecided = self._draft(call, asked, ())
-        decided = behaviors(undecided.conflict.conflicts if undecided.conflict else (), given)
+        conflicts = undecided.conflict.conflicts if undecided.conflict else ()
+        if has_outdated(conflicts, given):
+            return self._page(call, asked, given)._replace(status=HTTPStatus.CONFLICT)
+        decided = behaviors(conflicts, given)
         meta = CommitMeta(call.field("message") or asked.message, authors=call.authors)
         if self._draft(call, asked, decided, meta).conflict is not None:
             return self._page(call, _revert_of(call), given)

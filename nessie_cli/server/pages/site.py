@@ -69,6 +69,7 @@ def site(access: TableAccess, combinations: TableCombinations | None) -> tuple[E
     reverts = RevertPages(access, combinations)
     return (
         *_PAGES,
+        _shown("history", partial(history.history, access)),
         _shown("commit", partial(commits.commit, access)),
         _shown("content", partial(contents.content, access)),
         _shown("compare", partial(compare.compare, access)),
@@ -85,7 +86,6 @@ _PAGES = (
     _shown("assets/{name}", asset, is_open=True),
     _shown("branches", references.branches),
     _shown("tags", references.tags),
-    _shown("history", history.history),
     _shown("reflog", reflog.reflog),
     _shown("server", server.server),
     _form("undo", reflog.undo),

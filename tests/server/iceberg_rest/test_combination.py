@@ -20,6 +20,7 @@ from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
 from nessie_cli.model import (
+    Collision,
     CombinationRules,
     CombinedTable,
     CommitMeta,
@@ -138,6 +139,36 @@ def test_a_collision_is_described(two: Lake, client: Repository) -> None:
     assert two.files() == before
 
 
+def test_the_files_of_a_collision_are_read_once(two: Lake, client: Repository) -> None:
+    for ref in ("main", "dev"):
+        with table(two.url, ref) as opened:
+            opened.overwrite(rows(1, 2, 3, 4))
+    dry_run = structs.replace(COMBINING, dry_run=True)
+
+    def collisions() -> tuple[Collision, ...]:
+        with pytest.raises(MergeConflict) as refused:
+            client.merge("main", "dev", dry_run)
+        (conflict,) = refused.value.conflicts
+        return conflict.collisions
+
+    first = collisions()
+    theirs = client.content("dev", T)
+    assert isinstance(theirs, IcebergTable)
+    file = Path(theirs.metadata_location.removeprefix("file://"))
+    aside = file.rename(file.with_suffix(".aside"))
+    assert collisions() == first
+    # Another state is read, and an error of reading is not cached.
+    aside.rename(file)
+    append(two.url, "dev", 21)
+    newer = client.content("dev", T)
+    assert isinstance(newer, IcebergTable)
+    file = Path(newer.metadata_location.removeprefix("file://"))
+    aside = file.rename(file.with_suffix(".aside"))
+    assert "no such file" in collisions()[0].reason
+    aside.rename(file)
+    assert "no such file" not in collisions()[0].reason
+
+
 def test_excluded_keys_stay_in_conflict(two: Lake, client: Repository) -> None:
     options = MergeOptions(combination=CombinationRules(excluded=(T,)))
     with pytest.raises(MergeConflict) as refused:
@@ -160,7 +191,9 @@ def test_a_request_id_is_carried_out_once(two: Lake, client: Repository) -> None
     assert again.status == 200
     assert again.body["resultantTargetHash"] == first.body["resultantTargetHash"]
     assert again.body["effectiveTargetHash"] == first.body["effectiveTargetHash"]
-    assert [each["key"] for each in again.body["details"]] == [{"elements": ["db", "t"]}]
+    [detail] = again.body["details"]
+    assert detail["key"] == {"elements": ["db", "t"]}
+    assert detail["sourceAt"] == first.body["details"][0]["sourceAt"]
     assert (two.files(), client.reference("main").hash) == (files, head)
     other = sent(two, query="once", message="another one")
     assert other.status == 400

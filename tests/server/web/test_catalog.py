@@ -44,7 +44,7 @@ def test_a_level_is_folded(browser: Browser, filled: Repository) -> None:
     assert "n00 namespace 1" in page.text
     inner = browser.get("/ui/catalog?ref=main&key=a.deep")
     assert keys_in(inner, "/ui/content") == ["a.deep", "a.deep.x"]
-    assert "1 content in this namespace" in inner.text
+    assert "1 content besides namespaces in this namespace" in inner.text
 
 
 @pytest.mark.parametrize(("key", "expected"), [("", 65), ("a", 121)])
@@ -108,6 +108,29 @@ def test_an_empty_catalog_has_nothing(browser: Browser) -> None:
     assert "Nothing here" in page.text
 
 
+def test_a_count_says_that_it_leaves_out_namespaces(
+    browser: Browser, repository: Repository
+) -> None:
+    repository.commit("main", [namespace("n"), namespace("n", "m")], CommitMeta("m"))
+    page = browser.get("/ui/catalog?ref=main&key=n")
+    assert "0 contents besides namespaces in this namespace. About this namespace" in page.text
+    assert "n.m" in keys_in(page, "/ui/catalog")
+
+
+def test_a_missing_namespace_is_no_empty_one(browser: Browser) -> None:
+    page = browser.get("/ui/catalog?ref=main&key=nope")
+    assert "No content is at or below nope at this revision" in page.text
+    assert "0 contents" not in page.text
+    assert not keys_in(page, "/ui/content")
+
+
+def test_the_key_of_a_table_leads_to_the_table(browser: Browser, repository: Repository) -> None:
+    repository.commit("main", [put("t")], CommitMeta("m"))
+    page = browser.get("/ui/catalog?ref=main&key=t")
+    assert browser.url == "/ui/content?ref=main&key=t"
+    assert "iceberg-table" in page.text
+
+
 def test_hostile_names_are_text(browser: Browser, repository: Repository) -> None:
     repository.commit("main", [namespace(HOSTILE), put(HOSTILE, HOSTILE)], CommitMeta(HOSTILE))
     page = check_shown_as_text(browser, "/ui/catalog?ref=main&changes=1")
@@ -136,7 +159,7 @@ def test_hidden_keys_and_branches_do_not_exist(tmp_path: Path) -> None:
         browser = Browser(server.as_("eve"))
         page = browser.get("/ui/catalog?ref=main")
         assert keys_in(page, "/ui/catalog") == ["open"]
-        assert "1 content at" in page.text
+        assert "1 content besides namespaces at" in page.text
         assert "Nothing here" in browser.get("/ui/catalog?ref=main&key=closed").text
         hidden, missing = (browser.get(f"/ui/catalog?ref={name}") for name in ("secret", "none"))
         assert hidden.status == missing.status == 403

@@ -146,7 +146,9 @@ def test_as_many_conflicts_as_pages_decide_fit_into_addresses_and_forms(browser,
     page = browser.get(f"/ui/merge?{urlencode(fields | given | unknown | {'conflicts': 40})}")
     assert page.status == 200
     assert f"{len(keys) - len(given)} conflicts are left to decide" in page.text
-    assert browser.post("/ui/merge", **fields | given | unknown).status == 200
+    sent = browser.post("/ui/merge", **fields | given | unknown)
+    assert sent.status == 409
+    assert f"{len(unknown)} decisions no longer apply" in sent.text
 
 
 def test_a_conflict_that_arises_from_a_decision_is_named(browser, repository):

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+from nessie_cli.server.pages import history
 from tests.server.web.browser import Browser
 
 
@@ -52,6 +53,23 @@ def test_a_filter_finds_commits(browser: Browser, merged):
     assert len(hashes_of(page)) == 4
     assert "dev 3.0" in page.text
     assert len(hashes_of(browser.get("/ui/history?ref=main&key=m3_1"))) == 1
+
+
+@pytest.mark.parametrize("most", [1, 20, 52, 1_000])
+def test_a_filter_goes_on_behind_the_commits_that_one_page_searches(
+    browser: Browser, merged, monkeypatch, most
+):
+    monkeypatch.setattr(history, "MOST_SEARCHED", most)
+    url, listed, pages = "/ui/history?ref=main&author=bob", [], 0
+    while url:
+        page = browser.get(url)
+        listed += hashes_of(page)
+        url, pages = page.next, pages + 1
+        assert ("were searched" in page.text) == (most < 100 and bool(url)), url
+    entries = merged.log("main", all_parents=True)
+    expected = [entry.hash for entry in entries if entry.meta.authors == ("bob",)]
+    assert listed == [f"/ui/commit?ref={hash_}" for hash_ in expected]
+    assert pages == (118 if most == 1 else {20: 6, 52: 3, 1_000: 2}[most])
 
 
 def test_a_negative_number_skips_no_commits(browser: Browser, merged):

@@ -173,3 +173,25 @@ def test_forms_of_a_server_with_logins(tmp_path: Path, path: str) -> None:
             browser.cookies = {cookie: random.choice(("", "x", "\xff; a=b", "f" * 64))}
             check(browser, "POST", path, at_random(random).encode())
             check(browser, "GET", f"{path}?{at_random(random)}")
+
+
+@pytest.mark.parametrize(
+    ("current", "pushed"),
+    [
+        ("http://127.0.0.1/ui/branches?q=x#main", "/ui/branches?q=x"),
+        ("http://elsewhere.example/ui/tags", "/ui/tags"),
+        ("http://127.0.0.1/api/v2/trees", "false"),
+        ("//elsewhere.example", "false"),
+        ("http://[", "false"),
+        ("", "false"),
+    ],
+)
+def test_a_refusal_stays_at_the_page_with_its_form(browser, current, pushed):
+    headers = {
+        "content-type": "application/x-www-form-urlencoded",
+        "sec-fetch-site": "same-origin",
+        "hx-current-url": current,
+    }
+    answer = browser.answer("POST", "/ui/references/create", b"name=..&at=main", headers)
+    assert answer.status == 400
+    assert answer.headers["hx-push-url"] == pushed

@@ -1,5 +1,7 @@
 """The page of a merge: preview, decisions, and the merge that was shown."""
 
+from itertools import count
+from threading import Event, Thread
 from urllib.parse import urlencode
 
 import pytest
@@ -16,6 +18,7 @@ from nessie_cli.model import (
 from nessie_cli.server.pages.conflicts import CONFLICTS
 from nessie_cli.server.pages.previews import MOST_PREVIEWED
 from tests.server.row_server import DIFF, guarded_rows, row_server
+from tests.server.web import catalogs
 from tests.server.web.browser import Browser
 from tests.server.web.catalogs import decisions_of
 
@@ -304,3 +307,37 @@ def test_the_rows_of_a_conflict_need_the_right_to_read_them(tmp_path):
             assert "rows 3 1 4" not in browser.get(MERGE).text
         guarded_server.rule(rights, "op == 'READ_ROWS'")
         assert "rows 3 1 4" in browser.get(MERGE).text
+
+
+def test_a_target_that_moves_all_the_time_is_no_error(browser, repository):
+    repository.commit("main", [catalogs.put("t")], CommitMeta("first"))
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    id_ = repository.content("main", ContentKey(("t",))).id
+    for branch, snapshot in (("dev", 2), ("main", 3)):
+        table = catalogs.put("t", snapshot=snapshot, content_id=id_)
+        repository.commit(branch, [table], CommitMeta(branch))
+    is_over = Event()
+
+    def write():
+        for number in count(4):
+            if is_over.wait(0.01):
+                return
+            table = catalogs.put("t", snapshot=number, content_id=id_)
+            repository.commit("main", [table], CommitMeta(f"main {number}"))
+
+    writer = Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(100):
+            page = browser.get(MERGE)
+            assert page.status == 200, page.text
+            [decision] = decisions_of(page)
+            fields = page.form("/ui/merge") | {decision: "theirs"}
+            answer = browser.post("/ui/merge", **fields)
+            if "The merge is done" in answer.text:
+                break
+            assert answer.status == 409
+            assert "main has moved" in answer.text, answer.text
+    finally:
+        is_over.set()
+        writer.join()

@@ -46,7 +46,58 @@ def test_a_branch_is_created_renamed_and_deleted(browser, repository):
     assert names(repository) == ["feature", "main"]
     page = browser.post("/ui/references/delete", name="feature", hash=head)
     assert page.status == 200
+    assert "feature is deleted. The reflog of feature can restore it." in page.text
     assert names(repository) == ["main"]
+    browser.post("/ui/undo", **browser.get("/ui/reflog?ref=feature").form("/ui/undo"))
+    for name in ("feature", "main", "nothing"):
+        assert "is deleted" not in browser.get(f"/ui/branches?deleted={name}").text
+
+
+def test_a_tag_is_renamed_and_deleted(browser, repository):
+    head = commit(repository)
+    repository.create_reference(ReferenceType.TAG, "v1", head)
+    form = browser.get("/ui/tags").form("/ui/references/rename")
+    browser.post("/ui/references/rename", **form | {"new": "v2"})
+    assert names(repository) == ["main", "v2"]
+    page = browser.post("/ui/references/delete", **browser.get("/ui/tags").form("/ui/references/d"))
+    assert "v2 is deleted" in page.text
+    assert names(repository) == ["main"]
+
+
+def test_the_default_branch_is_not_offered_for_deletion(browser):
+    forms = [form["action"] for form in browser.get("/ui/branches").forms]
+    assert "/ui/references/create" in forms
+    assert "/ui/references/delete" not in forms
+
+
+def test_a_page_behind_the_last_one_is_the_last_one(browser, repository):
+    head = commit(repository)
+    for number in range(60):
+        repository.create_reference(ReferenceType.BRANCH, f"b{number:02}", head)
+    page = browser.get("/ui/branches?page=9")
+    assert "51 to 61 of 61" in page.text
+    assert "/ui/branches?page=1" in page.links
+    assert not page.next
+
+
+def test_a_long_reflog_is_read_from_the_end_of_the_page_before(browser, repository):
+    head = commit(repository)
+    for number in range(60):
+        repository.create_reference(ReferenceType.BRANCH, f"b{number:02}", head)
+    newest = browser.get("/ui/reflog")
+    oldest = browser.get(newest.next)
+    assert "Newest operations" in oldest.text
+    assert not oldest.next
+    numbers = [
+        [form["fields"]["number"] for form in page.forms if form["action"] == "/ui/undo"]
+        for page in (newest, oldest)
+    ]
+    # Every branch has one operation, and main a commit before its creation.
+    assert [len(each) for each in numbers] == [50, 11]
+    repository.delete_reference("b00", expected_hash=head)
+    again = browser.get(newest.next)
+    assert "b00" in again.text
+    assert len([form for form in again.forms if form["action"] == "/ui/undo"]) == 10
 
 
 def test_a_branch_that_moved_is_not_deleted(browser, repository):

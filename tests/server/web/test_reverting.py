@@ -85,4 +85,4 @@ def test_a_namespace_that_was_created_again_is_not_listed(browser, repository):
     repository.commit("main", [namespace], CommitMeta("create ns again"))
     page = browser.get(f"/ui/revert?ref={dropped}&into=main")
     assert page.status == 200
-    assert "No contents changed" in page.text
+    assert "No content changes." in page.text

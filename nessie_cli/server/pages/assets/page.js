@@ -9,6 +9,20 @@
     }
   };
   document.addEventListener("DOMContentLoaded", localize);
+  // Choices that are not sent yet are in the address, so Back and Reload show them.
+  document.addEventListener("change", (event) => {
+    const form = event.target.form;
+    if (form?.id !== "preview") return;
+    const sent = new FormData(form);
+    sent.delete("request");
+    const shown = new URLSearchParams(location.search);
+    for (const part of ["conflicts", "page"]) {
+      if (shown.has(part)) sent.set(part, shown.get(part));
+    }
+    const address = `${form.getAttribute("action")}?${new URLSearchParams(sent)}`;
+    // The server takes no longer one than 64 KiB, with the headers of the request.
+    if (address.length < 50000) history.replaceState(history.state, "", address);
+  });
   // A request without an answer: the page stays, and says so.
   document.addEventListener("htmx:error", (event) => {
     if (!event.detail?.ctx || event.detail.ctx.response) return;
