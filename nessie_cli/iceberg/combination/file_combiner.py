@@ -95,7 +95,7 @@ class CollisionCache:
 
 def _cache_key(states: TableStates, rules: CombinationRules) -> Hashable:
     sides = states.base, states.ours, states.theirs
-    return *sides, rules.is_serializable, rules.refuses_same_keys
+    return *sides, rules.is_serializable, rules.refuses_same_keys, rules.rows
 
 
 class FileCombiner(Combiner):
