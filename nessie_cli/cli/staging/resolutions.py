@@ -22,12 +22,13 @@ from nessie_cli.model import (
     Delete,
     KeyRange,
     Namespace,
+    Put,
     UnknownContent,
     type_label,
 )
 from nessie_cli.render.text import counted
 from nessie_cli.workspace.content_edits import ContentEdit, components, connected, content_edits
-from nessie_cli.workspace.staging import StagedList, origins_of, without
+from nessie_cli.workspace.staging import StagedList, origins_of, overlaid, without
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -206,7 +207,7 @@ class BatchResolutions(WaysOut):
         It says which contents are deleted, and which ones have another key now.
         """
         restaged = self._restaged([key]) if len(self._error.conflicts) == 1 else None
-        if restaged is None or self._app.workspace is None:
+        if restaged is None or self._app.workspace is None or self._lacks_parents(restaged, [key]):
             return []
         effects = [effect for _, effect in _effects(conflict, restaged)]
         decision = key_option("--proposed", str(key))
@@ -223,7 +224,7 @@ class BatchResolutions(WaysOut):
         keys = [conflict.key for conflict in conflicts if conflict.key is not None]
         if len(keys) == len(self._error.conflicts) and not self._error.more:
             restaged = self._all_kept
-        if restaged is None or self._app.workspace is None:
+        if restaged is None or self._app.workspace is None or self._lacks_parents(restaged, keys):
             return []
         by_key = {conflict.key: conflict for conflict in conflicts}
         effects = {
@@ -235,6 +236,18 @@ class BatchResolutions(WaysOut):
         decisions = [word for key in keys for word in key_option("--proposed", str(key))]
         arguments = (*carried(self._app.options), "resolve", *decisions, *self._expected_hash())
         return [Resolution(command_line(*arguments), "; ".join(effects))]
+
+    def _lacks_parents(self, restaged: Restaged, decided: Collection[ContentKey]) -> bool:
+        """Returns whether staged contents would lack a namespace, so that more is asked.
+
+        A decision creates the namespace of its own key, unless another content has this key.
+        """
+        puts = (item.key for item in restaged.staged if isinstance(item.operation, Put))
+        parents = {key.parent for key in puts if key.parent is not None}
+        present = self._app.repository().contents(self._error.head or self._app.head, parents)
+        after = overlaid(present, restaged.staged)
+        missing = {key for key in parents if not isinstance(after.get(key), Namespace)}
+        return any(key in after or key not in decided for key in missing)
 
     def effect_of_proposed(self, conflict: Conflict) -> str:
         """Returns what keeping the staged change does to other contents; "" for nothing.
@@ -398,7 +411,7 @@ class BatchResolutions(WaysOut):
         left = {item.key for item in without(self._staged, keys)}
         gone = sorted(self._items.keys() - left)
         changes = changes_of(tuple(item for key in gone for item in self._items[key]))
-        if len(changes) <= len(set(keys)):
+        if set(gone) <= set(keys):
             return [Resolution(line)]
         texts = ", ".join(map(_unstaged, changes))
         return [Resolution(line, f"unstages {texts}")]

@@ -1,0 +1,137 @@
+"""Staged changes of contents that the branch moved: no decision and no line loses another one."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from nessie_cli.model import Delete, Namespace, Put
+from tests.cli.conftest import Catalog, key
+from tests.command.in_process import InProcess
+
+
+def conflicts_of(nessie: InProcess) -> list[dict[str, object]]:
+    refused = nessie("commit", "-m", "mine", "--json")
+    assert refused.code == 3, refused
+    return refused.error["errorDetails"]["conflicts"]
+
+
+def swap(catalog: Catalog, one: str, other: str) -> None:
+    for old, new in ((one, "t"), (other, one), ("t", other)):
+        catalog.rename("main", old, new)
+
+
+@pytest.fixture
+def below_another(nessie: InProcess, catalog: Catalog) -> Catalog:
+    """A table is staged below its own key, which the branch has given to another table since."""
+    catalog.create("main", "n", 7)
+    catalog.create("main", "c", 8)
+    assert nessie("content", "rename", "n", "n.b").code == 0
+    swap(catalog, "n", "c")
+    return catalog
+
+
+def test_no_decision_about_a_table_replaces_another_one_by_a_namespace(
+    nessie: InProcess, below_another: Catalog
+) -> None:
+    batch = nessie("status", "--json").json["batch"]
+    refused = nessie("resolve", "--proposed", "n")
+    refused.expect(2, "would replace another content by a namespace", "`nessie resolve`")
+    assert nessie("status", "--json").json["batch"] == batch
+    assert below_another.snapshot("main", "n") == 8
+
+
+def test_no_line_is_printed_that_would_need_a_namespace_in_the_place_of_a_table(
+    nessie: InProcess, below_another: Catalog
+) -> None:
+    (conflict,) = conflicts_of(nessie)
+    assert conflict["resolutions"] == ["nessie reset n"]
+    assert conflict["effects"] == ["unstages rename n to n.b"]
+    assert "--proposed" not in nessie("commit", "-m", "mine").err
+
+
+def test_on_a_terminal_the_namespace_is_a_question_of_its_own(
+    answering, nessie: InProcess, below_another: Catalog
+) -> None:
+    shown = answering("p\np\n", "resolve", "--proposed", "n")
+    assert shown.code == 2
+    shown = answering("p\np\n", "resolve", "-m", "both")
+    assert shown.code == 0, shown
+    text = "\n".join(shown.lines)
+    assert "replace n by a namespace and keep the changes below it" in text
+    assert below_another.snapshot("main", "n.b") == 7
+
+
+def test_a_key_that_is_free_is_still_made_a_namespace_by_its_decision(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    catalog.create("main", "n", 7)
+    assert nessie("content", "rename", "n", "n.b").code == 0
+    catalog.rename("main", "n", "c")
+    (conflict,) = conflicts_of(nessie)
+    line, _ = conflict["resolutions"]
+    assert nessie(*shlex.split(line)[1:]).code == 0
+    assert nessie("commit", "-m", "mine").code == 0
+    assert catalog.snapshot("main", "n.b") == 7
+
+
+def test_a_table_that_is_the_parent_of_a_new_one_is_named_by_a_decision_about_itself(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    """The only question about `n` is whether it becomes a namespace."""
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    words = ("--type", "iceberg-table", "--metadata-location", "s3://n.a")
+    assert nessie("content", "put", "n.a", *words).code == 0
+    catalog.commit("main", "drop", Delete(key("n")))
+    catalog.create("main", "n", 8)
+    assert [each["conflictType"] for each in conflicts_of(nessie)] == ["NOT_A_NAMESPACE"]
+    resolved = nessie("resolve", "--proposed", "n")
+    assert resolved.code == 0
+    assert ["replace", "n", "namespace"] in [line.split() for line in resolved.lines]
+    assert nessie("commit", "-m", "mine").code == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("content", "put", "b", "--metadata-location", "s3://mine", "--snapshot-id", "9"),
+        ("content", "rename", "b", "d"),
+        ("content", "delete", "b"),
+        ("content", "replace", "b", "--type", "iceberg-table", "--metadata-location", "s3://x"),
+    ],
+)
+@pytest.mark.parametrize(
+    "first",
+    [
+        ("content", "rename", "a", "c"),
+        ("content", "delete", "a"),
+        ("content", "put", "a", "--metadata-location", "s3://first"),
+    ],
+)
+def test_a_content_that_the_branch_renamed_is_not_staged_twice(
+    nessie: InProcess, catalog: Catalog, first: tuple[str, ...], words: tuple[str, ...]
+) -> None:
+    catalog.create("main", "a", 7)
+    assert nessie(*first).code == 0
+    catalog.rename("main", "a", "b")
+    batch = nessie("status", "--json").json["batch"]
+    nessie(*words).expect(2, "b was a when a change of a was staged", "`nessie reset a`")
+    assert nessie("status", "--json").json["batch"] == batch
+    assert nessie("reset", "a").code == 0
+    assert nessie(*words).code == 0
+    assert nessie("commit", "-m", "mine").code == 0
+
+
+def test_the_staged_keys_of_a_swap_and_a_chain_take_further_changes(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    catalog.create("main", "a", 7)
+    catalog.create("main", "b", 8)
+    for old, new in (("a", "t"), ("b", "a"), ("t", "b"), ("db.orders", "x"), ("x", "db.orders")):
+        assert nessie("content", "rename", old, new).code == 0
+    for name in ("a", "b"):
+        words = ("--metadata-location", f"s3://{name}-2", "--snapshot-id", "9")
+        assert nessie("content", "put", name, *words).code == 0
+    assert nessie("commit", "-m", "mine").code == 0
+    assert [catalog.snapshot("main", name) for name in ("a", "b")] == [9, 9]
