@@ -263,6 +263,27 @@ def renames(staged: StagedList) -> dict[ContentKey, ContentKey]:
     }
 
 
+def staged_twice(
+    before: StagedList, after: StagedList
+) -> dict[ContentKey, tuple[ContentKey, str | None]]:
+    """Returns the staged keys whose contents a new operation changes under another key.
+
+    Each has this other key and the content id.
+    """
+    changed = [item for item in before if not isinstance(item.operation, Unchanged)]
+    places = {item.seen.id: item.key for item in changed if item.seen is not None}
+    left, earlier = {item.key for item in after}, set(map(id, before))
+    new = [item for item in after if id(item) not in earlier and item.seen is not None]
+    return {
+        places[item.seen.id]: (item.key, item.seen.id)
+        for item in new
+        if item.seen is not None
+        and not isinstance(item.operation, Unchanged)
+        and places.get(item.seen.id, item.key) != item.key
+        and places[item.seen.id] in left
+    }
+
+
 def _put(key: ContentKey, content: Content, seen: Content | None) -> Staged:
     return Staged(Put(key, content, seen), seen)
 

@@ -28,7 +28,14 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Put
 from nessie_cli.workspace import batch as workspace
 from nessie_cli.workspace.batch import BatchFile
-from nessie_cli.workspace.staging import StagedList, State, origins_of, renames, with_origins
+from nessie_cli.workspace.staging import (
+    StagedList,
+    State,
+    origins_of,
+    renames,
+    staged_twice,
+    with_origins,
+)
 
 _SHOWN = 3
 """The number of other staged keys that an error lists."""
@@ -127,9 +134,33 @@ def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> worksp
         refuse_elsewhere(app, batch, branch)
     before = batch.staged if batch else ()
     staged = with_origins(step.change(before, place.state), origins_of(before))
+    _refuse_second_change(app, place.head, before, staged)
     staged = _without_unchanged(staged, step.keys)
     begun_at = batch.begun_at if batch else place.head
     return workspace.StagedBatch(begun_at, staged, branch=branch, store=app.store.name())
+
+
+def _refuse_second_change(
+    app: Invocation, head: str, before: StagedList, staged: StagedList
+) -> None:
+    """Raises `InvalidInput` if an operation is about a content that is staged under a former key.
+
+    The branch has renamed the content since. Two staged changes of it would give it two keys.
+    """
+    places = staged_twice(before, staged)
+    present = app.repository().contents(head, places) if places else {}
+    for key, (new_key, content_id) in places.items():
+        # A branch that older versions wrote can have one content id at both keys.
+        if key not in present or present[key].id != content_id:
+            resolve, reset = (
+                command_line(*carried(app.options), *words)
+                for words in (["resolve"], ["reset", str(key)])
+            )
+            raise InvalidInput(
+                f"{new_key} was {key} when a change of {key} was staged; one batch cannot change"
+                " it twice",
+                hint=f"`{resolve}` decides about the staged change, and `{reset}` unstages it",
+            )
 
 
 def _refuse_other_keys(step: Step, file: BatchFile) -> None:
