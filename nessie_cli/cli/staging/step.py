@@ -31,9 +31,9 @@ from nessie_cli.workspace.batch import BatchFile
 from nessie_cli.workspace.staging import (
     StagedList,
     State,
+    doubles_of,
     origins_of,
     renames,
-    staged_twice,
     with_origins,
 )
 
@@ -134,33 +134,32 @@ def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> worksp
         refuse_elsewhere(app, batch, branch)
     before = batch.staged if batch else ()
     staged = with_origins(step.change(before, place.state), origins_of(before))
-    _refuse_second_change(app, place.head, before, staged)
+    _refuse_second_key(app, place.head, before, staged)
     staged = _without_unchanged(staged, step.keys)
     begun_at = batch.begun_at if batch else place.head
     return workspace.StagedBatch(begun_at, staged, branch=branch, store=app.store.name())
 
 
-def _refuse_second_change(
-    app: Invocation, head: str, before: StagedList, staged: StagedList
-) -> None:
-    """Raises `InvalidInput` if an operation is about a content that is staged under a former key.
+def _refuse_second_key(app: Invocation, head: str, before: StagedList, staged: StagedList) -> None:
+    """Raises `InvalidInput` if an operation gives a content a key beside that of the batch.
 
-    The branch has renamed the content since. Two staged changes of it would give it two keys.
+    The branch has renamed the content since its change was staged, or has restored it.
     """
-    places = staged_twice(before, staged)
-    present = app.repository().contents(head, places) if places else {}
-    for key, (new_key, content_id) in places.items():
-        # A branch that older versions wrote can have one content id at both keys.
-        if key not in present or present[key].id != content_id:
-            resolve, reset = (
-                command_line(*carried(app.options), *words)
-                for words in (["resolve"], ["reset", str(key)])
-            )
-            raise InvalidInput(
-                f"{new_key} was {key} when a change of {key} was staged; one batch cannot change"
-                " it twice",
-                hint=f"`{resolve}` decides about the staged change, and `{reset}` unstages it",
-            )
+    for double in doubles_of(before, staged):
+        origin = double.origin or double.key
+        present = app.repository().contents(head, [origin]).get(origin)
+        if present is not None and present.id == double.content_id:
+            # A branch that older versions wrote can have one content id at both keys.
+            continue
+        resolve, reset = (
+            command_line(*carried(app.options), *words)
+            for words in (["resolve"], ["reset", str(double.key)])
+        )
+        raise InvalidInput(
+            f"{double.new_key} has a change staged as {double.key} already, from before it got"
+            " this key on the branch",
+            hint=f"`{resolve}` decides about the staged change, and `{reset}` unstages it",
+        )
 
 
 def _refuse_other_keys(step: Step, file: BatchFile) -> None:
