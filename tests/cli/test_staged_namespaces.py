@@ -135,3 +135,39 @@ def test_the_staged_keys_of_a_swap_and_a_chain_take_further_changes(
         assert nessie("content", "put", name, *words).code == 0
     assert nessie("commit", "-m", "mine").code == 0
     assert [catalog.snapshot("main", name) for name in ("a", "b")] == [9, 9]
+
+
+@pytest.fixture
+def above_a_staged_table(nessie: InProcess, catalog: Catalog) -> Catalog:
+    """The batch gives the key of a namespace to a table, and updates a table below it."""
+    catalog.create("main", "a", 7)
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    catalog.create("main", "n.a", 8)
+    catalog.create("main", "n.b", 9)
+    for old, new in (("a", "t"), ("n", "a"), ("t", "n")):
+        assert nessie("content", "rename", old, new).code == 0
+    assert nessie("content", "put", "n.b", "--metadata-location", "s3://b").code == 0
+    return catalog
+
+
+def test_no_line_moves_or_deletes_contents_if_others_are_staged_below_the_key(
+    nessie: InProcess, above_a_staged_table: Catalog
+) -> None:
+    (conflict,) = conflicts_of(nessie)
+    assert conflict["conflictType"] == "NAMESPACE_NOT_EMPTY"
+    assert conflict["resolutions"] == ["nessie reset n"]
+    assert conflict["effects"] == ["unstages rename a to n, rename n to a"]
+    shown = nessie("commit", "-m", "mine").err
+    assert "not possible       proposed, because a change of n.b is staged below n" in shown
+    assert nessie("reset", "n").code == 0
+    assert nessie("commit", "-m", "mine").code == 0
+
+
+def test_the_answer_that_deletes_contents_is_not_possible_if_others_are_staged(
+    answering, nessie: InProcess, above_a_staged_table: Catalog
+) -> None:
+    shown = answering("p\nc\n", "resolve", "-m", "mine")
+    assert shown.code == 0, shown
+    text = "\n".join(shown.lines)
+    assert "[p]roposed not possible: a change of n.b is staged below n" in text
+    assert above_a_staged_table.snapshot("main", "n.a") == 8

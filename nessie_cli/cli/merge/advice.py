@@ -227,9 +227,8 @@ class MergeResolutions(WaysOut):
             line = command_line(*self._pinned, "--ours", str(key), *self._expected)
             stays = f"{visible(str(key))} stays on {visible(self._branch)}"
             yield Resolution(line, self._joined(stays))
-        elif self._has_decided:
-            effect = self._joined(_ANEW) if self._undecided != self._anew else _ANEW
-            yield Resolution(command_line(*self._anew), effect)
+        elif self._has_decided or self._undecided != self._anew:
+            yield Resolution(command_line(*self._undecided), _ANEW)
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""

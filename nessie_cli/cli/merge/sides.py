@@ -99,7 +99,9 @@ class Sides(NamedTuple):
             case ConflictType.NAMESPACE_ABSENT | ConflictType.NOT_A_NAMESPACE:
                 return self._with_namespace(conflict)
             case ConflictType.NAMESPACE_NOT_EMPTY:
-                return self._with_deletions(conflict)
+                sides = self._with_deletions(conflict)
+                reason = ways_out.reason_against_proposed(conflict)
+                return sides._without_theirs(reason) if reason else sides
         if reason := ways_out.reason_against_proposed(conflict):
             return self._without_theirs(reason)
         if effect := ways_out.effect_of_proposed(conflict):

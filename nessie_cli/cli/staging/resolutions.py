@@ -266,6 +266,9 @@ class BatchResolutions(WaysOut):
     def reason_against_proposed(self, conflict: Conflict) -> str:
         """Returns why the staged change cannot be kept; "" if it can be."""
         key = conflict.key
+        if key is not None and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            below = staged_below(self._staged, key)
+            return f"a change of {below[0]} is staged below {key}" if below else ""
         if key is None or conflict not in self._of_contents:
             return ""
         if self._all_kept is None and key not in self._reasons:
@@ -368,6 +371,8 @@ class BatchResolutions(WaysOut):
 
     def _empty(self, key: ContentKey) -> list[Resolution]:
         """Returns commands that keep a namespace, or move or delete its contents."""
+        if staged_below(self._staged, key):
+            return self._reset([key])
         left = contents_below(self._app, self._app.head, key, self._staged_keys)
         if left and self._app.workspace is None:
             left.append(key)
@@ -484,6 +489,12 @@ def contents_below(
     """Returns the keys below a key without the staged ones, or nothing if there are too many."""
     children = list(islice(_below(app, at, key, staged), MOST_CHILDREN + 1))
     return children if len(children) <= MOST_CHILDREN else []
+
+
+def staged_below(staged: StagedList, key: ContentKey) -> list[ContentKey]:
+    """Returns the keys below a key that staged operations give to contents."""
+    puts = (item.key for item in staged if isinstance(item.operation, Put))
+    return [below for below in puts if below != key and below.starts_with(key)]
 
 
 def first_below(
