@@ -171,3 +171,19 @@ def test_the_answer_that_deletes_contents_is_not_possible_if_others_are_staged(
     text = "\n".join(shown.lines)
     assert "[p]roposed not possible: a change of n.b is staged below n" in text
     assert above_a_staged_table.snapshot("main", "n.a") == 8
+
+
+def test_no_line_creates_a_namespace_where_the_branch_has_moved_the_staged_table(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    catalog.create("main", "b", 7)
+    catalog.create("main", "c", 8)
+    assert nessie("content", "rename", "b", "n.b").code == 0
+    catalog.rename("main", "b", "n")
+    catalog.rename("main", "c", "b")
+    for conflict in conflicts_of(nessie):
+        for line in conflict["resolutions"]:
+            assert "--type namespace" not in line
+            assert line.startswith("nessie reset ")
+    assert nessie("reset", "n.b").code == 0
+    assert catalog.snapshot("main", "n") == 7

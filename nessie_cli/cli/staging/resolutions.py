@@ -355,8 +355,13 @@ class BatchResolutions(WaysOut):
     def _absent(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
         """Returns the command that creates a namespace, or moves the content staged at its key.
 
-        There is none if another change of the namespace is staged.
+        There is none if another change of the namespace is staged, or if the batch moves a content
+        away from its key only after the decision about this content.
         """
+        head = self._error.head or self._app.head
+        present = self._app.repository().contents(head, [key]).get(key)
+        if present is not None and not isinstance(present, Namespace) and key not in self._items:
+            return []
         if conflict.proposed is None:
             return [self._namespace("put", key)] if self._is_left(key) else []
         names = (f"{key.elements[-1]}_{number}" for number in count(1))

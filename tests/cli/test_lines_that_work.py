@@ -1,0 +1,66 @@
+"""Each printed line can work: it names one content, and repeats no option that contradicts it."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from nessie_cli.model import Delete, Namespace, Put
+from tests.cli.conftest import Catalog, key, table
+from tests.command.in_process import InProcess
+from tests.command.outcome import Outcome
+
+
+def lines_of(refused: Outcome) -> dict[str, str]:
+    """Returns the printed lines with their effects."""
+    assert refused.code == 3, refused
+    conflicts = refused.error["errorDetails"]["conflicts"]
+    return {
+        line: effect
+        for conflict in conflicts
+        for line, effect in zip(conflict["resolutions"], conflict["effects"], strict=True)
+    }
+
+
+def test_a_revert_names_no_namespace_that_is_in_the_way_of_a_table_in_conflict(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    """Theirs needs the key `c`, which is a namespace with contents on the branch."""
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    catalog.create("main", "c", 3)
+    moved = catalog.repository.content("main", key("c"))
+    reverted = catalog.commit(
+        "main", "move", Delete(key("c")), Put(key("n.a"), table("moved", 11, moved.id))
+    )
+    content = catalog.repository.content("main", key("n.a"))
+    catalog.commit(
+        "main",
+        "namespace",
+        Delete(key("n")),
+        Delete(key("n.a")),
+        Put(key("c"), Namespace(elements=("c",))),
+        Put(key("c.a"), content),
+        Put(key("c.b"), table("b", 1)),
+    )
+    (line,) = lines_of(nessie("revert", reverted, "--json"))
+    assert "--ours c.a" in line
+    assert nessie(*shlex.split(line)[1:], "--dry-run").code == 0
+
+
+@pytest.mark.parametrize("words", [["--behavior", "force"], ["--behavior=force"]])
+def test_a_default_that_moves_a_needed_content_away_can_be_left_out(
+    nessie: InProcess, catalog: Catalog, words: list[str]
+) -> None:
+    catalog.create("main", "m")
+    catalog.branch("dev")
+    catalog.commit("dev", "n", Put(key("n"), Namespace(elements=("n",))))
+    catalog.rename("dev", "m", "n.t")
+    catalog.rename("main", "m", "n")
+    refused = nessie("transplant", "dev", "--onto", "main", *words, "--json")
+    lines = lines_of(refused)
+    assert lines, refused
+    assert all("--behavior" not in line for line in lines)
+    assert all("starts over" in effect for effect in lines.values())
+    for line in lines:
+        assert nessie(*shlex.split(line)[1:], "--dry-run").code in (0, 3)
