@@ -64,3 +64,22 @@ def test_a_default_that_moves_a_needed_content_away_can_be_left_out(
     assert all("starts over" in effect for effect in lines.values())
     for line in lines:
         assert nessie(*shlex.split(line)[1:], "--dry-run").code in (0, 3)
+
+
+def test_no_line_repeats_a_glob_that_its_decision_contradicts(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    """Theirs gives `b` back its key, which another table has on the branch; `*` keeps that one."""
+    catalog.create("main", "b", 1)
+    catalog.branch("x")
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    catalog.rename("main", "b", "n.b")
+    catalog.update("main", "n.b", 7)
+    catalog.create("main", "b", 8)
+    catalog.update("x", "b", 5)
+    words = ("merge", "x", "--theirs", "n.*", "--ours", "*")
+    lines = lines_of(nessie(*words, "--json"))
+    for line in lines:
+        ran = nessie(*shlex.split(line)[1:], "--dry-run")
+        assert ran.code in (0, 3), ran
+    assert any("--ours n.b" in line for line in lines)

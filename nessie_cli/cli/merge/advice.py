@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import VALUED, carried, command_position
+from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import SEPARATOR, effect_of, effect_of_given
 from nessie_cli.cli.merge.names import ContentName, key_and_file
+from nessie_cli.cli.merge.patterns import SidePattern, removed_against
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.inspection.decisions import options_of
 from nessie_cli.inspection.text import short_hash, visible
-from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, Namespace
+from nessie_cli.model import (
+    Conflict,
+    ConflictType,
+    ContentKey,
+    MergeBehavior,
+    MergeOption,
+    Namespace,
+)
 from nessie_cli.repository.draft import MERGE_ONLY, protecting
 
 if TYPE_CHECKING:
@@ -118,6 +127,7 @@ class MergeResolutions(WaysOut):
         undecided = [part for part in anew if not _is_default(part)]
         self._undecided = _joined(_pinned(undecided, present))
         self._decisions = [part for part in parts if part.name]
+        self._patterns = list(_patterns(self._decisions))
         self._has_decided = any(part.name for part in _parts(arguments, ()))
         # A given hash may be the name of a branch. What counts is the state that is shown.
         given = _joined(part for part in parts if part.is_expected)
@@ -189,7 +199,7 @@ class MergeResolutions(WaysOut):
                 aside = self._free_key(key)
                 yield from self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case _:
-                options = options_of(conflict)
+                options = self._possible(conflict, key)
                 if not options and (self._has_decided or self._undecided != self._anew):
                     # A default is one of the decisions so far.
                     yield Resolution(command_line(*self._undecided), _ANEW)
@@ -199,6 +209,15 @@ class MergeResolutions(WaysOut):
                     line = command_line(*decided)
                     effect = effect_of(option, conflict, self._branch)
                     yield Resolution(line, self._joined(effect, self._scope(conflict)))
+
+    def _possible(self, conflict: Conflict, key: ContentKey) -> Sequence[MergeOption]:
+        """Returns the decisions that the globs of the command line allow."""
+        named = {key, *(part.name.key for part in self._decisions if part.name)}
+        return [
+            option
+            for option in options_of(conflict)
+            if not removed_against(option, named, self._patterns)
+        ]
 
     def _joined(self, *effects: str) -> str:
         """Returns effects, and those of the decisions that a command line repeats."""
@@ -326,6 +345,16 @@ class MergeResolutions(WaysOut):
 
     def _is_merge_only(self, branch: str) -> bool:
         return protecting(self._settings, branch, MERGE_ONLY) is not None
+
+
+def _patterns(decisions: Iterable[_Part]) -> Iterator[SidePattern]:
+    """Yields the globs among decisions about a side."""
+    for (word, *rest), *_ in decisions:
+        option, _, text = word.partition("=")
+        sides = [side for side, name in _OPTIONS.items() if name == option]
+        pattern = KeyPattern.parse(text or rest[0]) if sides else None
+        if pattern is not None:
+            yield SidePattern(pattern, sides[0])
 
 
 def _joined(parts: Iterable[_Part]) -> list[str]:
