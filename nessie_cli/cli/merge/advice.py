@@ -181,6 +181,7 @@ class MergeResolutions(WaysOut):
             is_asking
             or has_default
             or has_value
+            or not any(c.type in BY_COMMIT or options_of(c) for c in self._conflicts)
             or all(c.type in BY_COMMIT for c in self._conflicts)
         ):
             return ""
@@ -203,6 +204,8 @@ class MergeResolutions(WaysOut):
                 if not options and (self._has_decided or self._undecided != self._anew):
                     # A default is one of the decisions so far.
                     yield Resolution(command_line(*self._undecided), _ANEW)
+                elif not options and conflict.type is ConflictType.KEY_CONFLICT:
+                    yield from self._rename_first(conflict, key)
                 for option in options:
                     # The decision is about the state that is shown.
                     decided = [*self._pinned, _OPTIONS[option.behavior], name, *self._expected]
@@ -248,6 +251,24 @@ class MergeResolutions(WaysOut):
             yield Resolution(line, self._joined(stays))
         elif self._has_decided or self._undecided != self._anew:
             yield Resolution(command_line(*self._undecided), _ANEW)
+
+    def _rename_first(self, conflict: Conflict, key: ContentKey) -> Iterator[Resolution]:
+        """Yields the line that gives a content its key of theirs.
+
+        A server that merges key by key can take neither side of a content that both renamed. No
+        line is yielded if the branch has another content there.
+        """
+        new = conflict.theirs_key
+        if new is None or conflict.actual is None or conflict.blocking_namespace is not None:
+            return
+        keys = [each for each in (new, new.parent) if each is not None]
+        present = self._app.repository().contents(self._branch, keys)
+        if new in present:
+            return
+        if new.parent is not None and new.parent not in present:
+            yield from self._add_namespace(new.parent)
+        elif new.parent is None or isinstance(present[new.parent], Namespace):
+            yield from self._commit("rename", [str(key), str(new)], "rename before the merge")
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""
