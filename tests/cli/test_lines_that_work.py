@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from pathlib import Path
 
 import pytest
 
@@ -83,3 +85,37 @@ def test_no_line_repeats_a_glob_that_its_decision_contradicts(
         ran = nessie(*shlex.split(line)[1:], "--dry-run")
         assert ran.code in (0, 3), ran
     assert any("--ours n.b" in line for line in lines)
+
+
+@pytest.mark.parametrize("verb", [("merge", "x"), ("resolve", "merge", "x")])
+def test_a_value_counts_more_than_a_glob_and_the_report_names_what_the_glob_deletes(
+    nessie: InProcess, catalog: Catalog, tmp_path: Path, verb: tuple[str, ...]
+) -> None:
+    for name in ("a", "c"):
+        catalog.create("main", name)
+    catalog.branch("x")
+    for branch, number in (("main", 10), ("x", 11)):
+        catalog.update(branch, "c", number)
+    catalog.drop("main", "a")
+    catalog.create("main", "a", 50)
+    catalog.update("x", "a", 12)
+    value = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://F", "snapshotId": 99}
+    value |= {"schemaId": 0, "specId": 0, "sortOrderId": 0}
+    (tmp_path / "F").write_text(json.dumps(value))
+    merged = nessie(*verb, "--resolve", "c=F", "--theirs", "*")
+    merged.expect(0, "a: the iceberg-table snapshot 50 of main is deleted")
+    assert [catalog.snapshot("main", name) for name in ("a", "c")] == [12, 99]
+
+
+def test_a_revert_takes_a_value_beside_a_glob(
+    nessie: InProcess, catalog: Catalog, tmp_path: Path
+) -> None:
+    catalog.create("main", "c")
+    reverted = catalog.update("main", "c", 10)
+    catalog.update("main", "c", 11)
+    value = {"type": "ICEBERG_TABLE", "metadataLocation": "s3://F", "snapshotId": 99}
+    value |= {"schemaId": 0, "specId": 0, "sortOrderId": 0}
+    (tmp_path / "F").write_text(json.dumps(value))
+    words = ("resolve", "revert", reverted, "--resolve", "c=F", "--theirs", "*")
+    assert nessie(*words).code == 0
+    assert catalog.snapshot("main", "c") == 99
