@@ -1,4 +1,4 @@
-"""Each printed line can work: it names one content, and repeats no option that contradicts it."""
+"""Each printed line can work: it names one content and repeats no contradicting option."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Staged changes of contents that the branch moved: no decision and no line loses another one."""
+"""Staged changes of contents that the branch moved: no decision loses another content."""
 
 from __future__ import annotations
 

@@ -151,10 +151,9 @@ def _refuse_second_key(app: Invocation, head: str, before: StagedList, staged: S
         if present is not None and present.id == double.content_id:
             # A branch that older versions wrote can have one content id at both keys.
             continue
-        resolve, reset = (
-            command_line(*carried(app.options), *words)
-            for words in (["resolve"], ["reset", str(double.key)])
-        )
+        here = carried(app.options)
+        resolve = command_line(*here, "resolve")
+        reset = command_line(*here, "reset", str(double.key))
         raise InvalidInput(
             f"{double.new_key} has a change staged as {double.key} already, from before it got"
             " this key on the branch",
