@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import random
 import shlex
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
+from nessie_cli.errors import NessieError
 from nessie_cli.model import Delete, Namespace, Put
-from tests.cli.conftest import Catalog, key
+from tests.cli.conftest import Catalog, key, table
 from tests.command.in_process import InProcess
+from tests.repository.test_inverse import state_of
+
+from .test_pasting_batches import COUNT, Attempt, changed_at_random, staged_at_random
 
 
 def conflicts_of(nessie: InProcess) -> list[dict[str, object]]:
@@ -187,3 +194,45 @@ def test_no_line_creates_a_namespace_where_the_branch_has_moved_the_staged_table
             assert line.startswith("nessie reset ")
     assert nessie("reset", "n.b").code == 0
     assert catalog.snapshot("main", "n") == 7
+
+
+NESTED = ("a", "b", "n", "n.a", "n.b")
+
+
+def deleted_by(line: str, effect: str) -> set[str]:
+    """Returns the keys of which a line says that it deletes them."""
+    words = shlex.split(line)
+    named = set(words) if words[1:3] == ["content", "delete"] else set()
+    return named | {name for name in NESTED if f"deletes the present {name}" in effect.split("; ")}
+
+
+@pytest.mark.parametrize("seed", range(COUNT))
+def test_lines_about_random_batches_with_namespaces_work_and_lose_nothing_unsaid(
+    nessie: InProcess, catalog: Catalog, tmp_path: Path, seed: int
+) -> None:
+    rng = random.Random(seed)
+    tables = [Put(key(name), table(f"base-{name}", 1)) for name in ("a", "n.a")]
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))), *tables)
+    staged_at_random(rng, nessie, NESTED)
+    if not (tmp_path / ".nessie" / "batch.json").exists():
+        return
+    with suppress(NessieError):
+        changed_at_random(rng, catalog, NESTED)
+    attempt = Attempt(nessie, catalog, tmp_path)
+    conflicts = attempt.conflicts()
+    attempt.batch = attempt.file.read_bytes() if conflicts else attempt.batch
+    deletable = {edit.before.id for edit in attempt.edits if edit.before and not edit.after}
+    for conflict in conflicts:
+        for line, effect in zip(conflict["resolutions"], conflict["effects"], strict=True):
+            ran = nessie(*shlex.split(line)[1:])
+            assert ran.code == 0, (line, ran)
+            left = nessie("status", "--json").json["conflicts"]
+            asked = [(each["conflictType"], each["key"]) for each in left]
+            assert (conflict["conflictType"], conflict["key"]) not in asked, (line, effect)
+            if not left and attempt.file.exists():
+                assert nessie("commit", "-m", "now").code == 0, line
+            after = {content.id for content in state_of(catalog.repository).values()}
+            for name, content in attempt.before.items():
+                is_said = content.id in deletable or str(name) in deleted_by(line, effect)
+                assert content.id in after or is_said, (line, effect, f"{name} is lost")
+            attempt.again()
