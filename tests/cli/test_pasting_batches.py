@@ -627,10 +627,10 @@ def staged_at_random(rng: random.Random, nessie: InProcess, keys: tuple[str, ...
                 nessie("content", "replace", old, *words)
 
 
-def changed_at_random(rng: random.Random, catalog: Catalog, keys: tuple[str, ...] = KEYS) -> None:
+def changed_at_random(rng: random.Random, catalog: Catalog) -> None:
     """Commits changes of another writer."""
     for number in range(rng.randint(1, 5)):
-        old, new = rng.sample(keys, 2)
+        old, new = rng.sample(KEYS, 2)
         present = {str(name) for name in state_of(catalog.repository)}
         if old not in present:
             catalog.commit("main", "new", Put(key(old), table(f"other-{number}", 100 + number)))

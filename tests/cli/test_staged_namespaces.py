@@ -15,7 +15,7 @@ from tests.cli.conftest import Catalog, key, table
 from tests.command.in_process import InProcess
 from tests.repository.test_inverse import state_of
 
-from .test_pasting_batches import COUNT, Attempt, changed_at_random, staged_at_random
+from .test_pasting_batches import COUNT, Attempt, staged_at_random
 
 
 def conflicts_of(nessie: InProcess) -> list[dict[str, object]]:
@@ -203,7 +203,24 @@ def deleted_by(line: str, effect: str) -> set[str]:
     """Returns the keys of which a line says that it deletes them."""
     words = shlex.split(line)
     named = set(words) if words[1:3] == ["content", "delete"] else set()
-    return named | {name for name in NESTED if f"deletes the present {name}" in effect.split("; ")}
+    parts = [part.partition(",")[0] for part in effect.split("; ")]
+    return named | {name for name in NESTED if f"deletes the present {name}" in parts}
+
+
+def moved_at_random(rng: random.Random, catalog: Catalog, tables: tuple[str, ...]) -> None:
+    """Commits changes of another writer, most of them swaps. Some of them are refused."""
+    for number in range(rng.randint(1, 4)):
+        one, other = rng.sample(NESTED, 2)
+        with suppress(NessieError):
+            match rng.randrange(5):
+                case 0 | 1:
+                    swap(catalog, *rng.sample(tables, 2))
+                case 2:
+                    catalog.create("main", one, 50 + number)
+                case 3:
+                    catalog.rename("main", one, other)
+                case _:
+                    catalog.update("main", one, 60 + number)
 
 
 @pytest.mark.parametrize("seed", range(COUNT))
@@ -211,13 +228,18 @@ def test_lines_about_random_batches_with_namespaces_work_and_lose_nothing_unsaid
     nessie: InProcess, catalog: Catalog, tmp_path: Path, seed: int
 ) -> None:
     rng = random.Random(seed)
-    tables = [Put(key(name), table(f"base-{name}", 1)) for name in ("a", "n.a")]
-    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))), *tables)
-    staged_at_random(rng, nessie, NESTED)
+    nested = rng.random() < 0.5
+    space = [Put(key("n"), Namespace(elements=("n",)))] if nested else []
+    names = ("a", "b", "n.a") if nested else ("a", "b", "n")
+    tables = [Put(key(name), table(f"base-{name}", 1)) for name in names]
+    catalog.commit("main", "base", *space, *tables)
+    if rng.random() < 0.7:
+        nessie("content", "rename", rng.choice(names), "n.b")
+    else:
+        staged_at_random(rng, nessie, NESTED)
     if not (tmp_path / ".nessie" / "batch.json").exists():
         return
-    with suppress(NessieError):
-        changed_at_random(rng, catalog, NESTED)
+    moved_at_random(rng, catalog, names)
     attempt = Attempt(nessie, catalog, tmp_path)
     conflicts = attempt.conflicts()
     attempt.batch = attempt.file.read_bytes() if conflicts else attempt.batch
