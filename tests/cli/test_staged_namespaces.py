@@ -196,6 +196,24 @@ def test_no_line_creates_a_namespace_where_the_branch_has_moved_the_staged_table
     assert catalog.snapshot("main", "n") == 7
 
 
+def test_no_line_is_about_a_namespace_that_is_staged_under_its_former_key(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    assert nessie("content", "rename", "n", "k").code == 0
+    space = catalog.repository.content("main", key("n"))
+    catalog.commit(
+        "main", "rename", Delete(key("n")), Put(key("c"), Namespace(id=space.id, elements=("c",)))
+    )
+    catalog.create("main", "c.a", 7)
+    conflicts = conflicts_of(nessie)
+    assert [each["conflictType"] for each in conflicts][1:] == ["NAMESPACE_NOT_EMPTY"]
+    lines = [line for each in conflicts for line in each["resolutions"]]
+    assert lines == ["nessie reset n"]
+    assert nessie("reset", "n").code == 0
+    assert catalog.snapshot("main", "c.a") == 7
+
+
 NESTED = ("a", "b", "n", "n.a", "n.b")
 
 

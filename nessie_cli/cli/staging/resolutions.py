@@ -267,6 +267,8 @@ class BatchResolutions(WaysOut):
         """Returns why the staged change cannot be kept; "" if it can be."""
         key = conflict.key
         if key is not None and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            if key not in self._items:
+                return f"the change of {key} is staged under its former key"
             below = staged_below(self._staged, key)
             return f"a change of {below[0]} is staged below {key}" if below else ""
         if key is None or conflict not in self._of_contents:
@@ -376,6 +378,9 @@ class BatchResolutions(WaysOut):
 
     def _empty(self, key: ContentKey) -> list[Resolution]:
         """Returns commands that keep a namespace, or move or delete its contents."""
+        if key not in self._items:
+            # It is staged under a former key: the decision about that one counts.
+            return []
         if staged_below(self._staged, key):
             return self._reset([key])
         left = contents_below(self._app, self._app.head, key, self._staged_keys)

@@ -239,8 +239,8 @@ def _with_contents(call: Invocation, batch: StagedBatch, conflict: Conflict) -> 
     names = first_below(call, call.head, key, batch.keys)
     if not names:
         return conflict
-    is_staged = bool(staged_below(batch.staged, key))
-    left = [] if is_staged else contents_below(call, call.head, key, batch.keys)
+    can_empty = key in batch.keys and not staged_below(batch.staged, key)
+    left = contents_below(call, call.head, key, batch.keys) if can_empty else []
     deletion = [MergeOption(MergeBehavior.FORCE, deletes=tuple(left))] if left else []
     return replace(
         conflict,
