@@ -215,7 +215,9 @@ class MergeResolutions(WaysOut):
 
     def _possible(self, conflict: Conflict, key: ContentKey) -> Sequence[MergeOption]:
         """Returns the decisions that the globs of the command line allow."""
-        named = {key, *(part.name.key for part in self._decisions if part.name)}
+        # A content id in an option names no key.
+        own = set() if conflict.is_ambiguous else {key}
+        named = own | {part.name.key for part in self._decisions if part.name}
         return [
             option
             for option in options_of(conflict)
