@@ -83,6 +83,8 @@ NEEDS = {
         ("nessie content delete db.sales.orders -m 'free some space'",)
     ),
     "nessie diff main feature --exit-code --json": Needs(code=1),
+    "nessie import --adopt 'sales.*'": Needs(("nessie import prod",)),
+    "nessie import prod sales --into staging --prefix hive": Needs(("nessie branch staging",)),
     "nessie login https://catalog.example.org --forget": Needs(
         ("nessie login https://catalog.example.org",)
     ),
@@ -178,6 +180,8 @@ def place_of(example: str) -> str:
     """Returns the fixture that an example runs in."""
     if example.startswith("nessie gc"):
         return "begun" if "--resume" in example else "warehouse"
+    if example.startswith("nessie import"):
+        return "sources"
     return "nothing" if example.startswith("nessie init") else "place"
 
 
