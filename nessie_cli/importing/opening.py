@@ -1,4 +1,4 @@
-"""Opens the source of an import: decides whether a text names a catalog, a server or a folder."""
+"""Opens the source of an import: a catalog, a server or a folder, as its text says."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ _WORD = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 class SourceType(StrEnum):
-    """The types of sources. All but the last two are catalogs of PyIceberg."""
+    """The types of sources. All but the last two are catalogs of PyIceberg.
+
+    A name in PyIceberg's configuration may also be a catalog of another type.
+    """
 
     REST = "rest"
     HIVE = "hive"
@@ -29,10 +32,6 @@ class SourceType(StrEnum):
     DYNAMODB = "dynamodb"
     NESSIE = "nessie"
     FOLDER = "folder"
-
-
-WITHOUT_URI = frozenset({SourceType.GLUE, SourceType.DYNAMODB})
-"""Catalogs of an AWS account, which the account's credentials choose."""
 
 
 def open_source(
@@ -104,9 +103,11 @@ def _type_of(text: str) -> SourceType | None:
     if scheme in SCHEMES:
         return SourceType.FOLDER
     if scheme:
+        hint = "name the type of the source by --type"
+        if scheme == "jdbc":
+            hint = "write the URL of SQLAlchemy, such as postgresql://host/database"
         raise InvalidInput(
-            f"{without_secrets(text)}: {scheme}: is the scheme of no source",
-            hint="name the type of the source by --type",
+            f"{without_secrets(text)}: {scheme}: is the scheme of no source", hint=hint
         )
     return _type_of_word(text)
 
@@ -116,8 +117,9 @@ def _type_of_word(text: str) -> SourceType | None:
         return SourceType.FOLDER
     is_catalog = text.lower() in configured_catalogs()
     is_folder = Path(text).exists()
-    by_word = SourceType(text) if text in WITHOUT_URI else None
-    if is_folder and (is_catalog or by_word):
+    # The credentials of AWS choose the account.
+    is_glue = text == SourceType.GLUE
+    if is_folder and (is_catalog or is_glue):
         raise InvalidInput(
             f"{text} names a catalog of PyIceberg and a folder",
             hint=f"write ./{text} for the folder, or --type for the catalog",
@@ -126,14 +128,14 @@ def _type_of_word(text: str) -> SourceType | None:
         return SourceType.FOLDER
     if is_catalog:
         return None
-    if by_word:
-        return by_word
+    if is_glue:
+        return SourceType.GLUE
     raise _unknown(text)
 
 
 def _unknown(text: str) -> NotFound:
     names = configured_catalogs()
-    near = get_close_matches(text, [*names, *WITHOUT_URI], n=1)
+    near = get_close_matches(text, [*names, SourceType.GLUE], n=1)
     if near:
         hint = f"did you mean {near[0]}?"
     elif names:

@@ -1,4 +1,4 @@
-"""Catalogs of PyIceberg as sources of an import: SQL, REST and Glue. Hive has no server here."""
+"""Catalogs of PyIceberg as sources: SQL, REST and Glue. There is no server of Hive."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_our_own_catalog_class_is_a_source(
 
 
 def test_a_rest_catalog_that_does_not_answer_is_unavailable() -> None:
-    with pytest.raises(StoreUnavailable, match=r"http://127\.0\.0\.1:1/iceberg cannot be read"):
+    with pytest.raises(StoreUnavailable, match=r"1:1/iceberg does not answer: Connection refused$"):
         open_source("http://127.0.0.1:1/iceberg")
 
 
@@ -355,7 +355,7 @@ def test_a_glue_catalog_without_credentials_or_region_says_so(
     aws: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     region = {name: value for name, value in endpoints(aws).items() if "region" not in name}
-    with pytest.raises(InvalidInput, match="region"):
+    with pytest.raises(InvalidInput, match=r"--property client\.region=REGION"):
         listed("glue", properties=region)
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name)
@@ -387,5 +387,5 @@ def test_a_folder_in_s3_is_a_source(aws: Store, tmp_path: Path) -> None:
 def test_hive_without_its_package_is_named_with_the_pip_line() -> None:
     if find_spec("thrift"):
         pytest.skip("PyIceberg's package for Hive is installed")
-    with pytest.raises(InvalidInput, match=r"pip install 'pyiceberg\[hive\]'"):
+    with pytest.raises(InvalidInput, match=r"Hint: `pip install 'pyiceberg\[hive\]'`"):
         open_source("thrift://127.0.0.1:1", SourceType.HIVE)

@@ -1,8 +1,9 @@
-"""A folder as the source of an import: which tables it has, and which file is the current one."""
+"""A folder as the source of an import: its tables, and their current metadata files."""
 
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli.errors import NotAllowed
+from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.importing.opening import open_source
 from nessie_cli.importing.source import Listing, Name, SourceContent, SourceKind, SourceNamespace
 from tests.importing.table_folders import NO_SNAPSHOT, TableFolder, numbered, versions
@@ -81,6 +82,12 @@ def test_the_folder_of_one_table_is_a_source_too(lake, orders) -> None:
     orders.write("v1.metadata.json")
     orders.hint("1")
     assert only(orders.folder).name == ("orders",)
+
+
+def test_the_folder_of_metadata_files_is_refused_with_the_way_out(lake, orders) -> None:
+    orders.write("v1.metadata.json")
+    with pytest.raises(InvalidInput, match=r"has the metadata files of one table.*name the folder"):
+        listed(orders.metadata)
 
 
 def test_two_folders_of_one_name_are_a_problem_that_names_both(lake, orders) -> None:
@@ -287,10 +294,44 @@ def test_copies_of_an_import_are_neither_versions_nor_gaps(lake, orders) -> None
 
 def test_a_view_is_a_view(lake) -> None:
     folder = TableFolder(lake / "db" / "v")
+    folder.view(numbered(0))
     name = folder.view(numbered(1))
     content = only(lake)
     assert (content.kind, file_of(content)) == (SourceKind.VIEW, name)
-    assert content.guess
+    assert content.guess.endswith("may never have been committed")
+    folder.hint(name)
+    assert (file_of(only(lake)), only(lake).guess) == (name, "")
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_a_file_is_never_trusted_unless_it_was_committed(lake, orders, seed) -> None:
+    """Random histories: Hadoop's catalog, then perhaps another one, with commits that failed."""
+    chance = random.Random(seed)
+    history: list[str] = []
+    for name in versions(chance.randrange(0, 6)):
+        history.append(orders.write(name, history))
+        if chance.random() < 0.7:
+            orders.hint(str(len(history)))
+    has_moved = not history or chance.random() < 0.5
+    rivals: list[str] = []
+    failed: list[str] = []
+    for number in range(chance.randrange(1, 6) if has_moved else 0):
+        history.append(orders.write(numbered(number), history))
+        # A failed commit leaves a file with the number of the next one.
+        rivals = failed
+        failed = [
+            orders.write(numbered(number + 1), history)
+            for _ in range(chance.choice([0, 0, 0, 1, 2]))
+        ]
+    listing = listed(lake)
+    if len(failed) > 1 or (rivals and not failed):
+        assert "several metadata files may be current" in messages(listing)[0]
+        return
+    (content,) = listing.contents
+    has_hint = (orders.metadata / "version-hint.text").exists()
+    # The file of a failed commit looks like that of a commit, so it is never trusted.
+    assert file_of(content) == (failed or history)[-1]
+    assert bool(content.guess) is (has_moved or not has_hint)
 
 
 # -- places ---------------------------------------------------------------------------------------
@@ -306,8 +347,10 @@ def test_a_copied_folder_is_a_problem_that_names_the_original(lake, orders) -> N
 def test_other_spellings_of_the_location_are_the_same(lake, orders) -> None:
     orders.write("v1.metadata.json", location=f"file:{orders.folder}/")
     orders.hint("1")
-    assert only(lake)
-    assert only(Path(f"file://{lake}"))
+    for root in (str(lake), f"file://{lake}"):
+        (content,) = listed(root).contents
+        # The spelling of the table's writer: other engines may read a plain path elsewhere.
+        assert content.metadata_location == f"file:{orders.metadata}/v1.metadata.json"
 
 
 def test_a_damaged_file_is_a_problem_that_names_it(lake, orders) -> None:

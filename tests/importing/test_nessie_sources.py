@@ -105,8 +105,11 @@ def test_the_old_api_names_the_same_server(url: str) -> None:
 def test_a_revision_chooses_the_state(source: Catalog, url: str, kind: str) -> None:
     revision = source.hash("v1") if kind == "hash" else kind
     assert "other.late" not in names(listed(url, revision=revision))
-    with pytest.raises(NotFound, match="nowhere"):
+    with pytest.raises(NotFound) as caught:
         listed(url, revision="nowhere")
+    assert type(caught.value) is NotFound
+    assert str(caught.value).startswith(f"{url}: ")
+    assert f"'nowhere' not found. Hint: `nessie --store {url} branch`" in str(caught.value)
 
 
 def test_a_listing_is_of_one_commit(source: Catalog, url: str) -> None:

@@ -103,6 +103,7 @@ def test_an_unknown_word_has_suggestions(configured: Path) -> None:
         ("ftp://host/lake", None, "ftp: is the scheme of no source. Hint: name the type"),
         ("http://h/api/v2?x=1", None, "must not contain ? or #"),
         ("mysql+nothing://h/db", None, "cannot be read"),
+        ("jdbc:postgresql://h/db", None, "write the URL of SQLAlchemy, such as postgresql://"),
         ("hive2://h", None, "hive2: is the scheme of no source"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Errors of PyIceberg's catalogs and their libraries as errors of this program, without secrets."""
+"""Errors of PyIceberg's catalogs as errors of this program, without secrets."""
 
 from __future__ import annotations
 
@@ -28,15 +28,32 @@ _INVALID = (ValueError, TypeError, NoSuchPropertyException, BadRequestError)
 _OTHER_REFUSALS = re.compile(
     r"AccessDenied|UnrecognizedClient|InvalidClientToken|ExpiredToken|SignatureDoesNotMatch"
     r"|InvalidSignature|Unable to locate credentials|Partial credentials"
-    r"|password authentication failed|[Aa]ccess denied"
+    r"|password authentication failed|[Aa]ccess denied|[Pp]ermission denied|role \S+ does not exist"
 )
 """Matches messages of AWS and of databases. Their libraries may not be installed."""
 _OTHER_INVALID = re.compile(
-    r"must specify a region|Can't load plugin|Could not parse .* URL|file is not a database"
+    r"Can't load plugin|Could not parse .* URL|file is not a database|invalid connection option"
 )
-_NO_API = re.compile(r"RESTError 404|validation error for ConfigResponse")
-"""Matches messages of PyIceberg about a server that has no REST catalog at this URL."""
-_NO_TABLES = re.compile(r"iceberg_tables|iceberg_namespace_properties")
+_REASON = re.compile(r"\[Errno -?\d+\] ([^'\")]+)")
+"""Matches the reason in a message of urllib3 about a server that does not answer."""
+_FAULTS = (
+    (
+        re.compile(r"RESTError 404|validation error for ConfigResponse"),
+        "is not the URL of a REST catalog of Iceberg",
+        "it ends before /v1; http(s)://host/api/v2 is a Nessie server",
+    ),
+    (
+        re.compile(r"iceberg_tables|iceberg_namespace_properties"),
+        "is not a catalog of Iceberg: its database has no tables of one",
+        "a store of nessie itself is a source with --type nessie",
+    ),
+    (
+        re.compile(r"must specify a region"),
+        "needs the region of AWS",
+        "--property client.region=REGION, or the variable AWS_DEFAULT_REGION",
+    ),
+)
+"""Messages of libraries with what they mean, and the way out."""
 
 
 class CatalogErrors:
@@ -71,22 +88,28 @@ class CatalogErrors:
     def _error(self, error: Exception) -> NessieError:
         text = self.message(error)
         if isinstance(error, NotInstalledError | ImportError):
-            return InvalidInput(f"{self.label} needs a package that is missing: {text}")
+            return self._missing_package(error, text)
+        if self.is_silent(error):
+            reason = _REASON.search(text)
+            return StoreUnavailable(
+                f"{self.label} does not answer{f': {reason[1]}' if reason else ''}"
+            )
         if isinstance(error, _REFUSALS) or _OTHER_REFUSALS.search(text):
             return NotAllowed(f"{self.label} refuses access: {text}")
-        if _NO_TABLES.search(text):
-            return InvalidInput(
-                f"{self.label} is not a catalog of Iceberg: its database has no tables of one",
-                hint="a store of nessie itself is a source with --type nessie",
-            )
-        if _NO_API.search(text):
-            return InvalidInput(
-                f"{self.label} is not the URL of a REST catalog of Iceberg",
-                hint="it ends before /v1; http(s)://host/api/v2 is a Nessie server",
-            )
-        if type(error) is RESTError or isinstance(error, _INVALID) or _OTHER_INVALID.search(text):
-            return InvalidInput(f"{self.label} cannot be read: {text}")
-        return StoreUnavailable(f"{self.label} cannot be read: {text}")
+        for pattern, fault, hint in _FAULTS:
+            if pattern.search(text):
+                return InvalidInput(f"{self.label} {fault}", hint=hint)
+        is_invalid = type(error) is RESTError or isinstance(error, _INVALID)
+        kind = InvalidInput if is_invalid or _OTHER_INVALID.search(text) else StoreUnavailable
+        return kind(f"{self.label} cannot be read: {text}")
+
+    def _missing_package(self, error: Exception, text: str) -> InvalidInput:
+        what, _, install = text.partition(": pip ")
+        cause = f" ({self.message(error.__cause__)})" if error.__cause__ else ""
+        return InvalidInput(
+            f"{self.label} cannot be read: {what}{cause}",
+            hint=f"`pip {install.replace(' or pip', '` or `pip')}`" if install else "",
+        )
 
 
 def _secrets(properties: Mapping[str, Any]) -> Iterator[str]:

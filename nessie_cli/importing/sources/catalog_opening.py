@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -48,6 +49,8 @@ def open_catalog(
     `InvalidInput`, `NotAllowed` and `StoreUnavailable`.
     """
     leave_warnings_to_programs()
+    # The client of Hive logs what it raises.
+    logging.getLogger("thrift").addHandler(logging.NullHandler())
     label = without_secrets(text)
     settings = {_URI: text} if is_uri else _configured(text, kind)
     settings |= {name: value for name, value in properties.items() if name != NAME}
@@ -71,7 +74,7 @@ def open_catalog(
 
 def _configured(name: str, kind: str | None) -> dict[str, Any]:
     settings = catalog_properties(name)
-    if settings is None and kind != name:
+    if settings is None and not name == kind == CatalogType.GLUE.value:
         names = ", ".join(sorted(catalog_names())) or "no catalogs"
         raise NotFound(
             f"PyIceberg's configuration has no catalog {name}",

@@ -12,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import NamedTuple
 
-from nessie_cli.errors import NessieError, NotFound
+from nessie_cli.errors import InvalidInput, NessieError, NotFound
 from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer
+from nessie_cli.iceberg.locations import shown
+from nessie_cli.iceberg.newest import version_of
 from nessie_cli.importing.source import (
     Listing,
     Name,
@@ -23,12 +25,11 @@ from nessie_cli.importing.source import (
 )
 from nessie_cli.importing.sources.folders import EntryKind, FolderEntry, entries_of
 from nessie_cli.importing.sources.names import outermost, parents
-from nessie_cli.importing.sources.table_folder import TableFolder
+from nessie_cli.importing.sources.table_folder import METADATA, TableFolder
 from nessie_cli.model.progress import Progress
 
 AT_ONCE = 8
 """Folders that are read at the same time."""
-_METADATA = "metadata"
 _HIVE = ".db"
 _OTHER_FORMATS = {"_delta_log": "Delta Lake", ".hoodie": "Hudi"}
 
@@ -109,8 +110,13 @@ class _Search:
                 if marker in folders:
                     self._leave_out(place, f"is a table of {format_}")
                     return []
-            if _METADATA in folders and self._add_table(place):
+            if METADATA in folders and self._add_table(place):
                 return []
+            if not place.path and any(version_of(entry.name) is not None for entry in entries):
+                raise InvalidInput(
+                    f"{shown(place.location)} has the metadata files of one table",
+                    hint="name the folder of the table, or of the warehouse",
+                )
         except NessieError as error:
             if isinstance(error, MissingFile) and not place.path:
                 raise NotFound(error.message, place.location) from None
@@ -125,7 +131,7 @@ class _Search:
 
     def _add_table(self, place: _Place) -> bool:
         """Adds the table or view in a folder. Returns whether it is one."""
-        entries = entries_of(place.below(_METADATA).location, self._properties)
+        entries = entries_of(place.below(METADATA).location, self._properties)
         names = [entry.name for entry in entries]
         table = TableFolder(place.location, names, self._files)
         if not table.has_metadata:
@@ -193,9 +199,9 @@ class _Search:
     def _without_doubles(self) -> tuple[list[SourceContent], list[SourceProblem]]:
         """Returns the contents, without those whose name several folders have."""
         contents, doubles = [], []
-        ordered = sorted(self._contents, key=lambda found: (found[0].name, found[1]))
-        for name, found in groupby(ordered, key=lambda found: found[0].name):
-            same = list(found)
+        ordered = sorted(self._contents, key=lambda pair: (pair[0].name, pair[1]))
+        for name, pairs in groupby(ordered, key=lambda pair: pair[0].name):
+            same = list(pairs)
             if len(same) == 1:
                 contents.append(same[0][0])
             else:

@@ -1,4 +1,4 @@
-"""A catalog that PyIceberg opens as the source of an import, through PyIceberg's public interface.
+"""A catalog of PyIceberg as the source of an import, through PyIceberg's public interface.
 
 Only REST catalogs list views. PyIceberg does not return the metadata file of a view, so it is
 looked up in the view's folder by its content.

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 from nessie_cli import reaching
-from nessie_cli.errors import CommitNotFound, InvalidInput, NotAllowed
+from nessie_cli.errors import CommitNotFound, InvalidInput, NotAllowed, NotFound
 from nessie_cli.importing.source import (
     Listing,
     Name,
@@ -103,7 +103,15 @@ class NessieServer:
         self.properties: Mapping[str, str] = {
             name: value for name, value in properties.items() if not name.startswith(_ACCESS)
         }
-        reference = repository.resolve(revision or "-")
+        try:
+            reference = repository.resolve(revision or "-")
+        except NotFound as error:
+            # The hints of the command line are about the target.
+            raise NotFound(
+                f"{repository.url}: {error.message}",
+                error.name,
+                hint=f"`nessie --store {repository.url} branch` and `tag` list its references",
+            ) from None
         self.hash = reference.hash
         self.label = f"{repository.url} at {revision or reference.name}"
         if target is not None:

@@ -16,8 +16,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
-from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.files import Files, MissingFile
+from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer
 from nessie_cli.iceberg.locations import normalised, shown
 from nessie_cli.iceberg.metadata import parse_document
 from nessie_cli.iceberg.newest import HINT, is_of_hadoop, last_without_gap, version_of
@@ -25,6 +25,8 @@ from nessie_cli.importing.source import Name, SourceContent, SourceKind, SourceP
 
 Document = Mapping[str, Any]
 
+METADATA = "metadata"
+"""The folder of the metadata files in the folder of a table."""
 _MOST_COMPARED = 10
 """How many files that are not predecessors of the current one are read."""
 _MOST_NAMED = 5
@@ -40,7 +42,7 @@ class Outcome(NamedTuple):
 
 
 class _Refusal(Exception):
-    """The folder has no current metadata file. `is_problem` is false if this is as it should be."""
+    """The folder has no current metadata file. `is_problem` is false if the user need not act."""
 
     def __init__(self, message: str, *, is_problem: bool = True) -> None:
         super().__init__(message)
@@ -53,7 +55,7 @@ class TableFolder:
     def __init__(self, location: str, names: Iterable[str], files: Files) -> None:
         """Takes the names of the files in its folder `metadata`."""
         self._location = location
-        self._folder = f"{location.rstrip('/')}/metadata"
+        self._folder = f"{location.rstrip('/')}/{METADATA}"
         self._names = frozenset(names)
         self._files = files
         self._documents: dict[str, Document] = {}
@@ -73,17 +75,19 @@ class TableFolder:
         try:
             file, guess = self._chosen()
             document = self._document(file)
-            self._check_location(document)
+            location = self._location_in(document)
             if guess:
                 self._check_manifest_list(file, document)
         except _Refusal as refusal:
             entry = SourceProblem(str(refusal), name, self._location)
             return Outcome(None, *(([entry], ()) if refusal.is_problem else ((), [entry])))
-        except InvalidInput as error:
+        except NoAnswer:
+            raise
+        except NessieError as error:
             return Outcome(None, [SourceProblem(error.message, name, self._location)])
         kind = SourceKind.VIEW if "view-uuid" in document else SourceKind.TABLE
         return Outcome(
-            SourceContent(name, kind, self._uri(file), guess),
+            SourceContent(name, kind, f"{location.rstrip('/')}/{METADATA}/{file}", guess),
             left_out=[SourceProblem(text, name, self._location) for text in self._left_out],
         )
 
@@ -123,7 +127,7 @@ class TableFolder:
                 if file in self._predecessors(tip):
                     return True
             except InvalidInput:
-                # A damaged file is no evidence against the hint.
+                # A damaged file does not speak against the hint.
                 continue
         return False
 
@@ -147,7 +151,9 @@ class TableFolder:
         tip = tips[0] if tips else newest[0]
         self._check_staged(tip)
         others = self._compared(tip, lines[tip])
-        more = f"; files that are not in its metadata log: {others}" if others else ""
+        # Views have no metadata log.
+        has_log = "view-uuid" not in self._document(tip)
+        more = f"; files that are not in its metadata log: {others}" if others and has_log else ""
         return tip, f"{reason}; the newest metadata file may never have been committed{more}"
 
     def _check_staged(self, tip: str) -> None:
@@ -213,15 +219,19 @@ class TableFolder:
             oldest = new[0]
 
     # -- checks of the current file ---------------------------------------------------------------
-    def _check_location(self, document: Document) -> None:
-        """Raises `_Refusal` if a metadata file says that its table is in another folder."""
+    def _location_in(self, document: Document) -> str:
+        """Returns the location of the table as its metadata file spells it.
+
+        Raises `_Refusal` if this is another folder.
+        """
         said = document.get("location")
+        if not isinstance(said, str):
+            return self._location
         here = normalised(self._location)
-        if not isinstance(said, str) or here in (
-            normalised(said),
-            normalised(unquote(said)),
-        ):
-            return
+        if normalised(said) == here:
+            return said
+        if normalised(unquote(said)) == here:
+            return self._location
         raise _Refusal(
             f"its metadata file says that it is in {shown(said)}: this folder is a copy, or it was"
             " moved"

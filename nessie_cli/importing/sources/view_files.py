@@ -1,4 +1,4 @@
-"""Finds the metadata file of a view by its content, because PyIceberg does not return its name."""
+"""Finds the metadata file of a view by its content: PyIceberg does not return its name."""
 
 from __future__ import annotations
 
