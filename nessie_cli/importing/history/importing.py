@@ -28,6 +28,10 @@ AtWork = Callable[[str], AbstractContextManager[Progress]]
 """Begins an activity and shows its progress; `Invocation.at_work` is one."""
 
 
+_CUT = "[updated to remove parents on "
+"""Begins the text that the original appends to the message of a commit without its parents."""
+
+
 class ImportedHistory(Struct, frozen=True, kw_only=True):
     """What an import of a history wrote, or would write.
 
@@ -64,8 +68,8 @@ def import_history(
 
     Raises `AlreadyExists` or `InvalidInput` for all names that the target cannot take, before any
     commit is read. Raises the errors of the source, and `InvalidInput` if a state in the target is
-    not that of the source. Needs a temporary file for all commits, and about 500 bytes of memory
-    for each.
+    not that of the source, or if an export lacks the contents of deleted commits. Needs a temporary
+    file for all commits, and about 500 bytes of memory for each.
     """
     listed = source.references()
     references = listed.references
@@ -133,8 +137,8 @@ def _complete_beginnings(
 ) -> list[str]:
     """Adds contents of deleted commits to first commits. Returns the hashes of these commits.
 
-    The original server can cut its history off: the first commit has no parents any more, but its
-    state has contents of commits before it.
+    The original server can cut its history off: the first commit then has no parents, but its
+    state has contents of the deleted commits. Raises `InvalidInput` if the source has no states.
     """
     used = set(order)
     cut = []
@@ -142,19 +146,26 @@ def _complete_beginnings(
         if hash_ not in used:
             continue
         entry = spool.read(hash_)
-        completed = _completed(source, entry)
+        is_cut = entry.parent != NO_ANCESTOR or _CUT in entry.meta.message
+        state = source.state(hash_)
+        if state is None:
+            if is_cut:
+                raise InvalidInput(
+                    f"{source.label}: the history before commit {hash_} was deleted, and the export"
+                    " does not have the contents of these commits",
+                    hint="import from the server itself, which has them",
+                )
+            continue
+        completed = _completed(state, entry)
         if completed is not entry:
             spool.add(completed)
-        if completed is not entry or entry.parent != NO_ANCESTOR:
+        if is_cut or completed is not entry:
             cut.append(hash_)
     return cut
 
 
-def _completed(source: HistorySource, entry: LogEntry) -> LogEntry:
+def _completed(state: Iterable[Entry], entry: LogEntry) -> LogEntry:
     """Returns a first commit with an operation for each content of its state."""
-    state = source.state(entry.hash)
-    if state is None:
-        return entry
     operations = entry.operations or ()
     changed = {operation.key for operation in operations}
     missing: list[Operation] = [

@@ -162,13 +162,28 @@ def test_unknown_types_keep_all_their_attributes(target: StoreRepository, tmp_pa
     assert content.foreign_attributes == {"big": 2**70, "list": [1.5, None]}
 
 
-def test_a_cut_history_is_named(target: StoreRepository, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("parent", "message"),
+    [(A, "work"), (NO_ANCESTOR, "work [updated to remove parents on 2024-09-30T10:00:00Z]")],
+)
+def test_an_export_of_a_history_that_was_cut_off_is_refused(
+    target: StoreRepository, tmp_path: Path, parent: str, message: str
+) -> None:
+    main = Reference(ReferenceType.BRANCH, "main", B)
+    commit = Commit(B, [parent], [put("b", 1)], message)
+    path = write_export(tmp_path / "export", [commit], [main])
+    assert f"the history before commit {B} was deleted" in refused(target, path)
+
+
+def test_deletions_without_effect_and_lost_merge_parents_are_counted(
+    target: StoreRepository, tmp_path: Path
+) -> None:
     commits = [
-        Commit(B, [A], [put("b", 1), Operation(("gone",))], time=2),
+        Commit(B, [NO_ANCESTOR], [put("b", 1), Operation(("gone",))], time=2),
         Commit(C, [B, E], [put("c", 1, IDS[1])], time=3),
     ]
     result = import_commits(target, tmp_path, commits, C)
-    assert result.cut == [B]
+    assert result.cut == []
     assert result.adjustments.without_effect == 1
     assert result.adjustments.lost_parents == 1
     assert Catalog(target).numbers() == {"b": 1, "c": 1}

@@ -206,6 +206,20 @@ def test_later_commits_follow_imported_ones(source: Catalog, target: StoreReposi
     assert list(target.check()) == []
 
 
+@pytest.mark.parametrize("commits", [1, 7, 8, 9, 30])
+def test_branches_of_any_length_arrive(
+    source: Catalog, target: StoreRepository, commits: int
+) -> None:
+    """The first commits of a branch are read one by one, and the others by pages."""
+    source.write("main", {"a": 0})
+    source.branch("zero")
+    for number in range(commits):
+        source.write("zero", {"a": number + 1})
+    source.write("main", {"b": 0})
+    imported(target, ServerHistory(source.repository, "source"))
+    assert assert_same(source.repository, target) == commits + 2
+
+
 def test_messages_of_tags_are_kept(
     servers: Servers, source: Catalog, target: StoreRepository
 ) -> None:
@@ -225,7 +239,7 @@ def test_a_commit_that_the_server_no_longer_has_has_no_line(
         history = ServerHistory(remote, address)
         at = [
             Reference(ReferenceType.BRANCH, name, hash_)
-            for name, hash_ in (("x", NOBODY), ("y", head))
+            for name, hash_ in (("x", NOBODY), ("y", head), ("z", NOBODY))
         ]
         assert [entry.hash for entry in history.commits(at, lambda _done, _total: None)] == [head]
 
