@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import VALUED, carried, command_position
-from nessie_cli.cli.app.key_patterns import KeyPattern
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import SEPARATOR, effect_of, effect_of_given
 from nessie_cli.cli.merge.names import ContentName, key_and_file
@@ -27,6 +26,7 @@ from nessie_cli.model import (
     MergeOption,
     Namespace,
 )
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.repository.draft import MERGE_ONLY, protecting
 
 if TYPE_CHECKING:
