@@ -283,6 +283,26 @@ def test_the_branch_of_a_failed_run_is_not_merged(runs: Runs) -> None:
     assert runs.main == {"a": 1, "b": 2}
 
 
+def test_no_other_verb_brings_contents_of_a_failed_run(runs: Runs) -> None:
+    before = runs.repository.reference("main").hash
+    runs("--", *writer("a=2", "b=2", "exit:3"))
+    branch = runs.only().branch
+    for words in (("branch", "-f", "main", branch), ("restore", "a", "b", "-s", branch, "-m", "x")):
+        runs.nessie(*words).expect(6, "commits of run", "--allow-failed-run")
+        runs.nessie(*words, "--dry-run") if words[0] == "branch" else None
+        assert runs.repository.reference("main").hash == before
+    runs.nessie("restore", "a", "-s", branch).expect(6, "commits of run")
+    assert runs.nessie("status").code == 0
+    runs.nessie("restore", "a", "-s", "main", "-m", "the same")
+    restored = runs.nessie("restore", "a", "-s", branch, "-m", "x", "--allow-failed-run")
+    assert (restored.code, runs.main) == (0, {"a": 2})
+    moved = runs.nessie("branch", "-f", "main", branch, "--yes", "--allow-failed-run")
+    assert (moved.code, runs.main) == (0, {"a": 2, "b": 2})
+    for main in ({"a": 2}, {"a": 2, "b": 2}):
+        assert runs.nessie("undo", "main", "--yes").code == 0
+        assert runs.main == main
+
+
 def test_from_a_commit_of_the_target(runs: Runs) -> None:
     start = runs.repository.reference("main").hash
     write(runs.repository, "main", "b", 1)
