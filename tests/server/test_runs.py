@@ -504,3 +504,14 @@ def test_a_token_is_in_no_log_and_no_answer(tmp_path: Path) -> None:
     assert b"etl" in b"".join(lines)
     assert secret not in b"".join(lines)
     assert secret not in b"".join(answers)
+
+
+def test_a_refusal_by_the_fence_names_the_run(run: Fence) -> None:
+    """The role of its caller may be allowed to do the same."""
+    id_ = run.active.run.id
+    nested = connect(f"{run.url}/api/v2", access=Access(Bearer(Secret(run.token))))
+    with nested, pytest.raises(NotAllowed, match=f"a program of run {id_}.* begin no other run"):
+        begun(nested)
+    answer = run.program.commit("main", run.program.head("main"), put("a"))
+    assert answer.status == FORBIDDEN
+    assert f"a program of run {id_}, which can write the branch run/{id_}" in answer.raw.decode()

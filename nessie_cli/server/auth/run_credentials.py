@@ -41,7 +41,7 @@ def credentials_of(
 ) -> Mapping[str, str]:
     """Returns the credentials of the tokens of a run whose caller changes its record.
 
-    New tokens depend on the `credential` of this caller. Tokens that depend on an earlier one of the
+    New tokens depend on the `credential` of this caller. Those that depend on an earlier one of the
     issuer last as long as the later of both: the caller has got another one.
     """
     credentials = {token: before[token] for token in tokens if token in before}
