@@ -33,9 +33,9 @@ _TOKEN = re.compile(r"nessie-run_[A-Za-z0-9._-]+")
 
 
 class CheckKind(StrEnum):
-    """What a check is: a command of the shell, a query that must return no rows, or an audit.
+    """What a check is: a command of the shell, queries that must return no rows, or an audit.
 
-    The query is one of DuckDB or of Spark.
+    The queries are those of DuckDB, or one of Spark.
     """
 
     COMMAND = "command"
@@ -66,7 +66,15 @@ class RunCheck(Struct, frozen=True):
         return RunCheck(CheckKind(kind), text)
 
     def validate(self) -> None:
-        """Raises `InvalidInput` for a file of SQL that cannot be read, or a missing package."""
+        """Raises `InvalidInput` for an empty check, which would check nothing.
+
+        Raises it also for a file of SQL that cannot be read, and for a missing package.
+        """
+        if self.kind is not CheckKind.AUDIT and not self.text.strip():
+            raise InvalidInput(
+                "a check is empty, so it would check nothing",
+                hint="a variable of the shell in --check or --check-sql may have no value",
+            )
         if self.kind not in _QUERIES:
             return
         self._sql()

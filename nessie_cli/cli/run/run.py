@@ -106,6 +106,7 @@ class Options(Struct, frozen=True, kw_only=True):
             help=(
                 "Check by a query, which must return no rows; repeatable. Tables are"
                 " lake.NAMESPACE.TABLE, and base.NAMESPACE.TABLE as they were before the run."
+                " With DuckDB, a file may have several queries."
             ),
         ),
     ] = None
@@ -253,7 +254,10 @@ def run(options: Options, app: Invocation) -> AnyResult:
     if options.key is not None and not options.begin:
         raise InvalidInput("--key needs --begin")
     if options.key == "":
-        raise InvalidInput("--key is empty, so it would name every run")
+        raise InvalidInput(
+            "--key is empty, so all runs would share it",
+            hint="a variable of the shell in --key may have no value",
+        )
     _refuse_unused(options, verb.option)
     try:
         with ending_by_signals():
