@@ -32,7 +32,13 @@ from nessie_cli.cli.run.documents import (
 )
 from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
 from nessie_cli.cli.serve.options import AllowLocationOption, WarehousesOption, warehouse_option
-from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict, ReferenceMoved
+from nessie_cli.errors import (
+    FailedRun,
+    InvalidInput,
+    NessieError,
+    ReferenceConflict,
+    ReferenceMoved,
+)
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
 from nessie_cli.repository.urls import is_server
@@ -324,13 +330,21 @@ def _begin(options: Options, app: Invocation) -> ActiveRun:
     return begin(repository, plan, app.who())
 
 
-def _session(options: Options, app: Invocation, active: ActiveRun) -> RunSession:
+@contextmanager
+def _session(options: Options, app: Invocation, active: ActiveRun) -> Iterator[RunSession]:
+    """Yields the session of a run. An error of the block names the run and its stage."""
+
     def report(result: CheckResult) -> None:
         app.note(f"{'passed' if result.passed else 'failed'}  {result.check}")
         for line in result.output.splitlines():
             app.note(f"        {line}")
 
-    return RunSession(active, session_settings(options, app), report)
+    with RunSession(active, session_settings(options, app), report) as session:
+        try:
+            yield session
+        except NessieError as error:
+            error.run = FailedRun(active.run.id, active.branch, active.run.stage)
+            raise
 
 
 def _run_command(
@@ -372,6 +386,14 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
         return _failed(active.run, CHECK_FAILED)
     except (KeyboardInterrupt, SystemExit):
         app.note(f"run {active.run.id} is interrupted; `nessie run --resume {active.run.id}`")
+        raise
+    except NessieError as error:
+        is_conflict = isinstance(error, ReferenceConflict) and not isinstance(error, ReferenceMoved)
+        if not (is_conflict or active.run.result):
+            app.note(
+                f"the branch {active.branch} stays;"
+                f" `nessie run --resume {active.run.id}` checks and publishes it"
+            )
         raise
     return _result(active.run, _publication(active.run))
 
@@ -459,6 +481,9 @@ def _checked(options: Options, app: Invocation) -> RunResult:
 def _published(options: Options, app: Invocation) -> RunResult:
     active = join(app.repository(), options.publish or options.resume or "")
     if active.run.state is RunState.PUBLISHED:
+        if active.run.tag and active.run.reason:
+            # The tag was not created at that time. Raises the error if it still cannot be.
+            active.published(active.run.result)
         return _result(active.run, _publication(active.run))
     taken = _taken(active, resumes=options.resume is not None)
     with _session(options, app, taken) as session:

@@ -158,6 +158,7 @@ def test_a_conflict_leaves_the_target(runs: Runs) -> None:
     assert runs.main == {"a": 7}
     run = runs.only()
     assert (run.state, run.stage) == (RunState.FAILED, "conflict")
+    assert done.json["run"] == {"id": run.id, "branch": run.branch, "stage": "conflict"}
     assert state(runs.repository, run.branch) == {"a": 2}
 
 
@@ -332,10 +333,28 @@ def test_a_tag_that_exists(runs: Runs) -> None:
     runs("--publish", id_).expect(5, f"run {id_} is published as", "the tag was not created")
     assert runs.main == {"a": 1, "b": 2}
     assert runs.branches == []
-    runs("--publish", id_).expect(0)
+    # The repetition creates the tag, or says again that it cannot.
+    runs("--publish", id_).expect(5, "the tag was not created")
+    runs.nessie("tag", "-d", "v2", "--yes")
+    assert runs("--publish", id_).out.endswith(" on main, tag v2\n")
+    assert "v2" in runs.tags
+    head = runs.repository.reference("main").hash
+    assert runs.repository.reference("v2").hash == head
+    assert runs.only().reason == ""
 
 
 # -- protected targets ---------------------------------------------------------------------------
+
+
+def test_an_error_at_the_end_names_the_run_and_the_way_out(runs: Runs) -> None:
+    id_ = runs("--begin").out.strip()
+    runs("--join", id_, "--", *writer("b=2")).expect(0)
+    branch = runs.only().branch
+    runs.nessie("branch", "-d", branch, "--yes")
+    lost = runs("--json", "--publish", id_)
+    assert lost.code == 4
+    assert lost.json["run"] == {"id": id_, "branch": branch, "stage": "check"}
+    assert f"nessie run --resume {id_}" in lost.err
 
 
 def test_a_target_that_changes_only_by_merges(runs: Runs) -> None:
