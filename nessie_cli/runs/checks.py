@@ -21,6 +21,7 @@ from nessie_cli.model.runs import CheckResult
 from nessie_cli.runs.environment import RunAccess
 from nessie_cli.runs.environment.duckdb_script import attach_statements
 from nessie_cli.runs.environment.spark_folder import catalog_settings
+from nessie_cli.runs.shown_text import has_secret, has_secret_in_literal
 from nessie_cli.runs.spark_check import SparkCheck
 from nessie_cli.runs.sql_check import BASE, SqlCheck
 
@@ -68,12 +69,19 @@ class RunCheck(Struct, frozen=True):
     def validate(self) -> None:
         """Raises `InvalidInput` for an empty check, which would check nothing.
 
-        Raises it also for a file of SQL that cannot be read, and for a missing package.
+        Raises it also for a check with a value that looks secret, because the record of the run
+        would have it, for a file of SQL that cannot be read, and for a missing package.
         """
         if self.kind is not CheckKind.AUDIT and not self.text.strip():
             raise InvalidInput(
                 "a check is empty, so it would check nothing",
                 hint="a variable of the shell in --check or --check-sql may have no value",
+            )
+        if self._has_secret():
+            raise InvalidInput(
+                f"a check ({self.kind}) has a value that looks secret, which the record of the run"
+                " would show",
+                hint="use a variable of the environment, or put the check into a file",
             )
         if self.kind not in _QUERIES:
             return
@@ -121,6 +129,11 @@ class RunCheck(Struct, frozen=True):
             return json.encode(SparkCheck(catalog_settings(before), self._sql()))
         attached = [attach_statements(each) for each in (state, before)]
         return json.encode(SqlCheck(attached, state.catalog, self._sql()))
+
+    def _has_secret(self) -> bool:
+        if self.kind is CheckKind.COMMAND:
+            return has_secret(self.text)
+        return self.kind in _QUERIES and has_secret_in_literal(self.text)
 
     def _sql(self) -> str:
         """Returns the query: that of the file of this name, or the text itself."""

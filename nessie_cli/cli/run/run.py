@@ -30,7 +30,7 @@ from nessie_cli.cli.run.documents import (
     ShownRun,
     run_rows,
 )
-from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
+from nessie_cli.cli.run.settings import code_version, session_settings
 from nessie_cli.cli.serve.options import AllowLocationOption, WarehousesOption, warehouse_option
 from nessie_cli.errors import (
     FailedRun,
@@ -49,6 +49,7 @@ from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin, join, new_id
 from nessie_cli.runs.programs import check_command, ending_by_signals
 from nessie_cli.runs.publication import ChecksFailed, finish_publication
 from nessie_cli.runs.session import RunSession
+from nessie_cli.runs.shown_text import shown_command
 from nessie_cli.workspace import environment as env
 
 EXAMPLES = (
@@ -100,7 +101,7 @@ class Options(Struct, frozen=True, kw_only=True):
             metavar="COMMAND",
             help=(
                 "Check by a command line of the shell, which must exit with 0; repeatable. The"
-                " record of the run has its text, so secrets belong in the environment."
+                " record of the run has its text, so secrets must be in the environment."
             ),
         ),
     ] = None
