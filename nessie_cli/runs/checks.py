@@ -6,10 +6,13 @@ branch: it sees one state, whatever others write.
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -95,21 +98,36 @@ class RunCheck(Struct, frozen=True):
 
     def run(self, environment: Mapping[str, str], state: RunAccess) -> CheckResult:
         """Runs the check in an environment, on a state, and returns its result."""
-        ended = subprocess.run(  # noqa: S603 - what the user asked for
+        code, printed = self._ended(environment, self._input(state))
+        passed = code == 0
+        # A program that prints its environment prints the token of the run, too.
+        text = _TOKEN.sub("***", printed.decode(errors="replace").strip())
+        if not passed and not text:
+            text = f"ended with exit code {code}"
+        return CheckResult(self.description, passed, "" if passed else _shortened(text))
+
+    def _ended(self, environment: Mapping[str, str], given: bytes) -> tuple[int, bytes]:
+        """Runs the program, and returns its exit code and its output.
+
+        It has a process group, so that an interrupt ends the programs that it has started, too.
+        """
+        process = subprocess.Popen(  # noqa: S603 - what the user asked for
             self._arguments(),
             env=dict(environment),
-            input=self._input(state),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Spark logs to stderr, and its program prints errors on stdout.
             stderr=subprocess.DEVNULL if self.kind is CheckKind.SPARK_SQL else subprocess.STDOUT,
-            check=False,
+            process_group=0,
         )
-        passed = ended.returncode == 0
-        # A program that prints its environment prints the token of the run, too.
-        text = _TOKEN.sub("***", ended.stdout.decode(errors="replace").strip())
-        if not passed and not text:
-            text = f"ended with exit code {ended.returncode}"
-        return CheckResult(self.description, passed, "" if passed else _shortened(text))
+        try:
+            printed, _ = process.communicate(given)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        return process.returncode, printed
 
     def _arguments(self) -> list[str]:
         if self.kind is CheckKind.COMMAND:

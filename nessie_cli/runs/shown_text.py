@@ -40,6 +40,11 @@ def _without_values(text: str) -> str:
     return _SECRET_VALUE.sub(lambda match: match[1] + _HIDDEN, without_secrets(text))
 
 
+def _has_value(text: str) -> bool:
+    # `without_secrets` also removes these characters at the end.
+    return _without_values(text) != text.rstrip("?&;")
+
+
 def has_secret(command: str) -> bool:
     """Returns whether a command line of the shell has a value that looks secret.
 
@@ -47,11 +52,15 @@ def has_secret(command: str) -> bool:
     """
     text = _VARIABLE.sub(_HIDDEN, command).replace(f":{_HIDDEN}@", "@")
     words = text.split()
-    hidden = [
-        after if after == _HIDDEN else _without_values(before)
-        for before, after in zip(words, shown_command(words), strict=True)
-    ]
-    return hidden != words or bool(_AUTHORIZATION.search(text))
+    return (
+        any(map(_has_value, words))
+        # The value is the next word.
+        or any(
+            shown == _HIDDEN != word
+            for word, shown in zip(words, shown_command(words), strict=True)
+        )
+        or bool(_AUTHORIZATION.search(text))
+    )
 
 
 def has_secret_in_literal(query: str) -> bool:
@@ -59,7 +68,4 @@ def has_secret_in_literal(query: str) -> bool:
 
     Outside of strings, `token = 'a'` compares a column.
     """
-    return any(
-        _without_values(text) != text or _AUTHORIZATION.search(text)
-        for text in _LITERAL.findall(query)
-    )
+    return any(_has_value(text) or _AUTHORIZATION.search(text) for text in _LITERAL.findall(query))

@@ -354,10 +354,12 @@ def _run_command(
     """Runs the command. Returns the result of the run if it has failed."""
     try:
         environment = session.environment(command)
-    except NessieError as error:
-        # Nothing has been written yet.
-        session.active.fail(RunStage.COMMAND, error.message)
-        session.active.discard()
+    except (NessieError, KeyboardInterrupt, SystemExit) as error:
+        if is_last:
+            # Nothing has been written yet. A joined run has what its other commands wrote.
+            reason = error.message if isinstance(error, NessieError) else "interrupted"
+            session.active.fail(RunStage.COMMAND, reason)
+            session.active.discard()
         raise
     for warning in environment.warnings:
         app.note(f"warning: {warning}")

@@ -346,6 +346,18 @@ def test_a_tag_that_exists(runs: Runs) -> None:
 # -- protected targets ---------------------------------------------------------------------------
 
 
+def test_a_joined_command_that_is_refused_leaves_what_others_wrote(runs: Runs) -> None:
+    id_ = runs("--begin").out.strip()
+    runs("--join", id_, "--", *writer("b=2")).expect(0)
+    refused = runs("--join", id_, "--", "sh", "-c", "NESSIE_AUTH_TOKEN=x nessie log")
+    refused.expect(2, "does not reach the branch")
+    run = runs.only()
+    assert run.state is RunState.RUNNING
+    assert state(runs.repository, run.branch) == {"a": 1, "b": 2}
+    runs("--publish", id_).expect(0)
+    assert runs.main == {"a": 1, "b": 2}
+
+
 def test_an_error_at_the_end_names_the_run_and_the_way_out(runs: Runs) -> None:
     id_ = runs("--begin").out.strip()
     runs("--join", id_, "--", *writer("b=2")).expect(0)
