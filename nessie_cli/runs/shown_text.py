@@ -51,13 +51,13 @@ def has_secret(command: str) -> bool:
     Variables are none: the shell reads them from the environment.
     """
     text = _VARIABLE.sub(_HIDDEN, command).replace(f":{_HIDDEN}@", "@")
-    words = text.split()
+    arguments = text.split()
     return (
-        any(map(_has_value, words))
+        any(map(_has_value, arguments))
         # The value is the next word.
         or any(
             shown == _HIDDEN != word
-            for word, shown in zip(words, shown_command(words), strict=True)
+            for word, shown in zip(arguments, shown_command(arguments), strict=True)
         )
         or bool(_AUTHORIZATION.search(text))
     )

@@ -53,7 +53,7 @@ COMBINATION = "combination"
 """The attribute of a merge or transplant that says how tables combine."""
 
 ALLOW_FAILED_RUN = "allowFailedRun"
-"""The attribute of a merge, and the parameter of an assignment, about commits of a failed run."""
+"""The attribute of a merge, and parameter of an assignment, about commits of failed runs."""
 
 MESSAGE = "message"
 """The attribute of a new tag that has a message."""

@@ -149,7 +149,7 @@ def test_runs_into_a_table_that_was_empty_combine_one_after_the_other(lake: Lake
 
 
 def test_a_table_that_was_replaced_after_a_combination_does_not_combine(lake: Lake) -> None:
-    """Its snapshots begin anew, so they do not show which rows the replacement removed."""
+    """Its snapshots begin from scratch, so they do not show which rows the replacement removed."""
     runs = empty_table_with_runs(lake, 3)
     lake.publish(runs[0], None)
     lake.publish(runs[1], None)

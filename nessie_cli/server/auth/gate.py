@@ -279,7 +279,7 @@ class Gate:
     def _caller_of_run(self, token: RunToken) -> Caller | None:
         """Returns the caller of a program of a run.
 
-        Returns None if the credential by which its token was made is not valid any more.
+        Returns None if the credential by which its token was made is no longer valid.
         """
         run, credential = token
         if not credential:

@@ -11,7 +11,7 @@ import apsw
 from nessie_cli.store.sqlite.schema import LATER_TABLES
 
 EXISTS = "SELECT 1 FROM sqlite_schema WHERE name ="
-"""The beginning of the statement that tells whether a table exists; its name follows."""
+"""The beginning of the statement that reports whether a table exists; its name follows."""
 
 Rows = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
 """Runs a statement that reads, and returns its rows."""
