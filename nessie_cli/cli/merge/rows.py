@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_text
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import ContentKey, RowDecision, RowRules
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.render.text import counted
 
 if TYPE_CHECKING:
@@ -33,15 +35,19 @@ def row_rules(options: SideOptions) -> RowRules | None:
         return None
     if options.no_combine:
         raise InvalidInput("--no-combine and --rows cannot be used together")
-    ours, theirs = (
-        tuple(map(ContentKey.parse, texts or ()))
-        for texts in (options.rows_ours, options.rows_theirs)
-    )
+    ours, theirs = map(_keys, (options.rows_ours, options.rows_theirs))
     if both := set(ours) & set(theirs):
         raise InvalidInput(f"--rows-ours and --rows-theirs both name {min(both)}")
     key = tuple(name.strip() for name in options.key.split(",")) if options.key else ()
     decisions = _read_decisions(options.decisions) if options.decisions else ()
     return RowRules(key, options.whole_rows, ours, theirs, tuple(decisions))
+
+
+def _keys(texts: Sequence[str] | None) -> tuple[ContentKey, ...]:
+    for text in texts or ():
+        if KeyPattern.parse(text) is not None:
+            raise InvalidInput(f"{text} is a glob: --rows-ours and --rows-theirs take keys")
+    return tuple(map(ContentKey.parse, texts or ()))
 
 
 def _read_decisions(name: str) -> list[RowDecision]:
