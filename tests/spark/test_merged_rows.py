@@ -23,6 +23,7 @@ from pyiceberg.table import StaticTable
 from nessie_cli import Put, connect, create
 from nessie_cli.audit.findings import AuditCounts
 from nessie_cli.audit.local import findings
+from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.combination.file_combiner import FileCombiner
 from nessie_cli.iceberg.combination.merging import TableStates
 from nessie_cli.iceberg.files import Files
@@ -373,3 +374,18 @@ def test_every_engine_reads_the_rows_of_the_model(merges: Merges) -> None:
             error.add_note(f"NESSIE_TEST_SEED={SEED}, merge {number}")
             raise
     print(outcomes)
+
+
+def test_a_table_of_another_format_is_refused(merges: Merges) -> None:
+    table = merges.table(random.Random(1), 2)
+    table.sql("ALTER TABLE {} SET TBLPROPERTIES ('write.format.default' = 'orc')")
+    start = edited({}, random.Random(1))
+    merges.change(table, {}, start, "copy-on-write")
+    base, locations = table.location, []
+    for text in ("x", "y"):
+        side = merges.sides.register(base)
+        rows = {key: {**row, "text": text} for key, row in start.items()}
+        merges.change(side, start, rows, "copy-on-write")
+        locations.append(side.location)
+    with pytest.raises(InvalidInput, match="is of the format ORC, which is not supported"):
+        combined([base, *locations], RowRules())
