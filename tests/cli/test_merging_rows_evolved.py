@@ -1,4 +1,4 @@
-"""`--rows` on tables whose columns, partitions or locations one side changed, or without rows."""
+"""`--rows` on tables with changed columns, partitions or locations, or without rows."""
 
 from __future__ import annotations
 
@@ -214,3 +214,16 @@ def test_both_add_one_key_and_one_compacts(nessie: InProcess, lake: Lake) -> Non
     ran = nessie("merge", "dev", *BY_ID)
     assert ran.code == 0, ran.err
     assert lake.ids("main") == [1, 2, 3, 7, 8]
+
+
+@pytest.mark.parametrize("side", ["main", "dev"])
+def test_a_key_that_one_side_renamed(nessie: InProcess, lake: Lake, side: str) -> None:
+    lake.append("main", 7)
+    lake.append("dev", 7, 8)
+    with lake.table(side) as table, table.update_schema() as update:
+        update.rename_column("id", "number")
+    ran = nessie("merge", "dev", "--rows", "--key", "number")
+    assert ran.code == 0, ran.err
+    with lake.table("main") as table:
+        numbers = [row["number"] for row in table.scan().to_arrow().to_pylist()]
+    assert sorted(numbers) == [1, 2, 3, 7, 8]

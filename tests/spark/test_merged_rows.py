@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-COUNT = int(os.environ.get("NESSIE_TEST_SPARK_ROW_MERGES", "4"))
+COUNT = int(os.environ.get("NESSIE_TEST_SPARK_ROW_MERGES", "3"))
 SEED = os.environ.get("NESSIE_TEST_SEED", "0")
 KEYS = 12
 
@@ -373,7 +373,8 @@ def test_every_engine_reads_the_rows_of_the_model(merges: Merges) -> None:
         except Exception as error:
             error.add_note(f"NESSIE_TEST_SEED={SEED}, merge {number}")
             raise
-    print(outcomes)
+    if COUNT >= 20:
+        assert min(outcomes["merged"], outcomes["decided"]) > 0.1 * COUNT, outcomes
 
 
 def test_a_table_of_another_format_is_refused(merges: Merges) -> None:

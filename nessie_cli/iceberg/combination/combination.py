@@ -120,7 +120,7 @@ def combine(
             sides[0], sides[1], lists[-2], reader.sources, engine, refused, DefinitionMerge()
         )
     states, merged, definitions = compared.compare(state, *sides)
-    same_keys = _files_with_same_keys(sides[0], states, merged, key)
+    same_keys = _files_with_same_keys(sides, states, merged, key)
     if same_keys and refuses_same_keys:
         reason = "both sides added rows whose identifiers may be equal"
         merged = structs.replace(merged, conflicts=[FileConflict(reason, same_keys)])
@@ -143,7 +143,7 @@ def combine(
 
 
 def _files_with_same_keys(
-    ours: Document, states: Sequence[TableState], merged: FileMerge, key: Sequence[str]
+    sides: Sequence[Document], states: Sequence[TableState], merged: FileMerge, key: Sequence[str]
 ) -> list[TableFile]:
     """Returns the added data files of theirs with keys that files which ours added may have."""
     before, here = states[0].files, states[1].files
@@ -160,9 +160,15 @@ def _files_with_same_keys(
         [each.file for each in merged.added if each.file.is_data],
     ]
     rows = [[f for f in files if f.path not in compacted] for files in added]
-    schema = by_id(ours["schemas"], "schema-id")[ours["current-schema-id"]]
-    ids = {field["name"]: field["id"] for field in schema["fields"]}
-    fields = {ids[name] for name in key} if ids.keys() >= set(key) else set[int]()
+    schema, other = (
+        by_id(side["schemas"], "schema-id")[side["current-schema-id"]] for side in sides
+    )
+    # Theirs may have renamed a column.
+    ids = {field["name"]: field["id"] for each in (other, schema) for field in each["fields"]}
+    fields = {ids[name] for name in key if name in ids}
+    columns = {field["id"] for field in schema["fields"]}
+    if len(fields) < len(key) or not fields <= columns:
+        fields = set()
     return files_with_same_keys(schema, fields or identifiers(schema), *rows)
 
 
