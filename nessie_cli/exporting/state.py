@@ -10,8 +10,9 @@ export leaves the branch, and the next one continues on it.
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
@@ -38,6 +39,27 @@ from nessie_cli.revisions import Revision
 SOURCE = "nessie.exported-commit"
 """The property of a commit of the record with the exported commit."""
 
+_TAGS, _BRANCHES = "exported/", "exporting/"
+
+
+def export_tag(name: str) -> str:
+    """Returns the name of the tag with the tables that were exported to a catalog."""
+    return f"{_TAGS}{name}"
+
+
+def export_references(repository: Repository) -> Iterator[tuple[str, Reference]]:
+    """Yields the tags and branches of all exports, each after the name of its catalog."""
+    for reference in repository.references():
+        for prefix in (_TAGS, _BRANCHES):
+            if reference.name.startswith(prefix):
+                yield reference.name.removeprefix(prefix), reference
+
+
+def deletion_of(reference: str) -> str:
+    """Returns the command, after `nessie`, that deletes a reference of an export."""
+    command = "tag -d" if reference.startswith(_TAGS) else "branch -d"
+    return f"{command} {shlex.quote(reference)}"
+
 
 class ExportRecord:
     """The record of the exports to one catalog, as it is when it is opened.
@@ -49,8 +71,8 @@ class ExportRecord:
     def __init__(self, repository: Repository, name: str) -> None:
         """Reads the record. Raises `InvalidInput` if the name cannot be part of a tag's name."""
         self._repository = repository
-        self.tag = check_new_reference_name(f"exported/{name}")
-        self.branch = f"exporting/{name}"
+        self.tag = check_new_reference_name(export_tag(name))
+        self.branch = f"{_BRANCHES}{name}"
         self._tag = self._reference(self.tag)
         self._branch = self._reference(self.branch)
         self.is_interrupted = self._branch is not None
