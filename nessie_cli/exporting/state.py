@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from nessie_cli.errors import ReferenceNotFound
+from nessie_cli.errors import AlreadyExists, ReferenceMoved, ReferenceNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -75,7 +75,8 @@ class ExportRecord:
         self.branch = f"{_BRANCHES}{name}"
         self._tag = self._reference(self.tag)
         self._branch = self._reference(self.branch)
-        self.is_interrupted = self._branch is not None
+        self._is_left_over = self._precedes_tag()
+        self.is_interrupted = self._branch is not None and not self._is_left_over
         self._locations: defaultdict[ContentKey, set[str]] = defaultdict(set)
         self.contents = self._read()
 
@@ -85,12 +86,20 @@ class ExportRecord:
         except ReferenceNotFound:
             return None
 
+    def _precedes_tag(self) -> bool:
+        """Whether the branch has nothing that is not at the tag: its export wrote no commit."""
+        if self._branch is None or self._tag is None:
+            return False
+        hash_ = self._branch.hash
+        line = self._repository.log(Revision(None, self._tag.hash))
+        return hash_ == NO_ANCESTOR or any(entry.hash == hash_ for entry in line)
+
     def _read(self) -> dict[ContentKey, Content]:
         done, begun = self._tag, self._branch
         contents = self._contents(done.hash) if done else {}
         for key, content in contents.items():
             self._add(key, content)
-        if begun is None:
+        if begun is None or self._is_left_over:
             return contents
         line = self._repository.log(
             Revision(None, begun.hash), until=done.hash if done else None, operations=True
@@ -132,7 +141,7 @@ class ExportRecord:
     ) -> bool:
         """Whether the tag has these contents, and not the names that are gone."""
         return (
-            not self.is_interrupted
+            self._branch is None
             and all(self.has(key, content) for key, content in contents.items())
             and not any(key in self.contents for key in gone)
         )
@@ -149,12 +158,24 @@ class ExportRecord:
         """Commits what is going to be registered, and what is going to be dropped.
 
         `origins` has the commit and key of each content in this repository. Raises `ReferenceMoved`
-        if another export to the same catalog began meanwhile.
+        if another export to the same catalog began or ended meanwhile.
         """
+        start = self._tag.hash if self._tag else NO_ANCESTOR
         if self._branch is None:
-            start = self._tag.hash if self._tag else NO_ANCESTOR
-            self._branch = self._repository.create_reference(
-                ReferenceType.BRANCH, self.branch, start
+            try:
+                self._branch = self._repository.create_reference(
+                    ReferenceType.BRANCH, self.branch, start
+                )
+            except AlreadyExists:
+                raise self._another_export() from None
+            # An export that began and ended since the record was read has moved the tag. The
+            # branch keeps others away from now on.
+            if self._reference(self.tag) != self._tag:
+                self._repository.delete_reference(self.branch, expected_hash=start)
+                raise self._another_export()
+        elif self._is_left_over and self._branch.hash != start:
+            self._branch = self._repository.assign_reference(
+                self.branch, start, expected_hash=self._branch.hash
             )
         operations = self._operations(contents, origins, gone)
         if operations:
@@ -162,6 +183,12 @@ class ExportRecord:
                 self.branch, operations, meta, expected_hash=self._branch.hash
             )
             self._branch = result.reference
+
+    def _another_export(self) -> ReferenceMoved:
+        return ReferenceMoved(
+            f"another export has changed {self.tag} or {self.branch} meanwhile",
+            hint="when it has ended, run the same command again",
+        )
 
     def _operations(
         self,
