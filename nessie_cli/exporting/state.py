@@ -17,7 +17,7 @@ from contextlib import suppress
 
 from msgspec.structs import replace
 
-from nessie_cli.errors import AlreadyExists, ReferenceMoved, ReferenceNotFound
+from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceMoved, ReferenceNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -71,7 +71,13 @@ class ExportRecord:
     def __init__(self, repository: Repository, name: str) -> None:
         """Reads the record. Raises `InvalidInput` if the name cannot be part of a tag's name."""
         self._repository = repository
-        self.tag = check_new_reference_name(export_tag(name))
+        try:
+            self.tag = check_new_reference_name(export_tag(name))
+        except InvalidInput:
+            raise InvalidInput(
+                f"the catalog's name {name!r} cannot be part of a tag's name",
+                hint="in PyIceberg's configuration, name it with letters, digits and ._-",
+            ) from None
         self.branch = f"{_BRANCHES}{name}"
         self._tag = self._reference(self.tag)
         self._branch = self._reference(self.branch)

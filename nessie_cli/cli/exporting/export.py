@@ -47,8 +47,9 @@ class Options(Struct, frozen=True, kw_only=True):
 
     NAME is a catalog in PyIceberg's configuration. No file is copied: both catalogs name the same
     metadata files. While the tag exported/NAME exists, `nessie gc` deletes no file at the locations
-    of these tables, so the other catalog may write them. Delete the tag when that catalog no longer
-    has them: `nessie tag -d exported/NAME`.
+    of these tables, so the other catalog may write them. It must not delete their files: an expiry
+    of snapshots or a purge there deletes files that this repository needs. Delete the tag when that
+    catalog no longer has the tables: `nessie tag -d exported/NAME`.
 
     A later export updates the tables that are unchanged there since the last one. A renamed table
     is registered under its new name, and dropped under the old one without its files.
@@ -200,7 +201,12 @@ class ExportedResult(Result, frozen=True):
 
         if self.plan.problems:
             problems = counted(len(self.plan.problems), "problem")
-            hint = ". Hint: --force replaces these tables" if self.exit_code == CONFLICT else ""
+            hint = ""
+            if any(step.needs_force for step in self.plan.problems):
+                hint = (
+                    ". Hint: with --force, the tables here replace those there; changes that only"
+                    f" {self.document.catalog} has are lost from it"
+                )
             yield f"nothing was exported because of {problems}{hint}"
         elif self.has_gaps and not self.document.was_applied:
             yield f"{_gaps(self.plan, self.document.catalog_type)}"
@@ -338,7 +344,7 @@ def _print_steps(plan: "ExportPlan", terminal: Terminal) -> None:
 
 
 def _reason(step: "ExportStep") -> str:
-    if step.reason and step.earlier and step.action.value in ("update", "conflict"):
+    if step.needs_force and step.earlier:
         return f"{step.reason}: {step.earlier}"
     if not step.reason and step.action.value == "register":
         return type_label(step.type)
