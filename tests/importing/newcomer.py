@@ -32,7 +32,7 @@ def names(number: int = TABLES) -> list[str]:
 class Newcomer:
     """A workspace with a configuration of PyIceberg beside it; `other` is the catalog to leave to.
 
-    `seconds` has the duration of each command.
+    `store` is the path of its store; `seconds` has the duration of each command.
     """
 
     def __init__(self, folder: Path, catalogs: Mapping[str, str] | None = None) -> None:
@@ -40,7 +40,7 @@ class Newcomer:
         self.folder = folder
         self.seconds: dict[str, float] = {}
         self._other = f"sqlite:///{folder}/other.db"
-        self._store = str(folder / ".nessie" / "store.sqlite")
+        self.store = str(folder / ".nessie" / "store.sqlite")
         folder.mkdir()
         lines = [
             f"  {name}:\n    type: sql\n    uri: {uri}\n"
@@ -64,7 +64,7 @@ class Newcomer:
         return ran
 
     def catalog(self, ref: str = "main") -> NessieCatalog:
-        return NessieCatalog("ours", uri=self._store, ref=ref, author="etl")
+        return NessieCatalog("ours", uri=self.store, ref=ref, author="etl")
 
     def counts(self, ref: str = "main") -> dict[str, int]:
         """The number of rows of each table here."""
