@@ -11,15 +11,24 @@ from collections.abc import Collection, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 
+class FailedRun(NamedTuple):
+    """The run of a pipeline that failed by an error, and its stage."""
+
+    id: str
+    branch: str
+    stage: str
+
+
 class NessieError(Exception):
     """Base of all errors of this package.
 
     `message` is one line without a trailing stop: what failed and why, then the `hint` (what to do)
-    if there is one.
+    if there is one. `run` is the run that `nessie run` worked on.
     """
 
     code: ClassVar[str] = "UNKNOWN"
     status: ClassVar[int] = 500
+    run: FailedRun | None = None
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         self.message = f"{message}. Hint: {hint}" if hint else message

@@ -197,7 +197,8 @@ def _step(repository: ReadableRepository, last: ReflogEntry, target: str | None)
         last.type,
         now,
         target,
-        AssignReference(name, target, now),
+        # The reference was there, so commits of a failed run were allowed at that time.
+        AssignReference(name, target, now, allow_failed_run=True),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 
 from msgspec import Struct
@@ -90,6 +90,10 @@ class PipelineRun(Struct, frozen=True, kw_only=True, omit_defaults=True):
     seen: int = 0
     """The time of the last change: a process that works on the run makes one every few seconds."""
     tokens: tuple[str, ...] = ()
+    credentials: Mapping[str, str] = {}
+    """At a server with authentication, for each of `tokens`, the credential by which its caller
+    added it: it ends with this credential.
+    """
     roles: tuple[str, ...] = ()
     """The roles of the caller who began it, at a server."""
     is_remote: bool = False

@@ -222,13 +222,21 @@ class Repository(ReadableRepository):
         return self.submit(CreateReference(type, name, target, message), request_id=request_id)
 
     def assign_reference(
-        self, name: str, target: str, *, expected_hash: str, request_id: str | None = None
+        self,
+        name: str,
+        target: str,
+        *,
+        expected_hash: str,
+        allow_failed_run: bool = False,
+        request_id: str | None = None,
     ) -> Reference:
         """Moves a reference to another commit (a hash).
 
-        Raises `ReferenceMoved` unless it is at `expected_hash`, a full hash.
+        Raises `ReferenceMoved` unless it is at `expected_hash`, a full hash, and `WriteRefused` for
+        commits of a run that has failed.
         """
-        return self.submit(AssignReference(name, target, expected_hash), request_id=request_id)
+        change = AssignReference(name, target, expected_hash, allow_failed_run)
+        return self.submit(change, request_id=request_id)
 
     def rename_reference(
         self, old: str, new: str, *, expected_hash: str, request_id: str | None = None

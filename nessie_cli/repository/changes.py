@@ -143,12 +143,17 @@ class CreateReference(Change[Reference], frozen=True, omit_defaults=True):
     message: str = ""
 
 
-class AssignReference(Change[Reference], frozen=True):
-    """Move a reference that is at `expected_hash` to another commit."""
+class AssignReference(Change[Reference], frozen=True, omit_defaults=True):
+    """Move a reference that is at `expected_hash` to another commit.
+
+    `allow_failed_run` allows commits of a run that has failed. If it is None, as from clients of
+    plain REST, a setting of the repository decides.
+    """
 
     name: str
     target: str
     expected_hash: str
+    allow_failed_run: bool | None = None
 
 
 class RenameReference(Change[Reference], frozen=True):

@@ -1,23 +1,27 @@
 """The guard against commits of runs that have failed.
 
-Their tables are incomplete or were not checked. A merge is judged by its commits, not by the name
-of its source, so a branch that begins with such a commit is refused, too.
+Their tables are incomplete or were not checked. A change is judged by the commits of its source,
+not by the name, so a branch that begins with such a commit is refused, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nessie_cli.errors import InvalidInput, NessieError, NotFound, ReferenceNotFound, WriteRefused
+from nessie_cli.model import LogEntry
 from nessie_cli.model.runs import PipelineRun, RunStage, RunState
-from nessie_cli.repository.changes import Merge, Transplant
+from nessie_cli.repository.changes import AssignReference, Merge, Transplant
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.runs import RunRecords
 from nessie_cli.revisions import Revision
+
+if TYPE_CHECKING:
+    from nessie_cli.repository.base import Repository
 
 REFUSED = "refuse-failed-runs"
 """The setting of the repository that applies the guard to clients of plain REST, too."""
@@ -35,46 +39,106 @@ def refuse_failed_run(
     commits of these runs).
     """
     change = draft.change
-    if not isinstance(change, Merge | Transplant) or draft.repeated or not draft.references:
+    if not isinstance(change, _BRINGING) or draft.repeated or not draft.references:
         return None
-    options = change.options
-    if options.allow_failed_run:
+    if _allows(change):
         return None
-    failed = [
-        record.run
-        for record in runs.all(RunState.FAILED, RunState.DISCARDED, RunState.RUNNING)
-        if record.run.state is not RunState.RUNNING or record.run.stage is RunStage.COMMAND
-    ]
-    if not failed or (options.per_key and settings().get(REFUSED) != "true"):
+    failed = _failed(runs)
+    if not failed or (_is_plain(change) and settings().get(REFUSED) != "true"):
         return None
+    if isinstance(change, AssignReference):
+        # The branch of a run may move to its own commits.
+        failed = [run for run in failed if run.branch != draft.references[0].name]
     brought = (
         set(change.commits) if isinstance(change, Transplant) else _of_source(draft, repository)
     )
-    for run in failed:
-        if not brought.isdisjoint(_commits(run, repository)):
-            return partial(
-                WriteRefused,
-                f"the source has commits of run {run.id}, which was never published ({_why(run)})",
-                hint=f"`nessie run --show {run.id}` shows it; --allow-failed-run merges it anyway",
-            )
-    return None
+    run = _run_of(failed, brought, repository)
+    return None if run is None else partial(_refusal, run)
+
+
+def refuse_restoring(repository: Repository, source: str, head: str) -> None:
+    """Raises `WriteRefused` if contents at `source` come from a failed run.
+
+    `head` is that of the branch on which they are restored. A server knows no source of a restored
+    content, so the client asks for its own runs. Cost: that of `refuse_failed_run`.
+    """
+    commits = {entry.hash for entry in _since(repository, source, head)}
+    if not commits:
+        return
+    try:
+        failed = _failed(repository.runs)
+    except InvalidInput:
+        # The server of other vendors has no runs.
+        return
+    if run := _run_of(failed, commits, repository):
+        raise _refusal(run)
+
+
+_BRINGING = (Merge, Transplant, AssignReference)
+
+
+def _allows(change: Merge | Transplant | AssignReference) -> bool:
+    if isinstance(change, AssignReference):
+        return change.allow_failed_run is True
+    return change.options.allow_failed_run
+
+
+def _is_plain(change: Merge | Transplant | AssignReference) -> bool:
+    """Returns whether a change has the rules of the original server."""
+    if isinstance(change, AssignReference):
+        return change.allow_failed_run is None
+    return change.options.per_key
+
+
+def _failed(runs: RunRecords) -> list[PipelineRun]:
+    """Returns the runs that failed, or whose command or checks run or were killed."""
+    return [
+        record.run
+        for record in runs.all(RunState.FAILED, RunState.DISCARDED, RunState.RUNNING)
+        if record.run.state is not RunState.RUNNING or record.run.stage in _UNCHECKED
+    ]
+
+
+_UNCHECKED = (RunStage.COMMAND, RunStage.CHECK)
+
+
+def _run_of(
+    failed: Iterable[PipelineRun], commits: Collection[str], repository: ReadableRepository
+) -> PipelineRun | None:
+    """Returns a run that made one of these commits, or None."""
+    return next((run for run in failed if _has_any(run, commits, repository)), None)
+
+
+def _has_any(run: PipelineRun, commits: Collection[str], repository: ReadableRepository) -> bool:
+    return any(commit in commits for commit in _commits(run, repository))
+
+
+def _refusal(run: PipelineRun) -> WriteRefused:
+    return WriteRefused(
+        f"the source has commits of run {run.id}, which was never published ({_why(run)})",
+        hint=f"`nessie run --show {run.id}` shows it; --allow-failed-run allows them anyway",
+    )
 
 
 def _why(run: PipelineRun) -> str:
     if run.state is RunState.RUNNING:
-        return "its command runs, or was killed"
+        return (
+            "its command runs, or was killed"
+            if run.stage is RunStage.COMMAND
+            else "its checks run, or were killed"
+        )
     return f"{run.state}: {run.reason or run.stage}"
 
 
 def _of_source(draft: Draft[Any], repository: ReadableRepository) -> set[str]:
-    """Returns the commits that a merge makes reachable from its target."""
+    """Returns the commits that a change makes reachable from its target."""
     target = draft.references[0].before
     assert target is not None
-    return {
-        entry.hash
-        for source in draft.sources
-        for entry in repository.log_excluding(Revision(None, source), [Revision(None, target)])
-    }
+    return {entry.hash for source in draft.sources for entry in _since(repository, source, target)}
+
+
+def _since(repository: ReadableRepository, source: str, head: str) -> Iterator[LogEntry]:
+    return repository.log_excluding(Revision(None, source), [Revision(None, head)])
 
 
 def _commits(run: PipelineRun, repository: ReadableRepository) -> Iterator[str]:

@@ -42,7 +42,7 @@ from nessie_cli.model import (
 from nessie_cli.model.progress import with_progress
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, describe_settings
-from nessie_cli.repository.changes import AnyRevision, Change, Merge, Transplant
+from nessie_cli.repository.changes import AnyRevision, AssignReference, Change, Merge, Transplant
 from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, refuse_protected
 from nessie_cli.repository.drafting import drafting
 from nessie_cli.repository.group_commit import DecodedObjects, GroupCommit, Lease, Plan, Planned
@@ -440,7 +440,7 @@ class LocalRepository(StoreRepository):
         return draft
 
     def _refuse_failed_run(self, draft: Draft[Any]) -> Callable[[], NessieError] | None:
-        if not isinstance(draft.change, Merge | Transplant):
+        if not isinstance(draft.change, Merge | Transplant | AssignReference):
             return None
         from nessie_cli.repository.failed_runs import refuse_failed_run
 

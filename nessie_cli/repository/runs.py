@@ -11,7 +11,7 @@ import hmac
 import re
 import secrets
 import time
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from msgspec import MsgspecError, Struct, json
 from msgspec.structs import replace
@@ -92,7 +92,14 @@ def is_run_token(token: str) -> bool:
     return _TOKEN.fullmatch(token) is not None
 
 
-def run_of_token(records: RunRecords, token: str) -> PipelineRun | None:
+class RunToken(NamedTuple):
+    """The run of a token, and the credential of the caller that the token depends on, or ""."""
+
+    run: PipelineRun
+    credential: str
+
+
+def find_token(records: RunRecords, token: str) -> RunToken | None:
     """Returns the run of a token, or None if it has ended or its process was killed.
 
     Reads its record.
@@ -103,9 +110,9 @@ def run_of_token(records: RunRecords, token: str) -> PipelineRun | None:
         return None
     if time.time() - record.run.seen > TOKEN_LIFE:
         return None
-    given = _hash(match[2])
-    valid = [token for token in record.run.tokens if hmac.compare_digest(given, token)]
-    return record.run if valid else None
+    given, run = _hash(match[2]), record.run
+    valid = [token for token in run.tokens if hmac.compare_digest(given, token)]
+    return RunToken(run, run.credentials.get(valid[0], "")) if valid else None
 
 
 def run_not_found(id_: str) -> NotFound:

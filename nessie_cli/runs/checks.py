@@ -6,10 +6,13 @@ branch: it sees one state, whatever others write.
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,6 +24,7 @@ from nessie_cli.model.runs import CheckResult
 from nessie_cli.runs.environment import RunAccess
 from nessie_cli.runs.environment.duckdb_script import attach_statements
 from nessie_cli.runs.environment.spark_folder import catalog_settings
+from nessie_cli.runs.shown_text import has_secret, has_secret_in_literal
 from nessie_cli.runs.spark_check import SparkCheck
 from nessie_cli.runs.sql_check import BASE, SqlCheck
 
@@ -33,9 +37,9 @@ _TOKEN = re.compile(r"nessie-run_[A-Za-z0-9._-]+")
 
 
 class CheckKind(StrEnum):
-    """What a check is: a command of the shell, a query that must return no rows, or an audit.
+    """What a check is: a command of the shell, queries that must return no rows, or an audit.
 
-    The query is one of DuckDB or of Spark.
+    The queries are those of DuckDB, or one of Spark.
     """
 
     COMMAND = "command"
@@ -66,7 +70,22 @@ class RunCheck(Struct, frozen=True):
         return RunCheck(CheckKind(kind), text)
 
     def validate(self) -> None:
-        """Raises `InvalidInput` for a file of SQL that cannot be read, or a missing package."""
+        """Raises `InvalidInput` for an empty check, which would check nothing.
+
+        Raises it also for a check with a value that looks secret, because the record of the run
+        would have it, for a file of SQL that cannot be read, and for a missing package.
+        """
+        if self.kind is not CheckKind.AUDIT and not self.text.strip():
+            raise InvalidInput(
+                "a check is empty, so it would check nothing",
+                hint="a variable of the shell in --check or --check-sql may have no value",
+            )
+        if self._has_secret():
+            raise InvalidInput(
+                f"a check ({self.kind}) has a value that looks secret, which the record of the run"
+                " would show",
+                hint="use a variable of the environment, or put the check into a file",
+            )
         if self.kind not in _QUERIES:
             return
         self._sql()
@@ -79,21 +98,36 @@ class RunCheck(Struct, frozen=True):
 
     def run(self, environment: Mapping[str, str], state: RunAccess) -> CheckResult:
         """Runs the check in an environment, on a state, and returns its result."""
-        ended = subprocess.run(  # noqa: S603 - what the user asked for
+        code, printed = self._ended(environment, self._input(state))
+        passed = code == 0
+        # A program that prints its environment prints the token of the run, too.
+        text = _TOKEN.sub("***", printed.decode(errors="replace").strip())
+        if not passed and not text:
+            text = f"ended with exit code {code}"
+        return CheckResult(self.description, passed, "" if passed else _shortened(text))
+
+    def _ended(self, environment: Mapping[str, str], given: bytes) -> tuple[int, bytes]:
+        """Runs the program, and returns its exit code and its output.
+
+        It has a process group, so that an interrupt ends the programs that it has started, too.
+        """
+        process = subprocess.Popen(  # noqa: S603 - what the user asked for
             self._arguments(),
             env=dict(environment),
-            input=self._input(state),
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             # Spark logs to stderr, and its program prints errors on stdout.
             stderr=subprocess.DEVNULL if self.kind is CheckKind.SPARK_SQL else subprocess.STDOUT,
-            check=False,
+            process_group=0,
         )
-        passed = ended.returncode == 0
-        # A program that prints its environment prints the token of the run, too.
-        text = _TOKEN.sub("***", ended.stdout.decode(errors="replace").strip())
-        if not passed and not text:
-            text = f"ended with exit code {ended.returncode}"
-        return CheckResult(self.description, passed, "" if passed else _shortened(text))
+        try:
+            printed, _ = process.communicate(given)
+        except BaseException:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+        return process.returncode, printed
 
     def _arguments(self) -> list[str]:
         if self.kind is CheckKind.COMMAND:
@@ -113,6 +147,11 @@ class RunCheck(Struct, frozen=True):
             return json.encode(SparkCheck(catalog_settings(before), self._sql()))
         attached = [attach_statements(each) for each in (state, before)]
         return json.encode(SqlCheck(attached, state.catalog, self._sql()))
+
+    def _has_secret(self) -> bool:
+        if self.kind is CheckKind.COMMAND:
+            return has_secret(self.text)
+        return self.kind in _QUERIES and has_secret_in_literal(self.text)
 
     def _sql(self) -> str:
         """Returns the query: that of the file of this name, or the text itself."""

@@ -1,7 +1,7 @@
-"""A check in SQL: a program that runs a query with DuckDB and fails if it returns rows.
+"""A check in SQL: a program that runs queries with DuckDB and fails if one returns rows.
 
 `python -m nessie_cli.runs.sql_check` reads a `SqlCheck` as JSON on stdin and prints the first rows.
-Exit codes: 0 without rows, 1 with rows, 2 if the query fails.
+Exit codes: 0 without rows, 1 with rows, 2 if a query fails.
 """
 
 from __future__ import annotations
@@ -10,8 +10,12 @@ import sys
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, json
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
 
 BASE = "base"
 """The catalog with the state at which the run began."""
@@ -22,7 +26,10 @@ _LONGEST_VALUE = 60
 
 
 class SqlCheck(Struct, frozen=True):
-    """The statements that attach the catalogs, the name of the run's catalog, and the query."""
+    """The statements that attach the catalogs, the name of the run's catalog, and the query.
+
+    The query may be several statements.
+    """
 
     attached: Sequence[str]
     catalog: str
@@ -42,15 +49,28 @@ def main() -> int:
             connection.execute(_load(name))
         for statements in given.attached:
             connection.execute(statements)
-        result = connection.execute(given.query)
-        columns = [column[0] for column in result.description or ()]
-        rows = result.fetchmany(MOST_ROWS + 1)
+        return _run(connection, given.query)
     except duckdb.Error as error:
         return failed(str(error))
-    if not rows:
-        return 0
-    print_rows(columns, rows)
-    return 1
+
+
+def _run(connection: DuckDBPyConnection, text: str) -> int:
+    """Runs all statements, and returns the exit code. Others than queries may prepare them."""
+    from duckdb import ExpectedResultType
+
+    queries, returned = 0, False
+    for statement in connection.extract_statements(text):
+        result = connection.execute(statement)
+        if statement.expected_result_type != [ExpectedResultType.QUERY_RESULT]:
+            continue
+        queries += 1
+        rows = result.fetchmany(MOST_ROWS + 1)
+        if rows:
+            print_rows([column[0] for column in result.description or ()], rows)
+            returned = True
+    if not queries:
+        return failed("there is no query, so nothing was checked")
+    return 1 if returned else 0
 
 
 def _load(name: str) -> str:

@@ -225,7 +225,7 @@ class SessionTable(Protocol):
 class RunTable(Protocol):
     """The records of pipelines' runs. All methods are safe to call from several threads.
 
-    They are no part of the repository: a dump has none, and `load` leaves those of this store. The
+    A dump has them, and after `load`, no run has a process any more (`store.dump.loaded_runs`). The
     first `put` creates the table in a store that was made without it. Raises `StoreUnavailable`.
     """
 
@@ -272,6 +272,9 @@ class Dump(Protocol):
 
     def requests(self) -> Iterator[RequestRecord]:
         """Returns the committed requests."""
+
+    def runs(self) -> Iterator[StoredRun]:
+        """Returns the records of pipelines' runs."""
 
     def objects(self) -> Iterator[PackedObject]:
         """Yields all objects in the order of their numbers: ancestors precede descendants."""

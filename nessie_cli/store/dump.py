@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
+from msgspec import MsgspecError, json
+from msgspec.structs import replace
+
 from nessie_cli.errors import DamagedObject, StoreNotEmpty
 from nessie_cli.model import SETTING_PREFIX
 from nessie_cli.model.progress import Progress
+from nessie_cli.model.runs import PipelineRun, RunState
 from nessie_cli.store.chain import chain_of_setting, is_setting
-from nessie_cli.store.records import Counts, PackedObject, StoredSettings
+from nessie_cli.store.records import Counts, PackedObject, StoredRun, StoredSettings
 from nessie_cli.store.rows import Row, verified, with_check
 
 T = TypeVar("T")
@@ -83,6 +87,32 @@ def batches(rows: Iterable[T], size_of: Callable[[T], int] = lambda _: 0) -> Ite
 def packed_size(stored: PackedObject) -> int:
     """Returns the number of bytes of an object."""
     return len(stored.packed) + sum(map(len, stored.index))
+
+
+COPIED = "the store was copied while the run was running"
+"""The reason of a failed run that was running when a dump was opened."""
+
+
+def loaded_runs(runs: Iterable[StoredRun]) -> Iterator[StoredRun]:
+    """Yields the records of a dump for another store.
+
+    The process of a running run does not work on the copy, and its tokens are not for it: there,
+    the run has failed. It can be resumed if its command had ended. Raises `DamagedObject`.
+    """
+    for stored in runs:
+        if stored.state != RunState.RUNNING:
+            yield stored
+            continue
+        try:
+            run = json.decode(stored.data, type=PipelineRun)
+        except MsgspecError as error:
+            raise DamagedObject(
+                f"the record of run {stored.id} cannot be read: {error}", stored.id
+            ) from None
+        failed = replace(
+            run, state=RunState.FAILED, reason=COPIED, tokens=(), ended=run.seen or run.began
+        )
+        yield StoredRun(run.id, failed.state, json.encode(failed), stored.version + 1)
 
 
 class LoadProgress:

@@ -235,12 +235,21 @@ def _details(error: errors.NessieError) -> Details | UnsetType:  # noqa: PLR0911
     return UNSET
 
 
+class FailedRun(Struct):
+    """The run that failed: its stage is command, check, conflict or publish."""
+
+    id: str
+    branch: str
+    stage: str
+
+
 class ErrorAnswer(Struct):
-    """The answer of a command that failed."""
+    """The answer of a command that failed. `run` is that of `nessie run`."""
 
     error: Error
+    run: FailedRun | UnsetType = UNSET
 
     @classmethod
     def of(cls, error: errors.NessieError) -> Self:
         """Returns the document of an error."""
-        return cls(Error.of(error))
+        return cls(Error.of(error), UNSET if error.run is None else FailedRun(*error.run))

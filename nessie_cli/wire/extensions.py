@@ -16,6 +16,8 @@ extensions are:
 * `GET trees/{from}/rows/{to}?key=`, the changed rows of a table, if `ROWS` is announced;
 * the settings of the repository, as a configuration object, and the values that an update expects;
 * `restoredFrom` of a Put: a deleted content comes back under its id;
+* `allowFailedRun` of a merge or transplant, and as a parameter of an assignment: whether commits of
+  a failed run are allowed;
 * `perContent` of a merge or transplant, and `contentId` and `commit` of its decisions;
 * `hasSeveralBases` of the answer to a merge; `actualAt`, `proposedAt` and `changedKey` of its
   conflicts, and those contents that are in no commit;
@@ -49,6 +51,9 @@ COMBINES = "nessie-cli-combines"
 
 COMBINATION = "combination"
 """The attribute of a merge or transplant that says how tables combine."""
+
+ALLOW_FAILED_RUN = "allowFailedRun"
+"""The attribute of a merge, and parameter of an assignment, about commits of failed runs."""
 
 MESSAGE = "message"
 """The attribute of a new tag that has a message."""

@@ -156,8 +156,8 @@ REPOSITORY = (
         "refuse-failed-runs",
         (Scope.REPOSITORY,),
         (
-            "If true, merges over Nessie's API cannot bring commits of a run that failed, either."
-            " `nessie merge` refuses them in any case. Default: false."
+            "If true, merges and assignments over Nessie's API cannot bring commits of a run that"
+            " failed, either. `nessie merge` refuses them in any case. Default: false."
         ),
     ),
     Known(

@@ -18,7 +18,8 @@ staged on; staged operations take precedence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -261,6 +262,38 @@ def renames(staged: StagedList) -> dict[ContentKey, ContentKey]:
         for key, id_ in (left | deleted).items()
         if id_ in put_as and put_as[id_] != key
     }
+
+
+class Double(NamedTuple):
+    """A content that a batch gives a key, and that a new operation gives `new_key`.
+
+    `origin` is its key on the branch when the first operation was staged, if it had one.
+    """
+
+    key: ContentKey
+    new_key: ContentKey
+    content_id: str
+    origin: ContentKey | None
+
+
+def doubles_of(before: StagedList, after: StagedList) -> list[Double]:
+    """Returns the contents to which a new operation gives another key beside a staged one."""
+    earlier = set(map(id, before))
+    places = {content_id: key for key, content_id in _places(before)}
+    present = set(_places(after))
+    origins = {item.seen.id: item.key for item in before if item.seen is not None}
+    return [
+        Double(places[content_id], key, content_id, origins.get(content_id))
+        for key, content_id in _places([item for item in after if id(item) not in earlier])
+        if places.get(content_id, key) != key and (places[content_id], content_id) in present
+    ]
+
+
+def _places(staged: Iterable[Staged]) -> Iterator[tuple[ContentKey, str]]:
+    """Yields the keys and ids of the contents that operations put."""
+    for item in staged:
+        if isinstance(item.operation, Put) and item.operation.content.id is not None:
+            yield item.key, item.operation.content.id
 
 
 def _put(key: ContentKey, content: Content, seen: Content | None) -> Staged:

@@ -10,33 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
-from tests.cli.lake import SCHEMA, Lake
+from tests.cli.lake import Lake
+from tests.cli.rows import Rows, read, write
 from tests.command.in_process import InProcess
 
-Rows = dict[int, tuple[str, int]]
 START: Rows = {1: ("x", 1), 2: ("x", 1), 3: ("x", 1)}
 BY_ID = ("--rows", "--key", "id")
-
-
-def write(lake: Lake, ref: str, rows: Rows) -> None:
-    """Replaces all rows."""
-    columns = {
-        "id": list(rows),
-        "v": [value for value, _ in rows.values()],
-        "n": [number for _, number in rows.values()],
-    }
-    with lake.table(ref) as table:
-        table.overwrite(pa.table(columns, schema=SCHEMA))
-
-
-def read(lake: Lake, ref: str) -> Rows:
-    with lake.table(ref) as table:
-        rows = table.scan().to_arrow().to_pylist()
-    assert len({row["id"] for row in rows}) == len(rows)
-    return {row["id"]: (row["v"], row["n"]) for row in rows}
 
 
 @pytest.fixture
@@ -253,6 +234,11 @@ def test_options_that_need_rows(nessie: InProcess, edited: Lake) -> None:
         ran = nessie("merge", "dev", option, value)
         assert ran.code == 2
         assert ran.err == f"nessie: {option} needs --rows or --whole-rows\n"
+
+
+def test_a_side_for_a_glob_is_refused(nessie: InProcess, edited: Lake) -> None:
+    ran = nessie("merge", "dev", *BY_ID, "--rows-ours", "db.*")
+    assert (ran.code, "take keys" in ran.err) == (2, True)
 
 
 def test_a_column_of_the_key_that_is_missing(nessie: InProcess, edited: Lake) -> None:

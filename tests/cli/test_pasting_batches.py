@@ -607,10 +607,10 @@ def test_answers_that_would_delete_a_table_that_none_of_them_named_change_nothin
     assert (attempt.file.read_bytes(), anywhere.head("main")) == (attempt.batch, attempt.head)
 
 
-def staged_at_random(rng: random.Random, nessie: InProcess) -> None:
+def staged_at_random(rng: random.Random, nessie: InProcess, keys: tuple[str, ...] = KEYS) -> None:
     """Stages changes of random keys. Some of them are refused."""
     for number in range(rng.randint(1, 5)):
-        old, new = rng.sample(KEYS, 2)
+        old, new = rng.sample(keys, 2)
         match rng.randrange(6):
             case 0 | 1:
                 rename(nessie, old, new)

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.model import ReferenceType
+from nessie_cli.model.runs import RunStage
 from nessie_cli.repository.opening import create
+from nessie_cli.runs.lifecycle import RunPlan, begin
 from tests.store.postgres_server import new_url
 from tests.store.raw import raw
 
@@ -171,3 +173,25 @@ def test_after_a_load_a_missing_current_reference_is_mentioned(nessie, catalog, 
     assert nessie("-C", str(folder), "init", "--default-branch", "trunk").code == 0
     ran = nessie("-C", str(folder), "store", "load", str(tmp_path / "lake.backup"))
     ran.expect(0, "switch main` sets another one")
+
+
+def test_a_backup_has_the_runs(nessie, catalog) -> None:
+    """The guard and the expiry of branches work in the copy, and no run has a process there."""
+    failed = begin(catalog.repository, RunPlan("main", catalog.head("main")), "etl")
+    catalog.update(failed.branch, "db.orders", 7)
+    failed.fail(RunStage.COMMAND, "it has failed", exit_code=1, head=failed.head())
+    checked = begin(catalog.repository, RunPlan("main", catalog.head("main")), "etl")
+    catalog.update(checked.branch, "db.orders", 8)
+    checked.change(stage=RunStage.CHECK, head=checked.head())
+    assert nessie("store", "backup", "lake.backup").code == 0
+    copy = ("--store", "lake.backup")
+    runs = nessie(*copy, "run", "--list", "--json").json["runs"]
+    assert sorted((run["state"], run["stage"]) for run in runs) == [
+        ("failed", "check"),
+        ("failed", "command"),
+    ]
+    assert "copied" in nessie(*copy, "run", "--show", checked.run.id).out
+    for run in (failed, checked):
+        assert nessie(*copy, "merge", run.branch, "--into", "main").code == 6
+    assert nessie(*copy, "run", "--resume", checked.run.id).code == 0
+    assert nessie("run", "--show", checked.run.id, "--json").json["state"] == "running"

@@ -312,9 +312,9 @@ def _tables(folder: Path) -> None:
     (folder / "message.txt").write_bytes(b"caf\xe9")
 
 
-def _theirs(folder: Path) -> None:
+def theirs(folder: Path, name: str = "theirs") -> None:
     """Creates the folder of a warehouse with one table, as Spark's Hadoop catalog does."""
-    table = folder / "theirs" / "db" / "t"
+    table = folder / name / "db" / "t"
     (table / "metadata").mkdir(parents=True)
     metadata = {**_metadata(1), "location": os.fspath(table)}
     (table / "metadata" / "v1.metadata.json").write_text(json.dumps(metadata))
@@ -344,7 +344,7 @@ PLACED: Mapping[str, Callable[[Path], None]] = {
     "heap": heap.make,
     "planned": heap.planned,
     "approved": heap.approved,
-    "theirs": _theirs,
+    "theirs": theirs,
 }
 """Folders that are created in place, because they contain their own path."""
 

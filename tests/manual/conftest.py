@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.importing.sql_lake import SqlLake
 from tests.command.process import Nessie, fresh, recorded
 from tests.json import heap
+from tests.json.lake import theirs
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,6 +67,19 @@ def warehouse(nothing):
     heap.planned(nothing.folder)
     recorded(nothing)
     return nothing
+
+
+@pytest.fixture
+def sources(place):
+    """As `place`, with the catalog `prod` and the folder of a warehouse to import from."""
+    folder = place.folder / "elsewhere on this machine"
+    lake = SqlLake(folder, "prod")
+    lake.create("sales.q1", "hr.people")
+    theirs(folder, "warehouse")
+    (Path(place.environment["HOME"]) / ".pyiceberg.yaml").write_text(
+        f"catalog:\n  prod:\n    type: sql\n    uri: {lake.uri}\n"
+    )
+    return place
 
 
 @pytest.fixture

@@ -87,6 +87,8 @@ NEEDS = {
     "nessie export --to backup main --prefix lake --prune": Needs(code=4),
     "nessie export --to glue --dry-run": Needs(code=4),
     "nessie export --to hive v1 'sales.*' --allow-gap": Needs(code=4),
+    "nessie import --adopt 'sales.*'": Needs(("nessie import prod",)),
+    "nessie import prod sales --into staging --prefix hive": Needs(("nessie branch staging",)),
     "nessie login https://catalog.example.org --forget": Needs(
         ("nessie login https://catalog.example.org",)
     ),
@@ -182,6 +184,8 @@ def place_of(example: str) -> str:
     """Returns the fixture that an example runs in."""
     if example.startswith("nessie gc"):
         return "begun" if "--resume" in example else "warehouse"
+    if example.startswith("nessie import"):
+        return "sources"
     return "nothing" if example.startswith("nessie init") else "place"
 
 

@@ -4,6 +4,7 @@ works."""
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 
 import pytest
@@ -158,3 +159,22 @@ def test_a_rename_to_make_first_names_the_store(nessie: Nessie, server: str) -> 
         nessie.ok(*store, "content", "rename", "a", "b", "-m", "theirs", "--ref", "work")
         outcome = nessie(*store, "merge", "work")
     outcome.expect(3, f"`nessie --store {url} --ref main content rename a b ")
+
+
+def test_a_table_that_both_branches_renamed_is_renamed_first(at_server: Nessie) -> None:
+    """A server that merges key by key can take neither side in a transplant."""
+    table = ("--type", "iceberg-table", "--metadata-location", "s3://moved")
+    at_server.ok("content", "put", "moved", *table, "-m", "create")
+    at_server.ok("branch", "work")
+    at_server.ok("--ref", "work", "content", "rename", "moved", "theirs", "-m", "rename")
+    at_server.ok("--ref", "main", "content", "rename", "moved", "ours", "-m", "rename")
+    refused = at_server("transplant", "work", "--onto", "main", "--json")
+    assert refused.code == 3
+    (conflict,) = refused.error["errorDetails"]["conflicts"]
+    (line,) = conflict["resolutions"]
+    assert "content rename ours theirs" in line
+    assert "nessie resolve" not in at_server("transplant", "work", "--onto", "main").err
+    at_server.ok(*shlex.split(line)[1:])
+    at_server.ok("transplant", "work", "--onto", "main")
+    keys = at_server.ok("--ref", "main", "content", "list").out
+    assert ("theirs" in keys, "ours" in keys) == (True, False)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -383,6 +384,38 @@ class TestPlain(Plain, Divides, Searches):
     def repository(self, servers: Servers, store: str) -> Iterator[Repository]:
         with servers.serving(store) as address, plain(address) as opened:
             yield opened
+
+    def test_decisions_name_a_content_that_was_created_again_and_is_deleted(
+        self, catalog: Catalog
+    ) -> None:
+        """The server decides about the key: the branch has another content there now."""
+        catalog.write("main", {"a": 1, "b": 2})
+        catalog.branch("dev")
+        catalog.write("dev", {"a": None, "b": 3})
+        catalog.recreate("main", "a", table(4))
+        catalog.write("main", {"b": 5})
+        with pytest.raises(MergeConflict) as refused:
+            catalog.merge_contents("dev", behaviors=[behave("a", "FORCE")])
+        assert refused.value.decided.deletes == (key("a"),)
+        assert [conflict.key for conflict in refused.value.conflicts] == [key("b")]
+
+    def test_each_decision_about_a_transplant_of_several_commits_can_be_carried_out(
+        self, catalog: Catalog
+    ) -> None:
+        """A later commit changes the content that the first one creates."""
+        catalog.write("main", {"aside": 1})
+        catalog.branch("dev")
+        commits = [catalog.write("dev", {"a": 2}), catalog.write("dev", {"a": 3})]
+        catalog.write("main", {"a": 4})
+        with pytest.raises(MergeConflict) as refused:
+            catalog.transplant_contents(commits)
+        (conflict,) = refused.value.conflicts
+        assert conflict.options
+        for option in conflict.options:
+            decision = behave("a", option.behavior.value)
+            # Another conflict can be left, but the server carries out the decision.
+            with suppress(ReferenceConflict):
+                catalog.transplant_contents(commits, behaviors=[decision], dry_run=True)
 
     def test_a_message_of_a_tag_is_refused_before_anything_is_created(
         self, repository: Repository

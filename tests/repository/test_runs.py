@@ -284,7 +284,9 @@ def test_a_run_that_was_killed_during_its_command_is_refused(catalog: Catalog) -
     catalog.branch("copy", run.branch)
     assert refuses(catalog, "copy")
     run.end_command(0)
-    assert not refuses(catalog, run.branch), "its checks or publication are to come"
+    assert refuses(catalog, run.branch), "its checks are to come"
+    run.change(stage=RunStage.PUBLISH)
+    assert not refuses(catalog, run.branch), "its publication is to come"
 
 
 # -- plain REST ----------------------------------------------------------------------------------
@@ -309,3 +311,58 @@ def test_plain_rest_has_its_own_rules_unless_a_setting_says_otherwise(
             with pytest.raises(NotAllowed, match=REFUSED):
                 plain.transplant("main", [run.head()])
             assert catalog.numbers() == {"t": 1}
+
+
+# -- other ways to commits of a failed run ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("stage", [RunStage.COMMAND, RunStage.CHECK])
+def test_a_run_whose_process_was_killed_is_refused(catalog: Catalog, stage: RunStage) -> None:
+    active = begun(catalog.repository)
+    catalog.write(active.branch, {"u": 1})
+    active.change(stage=stage, head="" if stage is RunStage.COMMAND else active.head())
+    assert refuses(catalog, active.branch)
+
+
+def test_a_run_that_waits_for_its_publication_is_merged(catalog: Catalog) -> None:
+    active = begun(catalog.repository)
+    catalog.write(active.branch, {"u": 1})
+    active.change(stage=RunStage.CHECK, head=active.head())
+    active.ready()
+    assert not refuses(catalog, active.branch)
+
+
+def test_a_branch_is_not_moved_to_a_failed_run(catalog: Catalog) -> None:
+    repository, active = catalog.repository, failed(catalog.repository, "u")
+    before, source = catalog.head(), active.head()
+    with pytest.raises(NotAllowed, match=REFUSED):
+        repository.assign_reference("main", source, expected_hash=before)
+    catalog.branch("other", active.branch)
+    catalog.write("other", {"later": 1})
+    with pytest.raises(NotAllowed, match=REFUSED):
+        repository.assign_reference("main", catalog.head("other"), expected_hash=before)
+    # Back, and the branch of the run itself.
+    repository.assign_reference("other", before, expected_hash=catalog.head("other"))
+    repository.assign_reference(active.branch, before, expected_hash=source)
+    repository.assign_reference(active.branch, source, expected_hash=before)
+    assert catalog.head() == before
+    moved = repository.assign_reference("main", source, expected_hash=before, allow_failed_run=True)
+    assert moved.hash == catalog.head() == source
+
+
+@pytest.mark.parametrize("setting", [None, "true"])
+def test_plain_rest_moves_branches_as_the_original_does(address: str, setting: str | None) -> None:
+    with (
+        connect(address) as ours,
+        open_remote(address, Access(), lambda size: b"r" * size, extensions=False) as plain,
+    ):
+        catalog = Catalog(ours)
+        before = catalog.write("main", {"t": 1})
+        source = failed(ours, "a").head()
+        if setting:
+            ours.put_setting("refuse-failed-runs", setting)
+            with pytest.raises(NotAllowed, match=REFUSED):
+                plain.assign_reference("main", source, expected_hash=before)
+            assert catalog.head() == before
+        else:
+            assert plain.assign_reference("main", source, expected_hash=before).hash == source

@@ -32,7 +32,7 @@ class Lake:
     def __init__(self, folder: Path) -> None:
         self.store, self.warehouse = str(folder / "store.sqlite"), str(folder / "lake")
         create(self.store).close()
-        with self._catalog("main") as catalog:
+        with self.catalog("main") as catalog:
             catalog.create_namespace("db")
             catalog.create_table("db.t", SCHEMA).append(self._rows(1))
         self.repository: Repository = connect(self.store, who="etl")
@@ -41,13 +41,13 @@ class Lake:
         head = self.repository.reference("main").hash
         return begin(self.repository, RunPlan("main", head, checks=("command: true",)), "etl")
 
-    def append(self, ref: str, id_: int) -> None:
-        with self._catalog(ref) as catalog:
-            catalog.load_table("db.t").append(self._rows(id_))
+    def append(self, ref: str, id_: int, name: str = "db.t") -> None:
+        with self.catalog(ref) as catalog:
+            catalog.load_table(name).append(self._rows(id_))
 
-    def ids(self, ref: str = "main") -> list[int]:
-        with self._catalog(ref) as catalog:
-            return sorted(catalog.load_table("db.t").scan().to_arrow()["id"].to_pylist())
+    def ids(self, ref: str = "main", name: str = "db.t") -> list[int]:
+        with self.catalog(ref) as catalog:
+            return sorted(catalog.load_table(name).scan().to_arrow()["id"].to_pylist())
 
     def publish(
         self, active: ActiveRun, checks: Callable[[str, str], Sequence[CheckResult]] | None
@@ -57,7 +57,7 @@ class Lake:
         rules = CombinationRules()
         return publish(active, combine_by(self.repository, rules, {}), checks, META)
 
-    def _catalog(self, ref: str) -> closing[NessieCatalog]:
+    def catalog(self, ref: str) -> closing[NessieCatalog]:
         catalog = NessieCatalog("lake", uri=self.store, warehouse=self.warehouse, ref=ref)
         return closing(catalog)
 
@@ -119,6 +119,51 @@ def test_a_target_that_moves_too_often(lake: Lake) -> None:
     # Later it is quiet.
     lake.publish(join(lake.repository, active.run.id), lambda _head, _against: [passed()])
     assert lake.ids() == [1, 10, 20, 21, 22, 23]
+
+
+def empty_table_with_runs(lake: Lake, number: int) -> list[ActiveRun]:
+    """Returns runs that began with an empty table, in which each has written a row."""
+    with lake.catalog("main") as catalog:
+        catalog.create_table("db.new", SCHEMA)
+    runs = [lake.begin() for _ in range(number)]
+    for row, active in enumerate(runs):
+        lake.append(active.branch, row, "db.new")
+    return runs
+
+
+def test_runs_into_a_table_that_was_empty_combine_one_after_the_other(lake: Lake) -> None:
+    """Each later run merges the target, publishes, and is merged by the next ones."""
+    runs = empty_table_with_runs(lake, 4)
+    late = iter(runs[1:3])
+
+    def checks(_head: str, _against: str) -> list[CheckResult]:
+        # While the last run is checked, others are published.
+        if (other := next(late, None)) is not None:
+            lake.publish(other, None)
+        return [passed()]
+
+    lake.publish(runs[0], None)
+    lake.publish(runs[3], checks)
+    assert lake.ids("main", "db.new") == [0, 1, 2, 3]
+    assert all(active.run.state is RunState.PUBLISHED for active in runs)
+
+
+def test_a_table_that_was_replaced_after_a_combination_does_not_combine(lake: Lake) -> None:
+    """Its snapshots begin from scratch, so they do not show which rows the replacement removed."""
+    runs = empty_table_with_runs(lake, 3)
+    lake.publish(runs[0], None)
+    lake.publish(runs[1], None)
+    replaced = lake.begin()
+    with lake.catalog(replaced.branch) as catalog:
+        table = catalog.load_table("db.new")
+        assert {snapshot.parent_snapshot_id for snapshot in table.metadata.snapshots} >= {None}
+        catalog.drop_table("db.new")
+        catalog.create_table("db.new", SCHEMA)
+    lake.append(replaced.branch, 50, "db.new")
+    lake.append("main", 60, "db.new")
+    with pytest.raises(MergeConflict):
+        lake.publish(replaced, None)
+    assert lake.ids("main", "db.new") == [0, 1, 60]
 
 
 def test_without_a_second_check_the_publication_combines(lake: Lake) -> None:

@@ -35,7 +35,7 @@ class Fence:
     """A run of the caller `etl` into main, which has the tables db.t and db.u."""
 
     def __init__(self, url: str, folder: Path, kind: str) -> None:
-        self.url, self.folder, self._kind = url, folder, kind
+        self.url, self.folder, self.kind = url, folder, kind
         self.caller = self.as_("etl", "loader")
         self.repository = connect(f"{url}/api/v2", access=self.access("etl", "loader"))
         main = IcebergClient(self.caller)
@@ -60,7 +60,7 @@ class Fence:
         return IcebergClient(self.program, ref)
 
     def _token(self, name: str, roles: tuple[str, ...]) -> str:
-        if self._kind == "jwt":
+        if self.kind == "jwt":
             return str(json_web_token(sub=name, roles=list(roles)))
         return add_token(self.folder / "tokens", name, roles, None, datetime.now(UTC))[0]
 

@@ -73,10 +73,11 @@ def keys(tmp_path):
 
 
 def recognised(keys, text, reports=None, **settings):
-    return TokenVerifier(
+    verified = TokenVerifier(
         JwtSettings(ISSUER, AUDIENCE, str(keys), **settings),
         (reports if reports is not None else []).append,
-    ).caller(Credentials(text))
+    ).verify(Credentials(text))
+    return None if verified is None else verified.caller
 
 
 @pytest.mark.parametrize(("algorithm", "key", "kid"), SIGNED)
@@ -172,11 +173,14 @@ def test_a_verified_token_is_cached_for_a_minute_at_most_until_its_expiry(keys):
     now = [1000.0]
     issuer = TokenVerifier(JwtSettings(ISSUER, AUDIENCE, str(keys)), print, lambda: now[0])
     good = Credentials(token())
-    assert issuer.cached_caller(good) is None
-    assert issuer.caller(good) == issuer.cached_caller(good) == Caller("ada")
-    assert issuer.cached_caller(Credentials(token(sub="eve"))) is None
+    assert issuer.cached(good) is None
+    verified = issuer.verify(good)
+    assert verified is not None
+    assert verified == issuer.cached(good)
+    assert verified.caller == Caller("ada")
+    assert issuer.cached(Credentials(token(sub="eve"))) is None
     now[0] += 61
-    assert issuer.cached_caller(good) is None
+    assert issuer.cached(good) is None
 
 
 def test_a_token_may_expire_in_the_distant_future(keys):
@@ -218,12 +222,14 @@ def test_a_key_names_its_own_purpose(tmp_path):
 def test_a_changed_key_file_is_read_again(keys):
     issuer = TokenVerifier(JwtSettings(ISSUER, AUDIENCE, str(keys)), print)
     new = rsa.generate_private_key(65537, 2048)
-    assert issuer.caller(Credentials(token(new, kid="new"))) is None
+    assert issuer.verify(Credentials(token(new, kid="new"))) is None
     beside = keys.with_name("new.json")
     beside.write_text(json.dumps({"keys": [public(new, "new")]}))
     beside.replace(keys)
-    assert issuer.caller(Credentials(token(new, kid="new"))) == Caller("ada")
-    assert issuer.caller(Credentials(token())) is None
+    verified = issuer.verify(Credentials(token(new, kid="new")))
+    assert verified is not None
+    assert verified.caller == Caller("ada")
+    assert issuer.verify(Credentials(token())) is None
 
 
 # -- keys from a URL -----------------------------------------------------------------------------

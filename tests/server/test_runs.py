@@ -20,6 +20,7 @@ from nessie_cli.model.runs import RunStage
 from nessie_cli.repository.access import Access, Bearer
 from nessie_cli.repository.runs import TOKEN_LIFE, RunRecord
 from nessie_cli.runs.lifecycle import ActiveRun, join
+from nessie_cli.server.auth.issuer import LEEWAY
 from nessie_cli.server.auth.tokens import add_token
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.wire.extensions import SETTINGS
@@ -29,6 +30,7 @@ from tests.server.client import Answer, put
 from tests.server.fence import KINDS, LOADER, Fence, fence
 from tests.server.guarding import TokenClient
 from tests.server.processes import started
+from tests.server.test_jwt import token as json_web_token
 
 OURS = {"nessie-cli": "1"}
 FORBIDDEN = 403
@@ -222,6 +224,63 @@ def test_a_token_ends_if_its_run_shows_no_signs_of_life(
     assert ruled.program.get("/api/v2/config").status == 401
     ruled.active.change()
     assert ruled.program.get("/api/v2/config").status == 200
+
+
+def joined(run: Fence) -> tuple[TokenClient, ActiveRun]:
+    """A program of the same run that another token of the caller has added."""
+    other = connect(f"{run.url}/api/v2", access=run.access("etl", "loader"))
+    active = join(other, run.active.run.id)
+    return TokenClient(run.url, active.add_token()), active
+
+
+def test_a_token_ends_if_that_of_its_caller_is_withdrawn(tmp_path: Path) -> None:
+    with fence(tmp_path, "rules") as run:
+        tokens = tmp_path / "tokens"
+        first = tokens.read_text().splitlines()[1]
+        program, active = joined(run)
+        clients = [run.program, program]
+        assert [client.get("/api/v2/config").status for client in clients] == [200, 200]
+        tokens.write_text(tokens.read_text().replace(first, ""))
+        assert [client.get("/api/v2/config").status for client in clients] == [401, 200]
+        assert run.program.commit(run.branch, run.active.run.base, put("a")).status == 401
+        # A sign of life by the other process revives nothing.
+        active.change()
+        assert [client.get("/api/v2/config").status for client in clients] == [401, 200]
+        tokens.write_text("")
+        assert [client.get("/api/v2/config").status for client in clients] == [401, 401]
+
+
+def test_a_token_has_the_roles_that_its_caller_has_now(tmp_path: Path) -> None:
+    with fence(tmp_path, "rules", LOADER) as run:
+        assert run.program.commit(run.branch, run.active.run.base, put("a")).status == 200
+        tokens = tmp_path / "tokens"
+        tokens.write_text(tokens.read_text().replace("loader", "reader"))
+        head = run.active.run.base
+        assert run.program.commit(run.branch, head, put("b")).status in (FORBIDDEN, 404)
+
+
+def test_a_token_ends_with_that_of_an_issuer_unless_its_caller_gets_another(
+    tmp_path: Path,
+) -> None:
+    with fence(tmp_path, "jwt") as run:
+        ends = time.time() + 2
+        short = json_web_token(sub="etl", roles=["loader"], exp=int(ends) - LEEWAY)
+        with connect(f"{run.url}/api/v2", access=Access(Bearer(Secret(short)))) as other:
+            active = join(other, run.active.run.id)
+            program = TokenClient(run.url, active.add_token())
+        assert active.run.credentials == {}, "no caller sees them"
+        assert program.get("/api/v2/config").status == 200
+        time.sleep(max(0.0, ends - time.time()))
+        assert [client.get("/api/v2/config").status for client in (run.program, program)] == [
+            200,
+            401,
+        ]
+        # The caller has another token, and shows a sign of life with it.
+        run.active.change()
+        assert [client.get("/api/v2/config").status for client in (run.program, program)] == [
+            200,
+            200,
+        ]
 
 
 @pytest.mark.parametrize(
@@ -445,3 +504,14 @@ def test_a_token_is_in_no_log_and_no_answer(tmp_path: Path) -> None:
     assert b"etl" in b"".join(lines)
     assert secret not in b"".join(lines)
     assert secret not in b"".join(answers)
+
+
+def test_a_refusal_by_the_fence_names_the_run(run: Fence) -> None:
+    """The role of its caller may be allowed to do the same."""
+    id_ = run.active.run.id
+    nested = connect(f"{run.url}/api/v2", access=Access(Bearer(Secret(run.token))))
+    with nested, pytest.raises(NotAllowed, match=f"a program of run {id_}.* begin no other run"):
+        begun(nested)
+    answer = run.program.commit("main", run.program.head("main"), put("a"))
+    assert answer.status == FORBIDDEN
+    assert f"a program of run {id_}, which can write the branch run/{id_}" in answer.raw.decode()

@@ -7,10 +7,13 @@ from threading import Event, Thread
 from typing import Any
 
 import pytest
+from msgspec import json
 
 from nessie_cli.errors import StoreNotEmpty, StoreUnavailable
+from nessie_cli.model.runs import PipelineRun, RunState
 from nessie_cli.store.base import Dump, Store
-from nessie_cli.store.records import Done, PackedObject, Stale, StoredObject
+from nessie_cli.store.dump import COPIED
+from nessie_cli.store.records import Done, PackedObject, Stale, StoredObject, StoredRun
 from nessie_cli.store.rows import pack, unpack
 from tests.store.contract_concurrency import concurrently
 from tests.store.samples import (
@@ -104,6 +107,22 @@ def fill(store: Store) -> None:
     write(store, a_write(moves=[a_move("old", "c4", None)], settings={"gone": None, "ä": "👍"}))
 
 
+def a_run(state: RunState, id_: str = "") -> StoredRun:
+    """Returns the first version of the record of a run with a token."""
+    run = PipelineRun(
+        id=id_ or f"id-{state}",
+        target="main",
+        base="00" * 32,
+        head="ab" * 32,
+        who="etl",
+        began=1,
+        expires=2**33,
+        state=state,
+        tokens=("cd" * 32,),
+    )
+    return StoredRun(run.id, state, json.encode(run), 1)
+
+
 class DumpContract:
     """Inherited by `StoreContract`."""
 
@@ -134,6 +153,36 @@ class DumpContract:
             store.load(dump, lambda done, total: reported.append((done, total)))
         assert contents(store) == contents(source)
         assert reported[-1][0] == reported[-1][1]
+
+    def test_the_records_of_runs_are_loaded(self, store: Store, source: Store) -> None:
+        before = [a_run(state) for state in RunState]
+        for stored in before:
+            assert source.runs.put(stored)
+        assert store.runs.put(a_run(RunState.FAILED, "of this store"))
+        with source.dump() as dump:
+            assert [run.id for run in dump.runs()] == sorted(run.id for run in before)
+            store.load(dump)
+        for stored in before:
+            loaded = store.runs.get(stored.id)
+            assert loaded is not None
+            if stored.state != RunState.RUNNING:
+                assert loaded == stored
+                continue
+            run = json.decode(loaded.data, type=PipelineRun)
+            assert (loaded.state, loaded.version) == (RunState.FAILED, 2)
+            assert (run.state, run.reason, run.tokens, run.head) == (
+                RunState.FAILED,
+                COPIED,
+                (),
+                "ab" * 32,
+            )
+        assert store.runs.get("of this store") is None
+
+    def test_a_dump_without_runs_is_loaded(self, store: Store, source: Store) -> None:
+        with source.dump() as dump:
+            assert list(dump.runs()) == []
+            store.load(dump)
+        assert store.runs.all() == []
 
     def test_everything_loaded_is_found(self, store: Store, source: Store) -> None:
         with source.dump() as dump:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
+
+from nessie_cli.errors import DamagedObject
 from nessie_cli.store.base import Store
 from nessie_cli.store.records import StoredRun
 from tests.store.samples import create, write
@@ -65,13 +68,21 @@ class RunContract:
         assert not store.runs.put(next_of(FIRST))
         assert store.runs.put(FIRST)
 
-    def test_a_dump_has_no_runs(self, store: Store, other: Store) -> None:
+    def test_a_store_without_the_table_of_runs_is_dumped_and_loaded(
+        self, store: Store, other: Store
+    ) -> None:
         write(store, create("main", "0"))
-        store.runs.put(FIRST)
-        other.runs.put(SECOND)
+        self.drop_runs()
         with store.dump() as dump:
+            assert list(dump.runs()) == []
             other.load(dump)
-        assert other.runs.all() == [SECOND]
+        assert other.runs.all() == []
+
+    def test_a_damaged_record_of_a_running_run_is_named(self, store: Store, other: Store) -> None:
+        store.runs.put(FIRST)
+        with store.dump() as dump, pytest.raises(DamagedObject, match=f"run {FIRST.id} cannot"):
+            other.load(dump)
+        assert other.runs.all() == []
 
     def test_a_write_of_a_run_makes_no_other_write_stale(self, store: Store) -> None:
         before = store.settings()

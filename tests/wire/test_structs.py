@@ -232,6 +232,7 @@ WRITTEN = [
             rest.NessieConfigurationV1("main", 2),
             documents.Conflict.of(CONFLICT, [Resolution("nessie reset")]),
             documents.Conflict.of_merge(CONFLICT),
+            documents.FailedRun("20261130-021500-1f2e3d", "run/20261130-021500-1f2e3d", "conflict"),
         )
     ),
     *(

@@ -43,7 +43,7 @@ EXAMPLES = (
     "nessie import prod --dry-run",
     "nessie import prod sales --into staging --prefix hive",
     "nessie import sqlite:////srv/catalog.db --include 'sales.*' --exclude 'sales.tmp*'",
-    "nessie import s3://lake/warehouse --update",
+    "nessie import /srv/warehouse --update",
     "nessie import --adopt 'sales.*'",
     "nessie import --list",
 )

@@ -14,10 +14,19 @@ from nessie_cli.cli.app.global_options import VALUED, carried, command_position
 from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.effects import SEPARATOR, effect_of, effect_of_given
 from nessie_cli.cli.merge.names import ContentName, key_and_file
+from nessie_cli.cli.merge.patterns import SidePattern, removed_against
 from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
 from nessie_cli.inspection.decisions import options_of
 from nessie_cli.inspection.text import short_hash, visible
-from nessie_cli.model import Conflict, ConflictType, ContentKey, MergeBehavior, Namespace
+from nessie_cli.model import (
+    Conflict,
+    ConflictType,
+    ContentKey,
+    MergeBehavior,
+    MergeOption,
+    Namespace,
+)
+from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.repository.draft import MERGE_ONLY, protecting
 
 if TYPE_CHECKING:
@@ -121,6 +130,7 @@ class MergeResolutions(WaysOut):
         undecided = [part for part in anew if not _is_default(part)]
         self._undecided = _joined(_pinned(undecided, present))
         self._decisions = [part for part in parts if part.name]
+        self._patterns = list(_patterns(self._decisions))
         self._has_decided = any(part.name for part in _parts(arguments, ()))
         # A given hash may be the name of a branch. What counts is the state that is shown.
         given = _joined(part for part in parts if part.is_expected)
@@ -174,6 +184,7 @@ class MergeResolutions(WaysOut):
             is_asking
             or has_default
             or has_value
+            or not any(c.type in BY_COMMIT or options_of(c) for c in self._conflicts)
             or all(c.type in BY_COMMIT for c in self._conflicts)
         ):
             return ""
@@ -192,10 +203,12 @@ class MergeResolutions(WaysOut):
                 aside = self._free_key(key)
                 yield from self._commit("rename", [str(key), str(aside)], f"make room for {key}")
             case _:
-                options = options_of(conflict)
+                options = self._possible(conflict, key)
                 if not options and (self._has_decided or self._undecided != self._anew):
                     # A default is one of the decisions so far.
                     yield Resolution(command_line(*self._undecided), _ANEW)
+                elif not options and conflict.type is ConflictType.KEY_CONFLICT:
+                    yield from self._rename_first(conflict, key)
                 yield from self._merge_rows(conflict, key)
                 for option in options:
                     # The decision is about the state that is shown.
@@ -212,6 +225,17 @@ class MergeResolutions(WaysOut):
                 yield Resolution(command_line(*line), f"{side} for the rows in conflict only")
         elif any(collision.files for collision in conflict.collisions):
             yield Resolution(command_line(*self._pinned, "--rows"), "merges the rows by their keys")
+
+    def _possible(self, conflict: Conflict, key: ContentKey) -> Sequence[MergeOption]:
+        """Returns the decisions that the globs of the command line allow."""
+        # A content id in an option names no key.
+        own = set() if conflict.is_ambiguous else {key}
+        named = own | {part.name.key for part in self._decisions if part.name}
+        return [
+            option
+            for option in options_of(conflict)
+            if not removed_against(option, named, self._patterns)
+        ]
 
     def _joined(self, *effects: str) -> str:
         """Returns effects, and those of the decisions that a command line repeats."""
@@ -240,9 +264,26 @@ class MergeResolutions(WaysOut):
             line = command_line(*self._pinned, "--ours", str(key), *self._expected)
             stays = f"{visible(str(key))} stays on {visible(self._branch)}"
             yield Resolution(line, self._joined(stays))
-        elif self._has_decided:
-            effect = self._joined(_ANEW) if self._undecided != self._anew else _ANEW
-            yield Resolution(command_line(*self._anew), effect)
+        elif self._has_decided or self._undecided != self._anew:
+            yield Resolution(command_line(*self._undecided), _ANEW)
+
+    def _rename_first(self, conflict: Conflict, key: ContentKey) -> Iterator[Resolution]:
+        """Yields the line that gives a content its key of theirs.
+
+        A server that merges key by key can take neither side of a content that both renamed. No
+        line is yielded if the branch has another content there.
+        """
+        new = conflict.theirs_key
+        if new is None or conflict.actual is None or conflict.blocking_namespace is not None:
+            return
+        keys = [each for each in (new, new.parent) if each is not None]
+        present = self._app.repository().contents(self._branch, keys)
+        if new in present:
+            return
+        if new.parent is not None and new.parent not in present:
+            yield from self._add_namespace(new.parent)
+        elif new.parent is None or isinstance(present[new.parent], Namespace):
+            yield from self._commit("rename", [str(key), str(new)], "rename before the merge")
 
     def _free_key(self, key: ContentKey) -> ContentKey:
         """Returns a key beside another one that the branch does not have."""
@@ -340,6 +381,16 @@ class MergeResolutions(WaysOut):
 
     def _is_merge_only(self, branch: str) -> bool:
         return protecting(self._settings, branch, MERGE_ONLY) is not None
+
+
+def _patterns(decisions: Iterable[_Part]) -> Iterator[SidePattern]:
+    """Yields the globs among decisions about a side."""
+    for (word, *rest), *_ in decisions:
+        option, _, text = word.partition("=")
+        sides = [side for side, name in _OPTIONS.items() if name == option]
+        pattern = KeyPattern.parse(text or rest[0]) if sides else None
+        if pattern is not None:
+            yield SidePattern(pattern, sides[0])
 
 
 def _joined(parts: Iterable[_Part]) -> list[str]:

@@ -173,11 +173,16 @@ def _behaviors(app: Invocation, branch: str, options: DecisionOptions) -> Iterat
 def with_a_side(options: DecisionOptions) -> tuple[list[str], list[str]]:
     """Divides the texts of `--resolve` into those whose key also has a side, and the others.
 
-    A value and a side together are a whole decision. Without a side, `resolve` finds the conflict.
+    A value and a side together are a whole decision, also if the side is that of a glob, which
+    would decide the conflict before the value. Without a side, `resolve` finds the conflict.
     """
     named = {name.key for name, option in _named(options) if option != "--resolve"}
+    sides = (*(options.ours or ()), *(options.theirs or ()))
+    globs = [pattern for text in sides if (pattern := KeyPattern.parse(text)) is not None]
     texts = options.resolve or ()
-    both = [text for text in texts if key_and_file(text)[0] in named]
+    keys = {text: key_and_file(text)[0] for text in texts}
+    decided = {key for key in keys.values() if any(each.matches(key) for each in globs)} | named
+    both = [text for text in texts if keys[text] in decided]
     return both, [text for text in texts if text not in both]
 
 

@@ -301,7 +301,8 @@ def _conflict(
         if repository.restores_content_ids:
             raise
     except ReferenceConflict as error:
-        keys = {conflict.key for conflict in conflicts}
+        # A namespace that is in the way of theirs is decided with the content that needs its key.
+        keys = {key for each in conflicts for key in (each.key, each.blocking_namespace)}
         conflicts += [conflict for conflict in error.conflicts if conflict.key not in keys]
     refusal = ReferenceConflict(
         merge_message(conflicts),

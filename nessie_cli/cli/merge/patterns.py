@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from itertools import chain, product
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -12,7 +12,14 @@ from nessie_cli.cli.merge.options import Behavior
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.inspection.decisions import options_of
 from nessie_cli.inspection.merges import displaced_contents
-from nessie_cli.model import Conflict, ContentKey, KeyBehavior, MergeBehavior, MergeResult
+from nessie_cli.model import (
+    Conflict,
+    ContentKey,
+    KeyBehavior,
+    MergeBehavior,
+    MergeOption,
+    MergeResult,
+)
 from nessie_cli.model.key_patterns import KeyPattern
 from nessie_cli.repository.changes import MergeOptions
 
@@ -149,12 +156,22 @@ def _refuse_removals(
         for option in options:
             if option.behavior is not decision.behavior:
                 continue
-            for key in {*option.deletes, *option.leaves_out} - named:
-                if _sides(key, patterns) - {option.behavior}:
-                    raise InvalidInput(
-                        f"the decision about {decision.key} removes {key}, which a glob keeps",
-                        hint="if this is meant, name keys instead of the glob",
-                    )
+            for key in removed_against(option, named, patterns):
+                raise InvalidInput(
+                    f"the decision about {decision.key} removes {key}, which a glob keeps",
+                    hint="if this is meant, name keys instead of the glob",
+                )
+
+
+def removed_against(
+    option: MergeOption, named: Collection[ContentKey], patterns: Sequence[SidePattern]
+) -> list[ContentKey]:
+    """Returns the keys that a decision removes, and that globs of the other side keep.
+
+    `named` are the keys of decisions: these count more than globs.
+    """
+    removed = {*option.deletes, *option.leaves_out}.difference(named)
+    return [key for key in removed if _sides(key, patterns) - {option.behavior}]
 
 
 def _refuse_more_removals(

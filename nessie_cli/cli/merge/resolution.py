@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from msgspec.structs import replace
 
 from nessie_cli.cli.app.global_options import carried
+from nessie_cli.cli.errors.resolutions import command_line
 from nessie_cli.cli.merge.behaviors import with_id_of
 from nessie_cli.cli.merge.decisions import Choice, Decision, Decisions, Question, question_of
 from nessie_cli.cli.merge.names import ContentName
@@ -180,6 +181,7 @@ def resolve_batch(
     """
     repository, staged = app.repository(), batch.staged
     done: set[Question] = set()
+    shown: set[Question] = set()
     for number in range(MOST_ROUNDS):
         head = head_of_branch(repository, branch)
         try:
@@ -190,7 +192,8 @@ def resolve_batch(
                 raise
             if number == 0:
                 decisions.refuse_other_keys(error.conflicts)
-            _refuse_deletions(error, decisions)
+                shown = set(map(question_of, error.conflicts))
+            _refuse_deletions(error, decisions, shown, carried(app.options))
             # A table that the branch changes meanwhile is combined again.
             combined = tables.combine(error, decisions) if tables is not None else set()
             conflicts = _decided_first(error.conflicts)
@@ -285,21 +288,40 @@ def _decided_first(conflicts: Sequence[Conflict]) -> Sequence[Conflict]:
     return contents or conflicts
 
 
-def _refuse_deletions(error: ReferenceConflict, decisions: Decisions) -> None:
-    """Raises `InvalidInput` if an option keeps the staged deletion of a namespace with contents.
+def _refuse_deletions(
+    error: ReferenceConflict,
+    decisions: Decisions,
+    shown: Collection[Question],
+    options: Sequence[str],
+) -> None:
+    """Raises `InvalidInput` if an option about a key deletes contents that it does not name.
 
-    The option does not name the contents, so it must not delete them.
+    That is a staged deletion of a namespace with contents, and a namespace in the place of another
+    content, unless this is all that the conflicts in `shown` ask about the key.
     """
     for conflict in error.conflicts:
         decision = decisions.of.get(conflict.key) if conflict.key else None
-        is_kept = decision is not None and decision.choice is Choice.THEIRS
-        if is_kept and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+        if decision is None or decision.choice is not Choice.THEIRS:
+            continue
+        option = f"--{decisions.sides.theirs} {conflict.key}"
+        if conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
             lines = [resolution.command for resolution in error.ways_out.of(conflict)]
             commands = ", or ".join(f"`{line}`" for line in lines)
             raise InvalidInput(
-                f"--{decisions.sides.theirs} {conflict.key} would delete contents that it does"
-                f" not name: {conflict.message}",
+                f"{option} would delete contents that it does not name: {conflict.message}",
                 hint=f"{commands}",
+            )
+        is_shown = question_of(conflict) in shown and (conflict.key, False) not in shown
+        if (
+            conflict.type is ConflictType.NOT_A_NAMESPACE
+            and not is_shown
+            and question_of(conflict) not in decisions.answers
+        ):
+            raise InvalidInput(
+                f"{option} would replace another content by a namespace: the present"
+                f" {conflict.key} is not a namespace, and a staged change below it is kept",
+                hint=f"`{command_line(*options, 'resolve')}` on a terminal asks about both; or"
+                f" rename the present {conflict.key} on the branch first",
             )
 
 

@@ -99,7 +99,8 @@ class Sides(NamedTuple):
             case ConflictType.NAMESPACE_ABSENT | ConflictType.NOT_A_NAMESPACE:
                 return self._with_namespace(conflict)
             case ConflictType.NAMESPACE_NOT_EMPTY:
-                return self._with_deletions(conflict)
+                why = ways_out.reason_against_proposed(conflict)
+                return self._with_deletions(conflict, why)
         if reason := ways_out.reason_against_proposed(conflict):
             return self._without_theirs(reason)
         if effect := ways_out.effect_of_proposed(conflict):
@@ -126,13 +127,17 @@ class Sides(NamedTuple):
             meaning_of_theirs=meaning, is_theirs_possible=False, is_edit_possible=False
         )
 
-    def _with_deletions(self, conflict: Conflict) -> Sides:
-        """Returns these sides with the contents that the deletion of a namespace deletes too."""
+    def _with_deletions(self, conflict: Conflict, why_not: str) -> Sides:
+        """Returns these sides with the contents that the deletion of a namespace deletes too.
+
+        `why_not` is why the staged change cannot be kept, "" if it can be.
+        """
         key = conflict.key
         deletes = next((option.deletes for option in conflict.options if option.deletes), ())
         keep = f"delete these contents below {key} too:"
         if not deletes:
-            keep = f"not possible: {key} has too many contents to delete them all by one answer"
+            why_not = why_not or f"{key} has too many contents to delete them all by one answer"
+            keep = f"not possible: {visible(why_not)}"
         rename = conflict.source_rename
         dropped = f", and drop its staged rename to {rename.new}" if rename else ""
         return self._replace(

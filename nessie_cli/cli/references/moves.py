@@ -83,13 +83,15 @@ def assign(
     target = repository.resolve(app.revision(to)).hash
     hash_ = expected_hash(options, app, reference)
     if options.dry_run:
-        change = AssignReference(name, target, hash_)
+        change = AssignReference(name, target, hash_, options.allow_failed_run)
         return SingleReferenceResult(preview(repository, change), "would assign")
     backwards = not repository.is_ancestor(reference.hash, target)
     if backwards and is_only_way_to(repository, reference.hash, [name]):
         question = f"Some commits are reachable only from {name}. Move it anyway?"
         confirm(app, question, yes=options.yes)
-    assigned = repository.assign_reference(name, target, expected_hash=hash_)
+    assigned = repository.assign_reference(
+        name, target, expected_hash=hash_, allow_failed_run=options.allow_failed_run
+    )
     undo = command_line(*carried(app.options, ("store", "profile")), "undo", name)
     hint = f"`{undo}` restores it at {short_hash(reference.hash)}"
     return SingleReferenceResult(assigned, "assigned", hint if backwards else None)

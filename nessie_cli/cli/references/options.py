@@ -121,6 +121,13 @@ class ReferenceOptions(Struct, frozen=True, kw_only=True):
             help="Assign: point the existing {reference} NAME at another commit: -f NAME TARGET.",
         ),
     ] = False
+    allow_failed_run: Annotated[
+        bool,
+        typer.Option(
+            "--allow-failed-run",
+            help="With -f: allow commits of a run (`nessie run`) that failed or was discarded.",
+        ),
+    ] = False
     if_exists: Annotated[
         bool,
         typer.Option(

@@ -30,9 +30,15 @@ from nessie_cli.cli.run.documents import (
     ShownRun,
     run_rows,
 )
-from nessie_cli.cli.run.settings import code_version, session_settings, shown_command
+from nessie_cli.cli.run.settings import code_version, session_settings
 from nessie_cli.cli.serve.options import AllowLocationOption, WarehousesOption, warehouse_option
-from nessie_cli.errors import InvalidInput, NessieError, ReferenceConflict, ReferenceMoved
+from nessie_cli.errors import (
+    FailedRun,
+    InvalidInput,
+    NessieError,
+    ReferenceConflict,
+    ReferenceMoved,
+)
 from nessie_cli.inspection.text import short_hash
 from nessie_cli.model.runs import CheckResult, PipelineRun, RunStage, RunState
 from nessie_cli.repository.urls import is_server
@@ -43,6 +49,7 @@ from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin, join, new_id
 from nessie_cli.runs.programs import check_command, ending_by_signals
 from nessie_cli.runs.publication import ChecksFailed, finish_publication
 from nessie_cli.runs.session import RunSession
+from nessie_cli.runs.shown_text import shown_command
 from nessie_cli.workspace import environment as env
 
 EXAMPLES = (
@@ -94,7 +101,7 @@ class Options(Struct, frozen=True, kw_only=True):
             metavar="COMMAND",
             help=(
                 "Check by a command line of the shell, which must exit with 0; repeatable. The"
-                " record of the run has its text, so secrets belong in the environment."
+                " record of the run has its text, so secrets must be in the environment."
             ),
         ),
     ] = None
@@ -106,6 +113,7 @@ class Options(Struct, frozen=True, kw_only=True):
             help=(
                 "Check by a query, which must return no rows; repeatable. Tables are"
                 " lake.NAMESPACE.TABLE, and base.NAMESPACE.TABLE as they were before the run."
+                " With DuckDB, a file may have several queries."
             ),
         ),
     ] = None
@@ -253,7 +261,10 @@ def run(options: Options, app: Invocation) -> AnyResult:
     if options.key is not None and not options.begin:
         raise InvalidInput("--key needs --begin")
     if options.key == "":
-        raise InvalidInput("--key is empty, so it would name every run")
+        raise InvalidInput(
+            "--key is empty, so all runs would share it",
+            hint="a variable of the shell in --key may have no value",
+        )
     _refuse_unused(options, verb.option)
     try:
         with ending_by_signals():
@@ -320,13 +331,21 @@ def _begin(options: Options, app: Invocation) -> ActiveRun:
     return begin(repository, plan, app.who())
 
 
-def _session(options: Options, app: Invocation, active: ActiveRun) -> RunSession:
+@contextmanager
+def _session(options: Options, app: Invocation, active: ActiveRun) -> Iterator[RunSession]:
+    """Yields the session of a run. An error of the block names the run and its stage."""
+
     def report(result: CheckResult) -> None:
         app.note(f"{'passed' if result.passed else 'failed'}  {result.check}")
         for line in result.output.splitlines():
             app.note(f"        {line}")
 
-    return RunSession(active, session_settings(options, app), report)
+    with RunSession(active, session_settings(options, app), report) as session:
+        try:
+            yield session
+        except NessieError as error:
+            error.run = FailedRun(active.run.id, active.branch, active.run.stage)
+            raise
 
 
 def _run_command(
@@ -335,10 +354,12 @@ def _run_command(
     """Runs the command. Returns the result of the run if it has failed."""
     try:
         environment = session.environment(command)
-    except NessieError as error:
-        # Nothing has been written yet.
-        session.active.fail(RunStage.COMMAND, error.message)
-        session.active.discard()
+    except (NessieError, KeyboardInterrupt, SystemExit) as error:
+        if is_last:
+            # Nothing has been written yet. A joined run has what its other commands wrote.
+            reason = error.message if isinstance(error, NessieError) else "interrupted"
+            session.active.fail(RunStage.COMMAND, reason)
+            session.active.discard()
         raise
     for warning in environment.warnings:
         app.note(f"warning: {warning}")
@@ -368,6 +389,14 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
         return _failed(active.run, CHECK_FAILED)
     except (KeyboardInterrupt, SystemExit):
         app.note(f"run {active.run.id} is interrupted; `nessie run --resume {active.run.id}`")
+        raise
+    except NessieError as error:
+        is_conflict = isinstance(error, ReferenceConflict) and not isinstance(error, ReferenceMoved)
+        if not (is_conflict or active.run.result):
+            app.note(
+                f"the branch {active.branch} stays;"
+                f" `nessie run --resume {active.run.id}` checks and publishes it"
+            )
         raise
     return _result(active.run, _publication(active.run))
 
@@ -455,6 +484,9 @@ def _checked(options: Options, app: Invocation) -> RunResult:
 def _published(options: Options, app: Invocation) -> RunResult:
     active = join(app.repository(), options.publish or options.resume or "")
     if active.run.state is RunState.PUBLISHED:
+        if active.run.tag and active.run.reason:
+            # The tag was not created at that time. Raises the error if it still cannot be.
+            active.published(active.run.result)
         return _result(active.run, _publication(active.run))
     taken = _taken(active, resumes=options.resume is not None)
     with _session(options, app, taken) as session:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,20 +12,12 @@ from nessie_cli.repository.urls import is_server
 from nessie_cli.runs.session import SessionSettings
 from nessie_cli.runs.temporary_server import WarehouseChoice
 from nessie_cli.workspace import environment as env
-from nessie_cli.workspace.secrets import without_secrets
 
 if TYPE_CHECKING:
     from nessie_cli.cli.app.invocation import Invocation
 
 CATALOG, WAREHOUSE = "lake", "warehouse"
 """Defaults: the name of the catalog, and the folder of the warehouse beside `.nessie/`."""
-_NAMES = (
-    r"(?:token|password|passwd|pwd|secret|credentials?|api[-_]?key|access[-_]?key|signature|\bsig)"
-)
-_SECRET_NAME = re.compile(rf"(?i){_NAMES}$")
-_SECRET_VALUE = re.compile(rf"(?i)({_NAMES}(?:[-_.]?(?:key|id))?[\"']?\s*[=:]\s*[\"']?)[^\s\"'&;]+")
-_CREDENTIALS = re.compile(r"(?i)\b(bearer|basic)\s+[^\s\"']+")
-_HIDDEN = "***"
 _GIT_TIMEOUT = 2.0
 
 
@@ -82,24 +73,6 @@ def _warehouses(options: SessionOptions, app: Invocation) -> WarehouseChoice:
     if "://" not in location:
         location = str(Path(app.workspace.root) / location)
     return WarehouseChoice(warehouse=(location,), allowed=allowed)
-
-
-def shown_command(command: Sequence[str]) -> tuple[str, ...]:
-    """Returns a command line without values that look secret, also within its words."""
-    shown: list[str] = []
-    hides_next = False
-    for word in command:
-        if hides_next and not word.startswith("-"):
-            shown.append(_HIDDEN)
-        else:
-            shown.append(_without_secrets(word))
-        hides_next = word.startswith("-") and "=" not in word and bool(_SECRET_NAME.search(word))
-    return tuple(shown)
-
-
-def _without_secrets(text: str) -> str:
-    text = _SECRET_VALUE.sub(lambda match: match[1] + _HIDDEN, without_secrets(text))
-    return _CREDENTIALS.sub(lambda match: f"{match[1]} {_HIDDEN}", text)
 
 
 def code_version() -> str:

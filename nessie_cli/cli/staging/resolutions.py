@@ -22,12 +22,13 @@ from nessie_cli.model import (
     Delete,
     KeyRange,
     Namespace,
+    Put,
     UnknownContent,
     type_label,
 )
 from nessie_cli.render.text import counted
 from nessie_cli.workspace.content_edits import ContentEdit, components, connected, content_edits
-from nessie_cli.workspace.staging import StagedList, origins_of, without
+from nessie_cli.workspace.staging import StagedList, origins_of, overlaid, without
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -206,7 +207,7 @@ class BatchResolutions(WaysOut):
         It says which contents are deleted, and which ones have another key now.
         """
         restaged = self._restaged([key]) if len(self._error.conflicts) == 1 else None
-        if restaged is None or self._app.workspace is None:
+        if restaged is None or self._app.workspace is None or self._lacks_parents(restaged, [key]):
             return []
         effects = [effect for _, effect in _effects(conflict, restaged)]
         decision = key_option("--proposed", str(key))
@@ -223,7 +224,7 @@ class BatchResolutions(WaysOut):
         keys = [conflict.key for conflict in conflicts if conflict.key is not None]
         if len(keys) == len(self._error.conflicts) and not self._error.more:
             restaged = self._all_kept
-        if restaged is None or self._app.workspace is None:
+        if restaged is None or self._app.workspace is None or self._lacks_parents(restaged, keys):
             return []
         by_key = {conflict.key: conflict for conflict in conflicts}
         effects = {
@@ -235,6 +236,18 @@ class BatchResolutions(WaysOut):
         decisions = [word for key in keys for word in key_option("--proposed", str(key))]
         arguments = (*carried(self._app.options), "resolve", *decisions, *self._expected_hash())
         return [Resolution(command_line(*arguments), "; ".join(effects))]
+
+    def _lacks_parents(self, restaged: Restaged, decided: Collection[ContentKey]) -> bool:
+        """Returns whether staged contents would lack a namespace, so that more is asked.
+
+        A decision creates the namespace of its own key, unless another content has this key.
+        """
+        puts = (item.key for item in restaged.staged if isinstance(item.operation, Put))
+        parents = {key.parent for key in puts if key.parent is not None}
+        present = self._app.repository().contents(self._error.head or self._app.head, parents)
+        after = overlaid(present, restaged.staged)
+        missing = {key for key in parents if not isinstance(after.get(key), Namespace)}
+        return any(key in after or key not in decided for key in missing)
 
     def effect_of_proposed(self, conflict: Conflict) -> str:
         """Returns what keeping the staged change does to other contents; "" for nothing.
@@ -253,6 +266,11 @@ class BatchResolutions(WaysOut):
     def reason_against_proposed(self, conflict: Conflict) -> str:
         """Returns why the staged change cannot be kept; "" if it can be."""
         key = conflict.key
+        if key is not None and conflict.type is ConflictType.NAMESPACE_NOT_EMPTY:
+            if key not in self._items:
+                return f"the change of {key} is staged under its former key"
+            below = staged_below(self._staged, key)
+            return f"a change of {below[0]} is staged below {key}" if below else ""
         if key is None or conflict not in self._of_contents:
             return ""
         if self._all_kept is None and key not in self._reasons:
@@ -339,8 +357,13 @@ class BatchResolutions(WaysOut):
     def _absent(self, conflict: Conflict, key: ContentKey) -> list[Resolution]:
         """Returns the command that creates a namespace, or moves the content staged at its key.
 
-        There is none if another change of the namespace is staged.
+        There is none if another change of the namespace is staged, or if the batch moves a content
+        away from its key only after the decision about this content.
         """
+        head = self._error.head or self._app.head
+        present = self._app.repository().contents(head, [key]).get(key)
+        if present is not None and not isinstance(present, Namespace) and key not in self._items:
+            return []
         if conflict.proposed is None:
             return [self._namespace("put", key)] if self._is_left(key) else []
         names = (f"{key.elements[-1]}_{number}" for number in count(1))
@@ -355,6 +378,11 @@ class BatchResolutions(WaysOut):
 
     def _empty(self, key: ContentKey) -> list[Resolution]:
         """Returns commands that keep a namespace, or move or delete its contents."""
+        if key not in self._items:
+            # It is staged under a former key: the decision about that one counts.
+            return []
+        if staged_below(self._staged, key):
+            return self._reset([key])
         left = contents_below(self._app, self._app.head, key, self._staged_keys)
         if left and self._app.workspace is None:
             left.append(key)
@@ -398,7 +426,7 @@ class BatchResolutions(WaysOut):
         left = {item.key for item in without(self._staged, keys)}
         gone = sorted(self._items.keys() - left)
         changes = changes_of(tuple(item for key in gone for item in self._items[key]))
-        if len(changes) <= len(set(keys)):
+        if set(gone) <= set(keys):
             return [Resolution(line)]
         texts = ", ".join(map(_unstaged, changes))
         return [Resolution(line, f"unstages {texts}")]
@@ -471,6 +499,12 @@ def contents_below(
     """Returns the keys below a key without the staged ones, or nothing if there are too many."""
     children = list(islice(_below(app, at, key, staged), MOST_CHILDREN + 1))
     return children if len(children) <= MOST_CHILDREN else []
+
+
+def staged_below(staged: StagedList, key: ContentKey) -> list[ContentKey]:
+    """Returns the keys below a key that staged operations give to contents."""
+    puts = (item.key for item in staged if isinstance(item.operation, Put))
+    return [below for below in puts if below != key and below.starts_with(key)]
 
 
 def first_below(

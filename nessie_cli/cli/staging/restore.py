@@ -24,6 +24,7 @@ from nessie_cli.iceberg.deleted_files import refuse_deleted
 from nessie_cli.inspection.split_runs import split_runs
 from nessie_cli.model import ContentKey, KeyRange, type_label
 from nessie_cli.model.key_patterns import KeyPattern
+from nessie_cli.repository.failed_runs import refuse_restoring
 from nessie_cli.workspace.staging import StagedList, State
 
 EXAMPLES = (
@@ -54,6 +55,13 @@ class Options(CommitOptions, frozen=True, kw_only=True):
     recursive: Annotated[
         bool, typer.Option("--recursive", "-r", help="Also restore all keys below each KEY.")
     ] = False
+    allow_failed_run: Annotated[
+        bool,
+        typer.Option(
+            "--allow-failed-run",
+            help="Allow contents of a run (`nessie run`) that failed or was discarded.",
+        ),
+    ] = False
 
 
 def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
@@ -62,6 +70,8 @@ def run(options: Options, app: Invocation) -> BatchResult | CommittedResult:
     at = repository.resolve(app.revision(options.at)).hash
     selected = tuple(_keys(app, options, at))
     head = head_of_branch(repository, app.reference_name())
+    if not options.allow_failed_run:
+        refuse_restoring(repository, at, head)
     restorer = Restorer(repository, at, head, selected, carried(app.options))
     restored: list[Restoration] = []
 

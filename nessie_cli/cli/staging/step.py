@@ -28,7 +28,14 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import Content, ContentKey, Put
 from nessie_cli.workspace import batch as workspace
 from nessie_cli.workspace.batch import BatchFile
-from nessie_cli.workspace.staging import StagedList, State, origins_of, renames, with_origins
+from nessie_cli.workspace.staging import (
+    StagedList,
+    State,
+    doubles_of,
+    origins_of,
+    renames,
+    with_origins,
+)
 
 _SHOWN = 3
 """The number of other staged keys that an error lists."""
@@ -127,9 +134,31 @@ def _staged(app: Invocation, step: Step, file: BatchFile, branch: str) -> worksp
         refuse_elsewhere(app, batch, branch)
     before = batch.staged if batch else ()
     staged = with_origins(step.change(before, place.state), origins_of(before))
+    _refuse_second_key(app, place.head, before, staged)
     staged = _without_unchanged(staged, step.keys)
     begun_at = batch.begun_at if batch else place.head
     return workspace.StagedBatch(begun_at, staged, branch=branch, store=app.store.name())
+
+
+def _refuse_second_key(app: Invocation, head: str, before: StagedList, staged: StagedList) -> None:
+    """Raises `InvalidInput` if an operation gives a content a key beside that of the batch.
+
+    The branch has renamed the content since its change was staged, or has restored it.
+    """
+    for double in doubles_of(before, staged):
+        origin = double.origin or double.key
+        present = app.repository().contents(head, [origin]).get(origin)
+        if present is not None and present.id == double.content_id:
+            # A branch that older versions wrote can have one content id at both keys.
+            continue
+        here = carried(app.options)
+        resolve = command_line(*here, "resolve")
+        reset = command_line(*here, "reset", str(double.key))
+        raise InvalidInput(
+            f"{double.new_key} has a change staged as {double.key} already, from before it got"
+            " this key on the branch",
+            hint=f"`{resolve}` decides about the staged change, and `{reset}` unstages it",
+        )
 
 
 def _refuse_other_keys(step: Step, file: BatchFile) -> None:

@@ -27,6 +27,7 @@ from nessie_cli.cli.staging.resolutions import (
     BatchResolutions,
     contents_below,
     first_below,
+    staged_below,
 )
 from nessie_cli.cli.staging.restaging import Restager
 from nessie_cli.errors import InvalidInput, NotFound, NothingStaged, ReferenceConflict
@@ -238,7 +239,8 @@ def _with_contents(call: Invocation, batch: StagedBatch, conflict: Conflict) -> 
     names = first_below(call, call.head, key, batch.keys)
     if not names:
         return conflict
-    left = contents_below(call, call.head, key, batch.keys)
+    can_empty = key in batch.keys and not staged_below(batch.staged, key)
+    left = contents_below(call, call.head, key, batch.keys) if can_empty else []
     deletion = [MergeOption(MergeBehavior.FORCE, deletes=tuple(left))] if left else []
     return replace(
         conflict,

@@ -140,7 +140,10 @@ def history_of(
     own = list(takewhile(lambda id_: id_ not in line, of_side))
     snapshots = by_id(document["snapshots"], "snapshot-id")
     begins = bool(own) and snapshots[own[-1]].get("parent-snapshot-id") is None
-    if own and own == of_side and (line or not begins):
+    # The table was empty when the sides parted, and one of these snapshots has combined them since:
+    # a table that was replaced later has none.
+    was_combined = any(COMBINED_BY in (snapshots[id_].get("summary") or {}) for id_ in own)
+    if own and own == of_side and not (begins and (was_combined or not line)):
         raise LookupError(own[-1])
     for id_ in reversed(own):
         yield _changes(reader, snapshots[id_], files)

@@ -92,10 +92,12 @@ def creation(change: CreateReference) -> WriteRequest:
     return WriteRequest("POST", "trees", body, {"name": change.name, "type": change.type.value})
 
 
-def assignment(session: RestSession, change: AssignReference) -> WriteRequest:
+def assignment(
+    session: RestSession, change: AssignReference, query: Query | None = None
+) -> WriteRequest:
     """Returns the request that moves a reference to a complete hash."""
     path = path_at(session, change.name, change.expected_hash)
-    return WriteRequest("PUT", path, {"type": "DETACHED", "hash": change.target})
+    return WriteRequest("PUT", path, {"type": "DETACHED", "hash": change.target}, query)
 
 
 def deletion(session: RestSession, change: DeleteReference) -> WriteRequest:

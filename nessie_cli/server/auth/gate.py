@@ -7,6 +7,7 @@ host name and the origin of a request (`Hosts`). Each process that answers reque
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
@@ -17,7 +18,7 @@ from urllib.parse import urlsplit
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.reader import ReadableRepository
-from nessie_cli.repository.runs import RunRecords, is_run_token, run_of_token
+from nessie_cli.repository.runs import RunRecords, RunToken, find_token, is_run_token
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.authorized import AuthorizedRepository
 from nessie_cli.server.auth.identity import (
@@ -27,10 +28,16 @@ from nessie_cli.server.auth.identity import (
     Unauthenticated,
     credentials,
 )
-from nessie_cli.server.auth.issuer import JwtSettings, TokenVerifier
+from nessie_cli.server.auth.issuer import LEEWAY, JwtSettings, TokenVerifier
 from nessie_cli.server.auth.policy import Policy
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Rules, read_rules
+from nessie_cli.server.auth.run_credentials import (
+    credential_of_entry,
+    credential_of_issuer,
+    entry_of,
+    expiry_of,
+)
 from nessie_cli.server.auth.run_rules import RunRules, caller_of_run
 from nessie_cli.server.auth.tokens import FILE_KIND, TokenEntry, is_ours, read_tokens
 from nessie_cli.server.http.failures import HttpFault
@@ -60,13 +67,15 @@ class CallerAccess(NamedTuple):
     """The repository for one caller: for reading, for drafting, and the policy of its writes.
 
     Without a policy everything is allowed. `caller` is the authenticated name: empty for a
-    request without credentials, None if the server has no authentication.
+    request without credentials, None if the server has no authentication. `credential` is that of
+    the request, as the record of a run names it.
     """
 
     reading: ReadableRepository
     drafting: StoreRepository
     policy: Policy | None = None
     caller: str | None = None
+    credential: str = ""
 
 
 def full_access(repository: StoreRepository) -> CallerAccess:
@@ -139,12 +148,14 @@ class Security(NamedTuple):
 class Admission(NamedTuple):
     """An admitted request: its caller, and the rules for it (None: everything is allowed).
 
-    `session_ends` is the end of the session of a browser.
+    `session_ends` is the end of the session of a browser. `credential` names the token of the
+    request without its secret.
     """
 
     caller: Caller
     rules: Rules | RunRules | None
     session_ends: datetime | None = None
+    credential: str = ""
 
     @property
     def scope(self) -> Hashable:
@@ -164,11 +175,11 @@ class Admission(NamedTuple):
             name = self.caller.name
             acting = repository.as_caller(name)
             if self.rules is None:
-                return CallerAccess(acting, acting, caller=name)
+                return CallerAccess(acting, acting, None, name, self.credential)
             rights = Rights(self.caller, self.rules, 1 if raw_path.startswith(_V1) else 2)
             reading = AuthorizedRepository(acting, rights, right)
             policy = Policy(rights, reading, catalog.default_branch)
-            return CallerAccess(reading, acting, policy, name)
+            return CallerAccess(reading, acting, policy, name, self.credential)
 
         return catalog._replace(open=opened)
 
@@ -202,12 +213,12 @@ class Gate:
         """
         given = credentials(header(headers, b"authorization"))
         if given is not None:
-            caller = await self._caller(given)
+            caller, credential = await self._caller(given)
         elif self.anonymous:
-            caller = ANONYMOUS
+            caller, credential = ANONYMOUS, ""
         else:
             raise Unauthenticated(_WHO)
-        return self.admission(caller)
+        return self.admission(caller)._replace(credential=credential)
 
     @property
     def knows_tokens(self) -> bool:
@@ -244,22 +255,39 @@ class Gate:
         """Threads that verify tokens, and can wait for the keys of their issuer."""
         return ThreadPool(VERIFIERS, name="verifier", most_waiting=MOST_UNVERIFIED)
 
-    async def _caller(self, given: Credentials) -> Caller:
-        caller = None
+    async def _caller(self, given: Credentials) -> tuple[Caller, str]:
+        """Returns the caller of a request, and its credential."""
         if is_run_token(given.token):
             if self.runs is not None:
-                find = partial(run_of_token, self.runs, given.token)
-                run = await self._verifiers.submit(find)
-                caller = None if run is None else caller_of_run(run)
+                find = partial(find_token, self.runs, given.token)
+                token = await self._verifiers.submit(find)
+                caller = None if token is None else self._caller_of_run(token)
+                if caller is not None:
+                    return caller, ""
         elif is_ours(given.token):
-            caller = self._tokens.value().caller(given, datetime.now(UTC)) if self._tokens else None
+            now = datetime.now(UTC)
+            entry = self._tokens.value().entry(given, now) if self._tokens else None
+            if entry is not None:
+                return entry.caller, credential_of_entry(entry)
         elif self._issuer is not None:
-            caller = self._issuer.cached_caller(given) or await self._verifiers.submit(
-                partial(self._issuer.caller, given)
-            )
-        if caller is None:
-            raise Unauthenticated(_WRONG, refused=True)
-        return caller
+            verify = partial(self._issuer.verify, given)
+            verified = self._issuer.cached(given) or await self._verifiers.submit(verify)
+            if verified is not None:
+                return verified.caller, credential_of_issuer(verified.expires + LEEWAY)
+        raise Unauthenticated(_WRONG, refused=True)
+
+    def _caller_of_run(self, token: RunToken) -> Caller | None:
+        """Returns the caller of a program of a run.
+
+        Returns None if the credential by which its token was made is no longer valid.
+        """
+        run, credential = token
+        if not credential:
+            return caller_of_run(run)
+        if (expires := expiry_of(credential)) is not None:
+            return caller_of_run(run) if time.time() < expires else None
+        caller = self.caller_of_entry(*entry_of(credential))
+        return None if caller is None else caller._replace(run=run.id)
 
 
 def open_gate(security: Security, report: Report = report_on_stderr) -> Gate | None:

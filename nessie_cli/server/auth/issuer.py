@@ -70,8 +70,8 @@ class JwtSettings(NamedTuple):
         return KeyUrl(self.issuer, self.keys, report)
 
 
-class VerifiedIdToken(NamedTuple):
-    """The caller of a verified ID token, and the second at which the token expires."""
+class VerifiedToken(NamedTuple):
+    """The caller of a verified token, and the second at which the token expires."""
 
     caller: Caller
     expires: int
@@ -87,18 +87,18 @@ class TokenVerifier:
         self._settings = settings
         self._keys = settings.source(report)
         self._clock = clock
-        self._callers: dict[bytes, tuple[Caller, float]] = {}
+        self._verified_until: dict[bytes, tuple[VerifiedToken, float]] = {}
 
-    def cached_caller(self, given: Credentials) -> Caller | None:
-        """Returns the caller of a token that was verified recently. Never waits."""
-        entry = self._callers.get(_digest(given.token))
+    def cached(self, given: Credentials) -> VerifiedToken | None:
+        """Returns a token that was verified recently, or None. Never waits."""
+        entry = self._verified_until.get(_digest(given.token))
         return (
             entry[0]
             if entry is not None and self._clock() < entry[1] and given.name is None
             else None
         )
 
-    def caller(self, given: Credentials) -> Caller | None:
+    def verify(self, given: Credentials) -> VerifiedToken | None:
         """Returns the caller of a token, or None if it is invalid. May wait for the issuer.
 
         Raises `KeysUnavailable`.
@@ -107,10 +107,11 @@ class TokenVerifier:
         if verified is None:
             return None
         caller, claims = verified
-        self._remember(given.token, caller, claims["exp"])
-        return caller
+        token = VerifiedToken(caller, int(claims["exp"]))
+        self._remember(given.token, token)
+        return token
 
-    def id_token(self, token: str, nonce: str) -> VerifiedIdToken | None:
+    def id_token(self, token: str, nonce: str) -> VerifiedToken | None:
         """Returns the caller of an ID token with a nonce, for the audience alone, or None.
 
         May wait for the issuer. Raises `KeysUnavailable`.
@@ -123,7 +124,7 @@ class TokenVerifier:
         party = claims.get("azp", None if is_for_others else self._settings.audience)
         if claims.get("nonce") != nonce or party != self._settings.audience:
             return None
-        return VerifiedIdToken(caller, int(claims["exp"]))
+        return VerifiedToken(caller, int(claims["exp"]))
 
     def _caller_and_claims(self, token: str) -> tuple[Caller, Mapping[str, Any]] | None:
         """Returns the caller and claims of a token, or None if it is invalid."""
@@ -173,11 +174,11 @@ class TokenVerifier:
             return claims
         raise InvalidInput("no key of the issuer has signed it")
 
-    def _remember(self, token: str, caller: Caller, expires: float) -> None:
-        if len(self._callers) >= _MOST_CACHED:
-            self._callers.clear()
-        now = self._clock()
-        self._callers[_digest(token)] = (caller, min(int(expires) + LEEWAY, now + _CACHED_FOR))
+    def _remember(self, token: str, verified: VerifiedToken) -> None:
+        if len(self._verified_until) >= _MOST_CACHED:
+            self._verified_until.clear()
+        until = min(verified.expires + LEEWAY, self._clock() + _CACHED_FOR)
+        self._verified_until[_digest(token)] = (verified, until)
 
 
 def _digest(token: str) -> bytes:

@@ -14,7 +14,7 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.identity import Caller
 from nessie_cli.server.auth.rules import CREATE_REFERENCE, VIEW_REFERENCE, Question, Rules
-from nessie_cli.server.auth.run_rules import RunRules
+from nessie_cli.server.auth.run_rules import FENCED, RunRules
 from nessie_cli.wire.keys import encode_legacy
 
 _TYPES = ("", *sorted(CONTENT_TYPES))
@@ -85,6 +85,12 @@ class Rights:
     ) -> NotAllowed:
         """Returns the error for a forbidden operation. It names only what the caller named."""
         who = f"role '{self.caller.roles[0] if self.caller.roles else self.caller.name}'"
+        if self.caller.run and op in FENCED:
+            # The role alone may be allowed to do so.
+            who = (
+                f"a program of run {self.caller.run}, which can write the branch"
+                f" run/{self.caller.run} and begin no other run,"
+            )
         if key is not None:
             return NotAllowed(f"'{op}' is not allowed for {who} on content '{encode_legacy(key)}'")
         if config:

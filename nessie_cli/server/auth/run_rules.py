@@ -31,6 +31,8 @@ _NEVER = frozenset(
         rules.MANAGE_RUNS,
     )
 )
+FENCED = _WRITES | _NEVER
+"""The operations that the fence restricts."""
 _REMEMBERED = 0.1
 """Seconds for which a request remembers that its run may write: a commit asks for each key."""
 

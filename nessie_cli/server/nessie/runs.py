@@ -13,6 +13,7 @@ from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model.runs import PipelineRun, RunState, check_record, check_run_id
 from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
 from nessie_cli.server.auth.authorized import caller_of, may_have_runs, require_runs
+from nessie_cli.server.auth.run_credentials import credentials_of
 from nessie_cli.server.nessie.extensions import require_extensions
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES_FILES, Doc, Endpoint
@@ -68,7 +69,16 @@ class Runs:
         name, roles = caller_of(call.repository, call.caller)
         # Without authentication, everybody may change everything anyway.
         is_remote = call.caller is not None
-        run = check_record(replace(run, who=name, roles=roles, is_remote=is_remote))
+        before = record.run.credentials if record else {}
+        run = check_record(
+            replace(
+                run,
+                who=name,
+                roles=roles,
+                is_remote=is_remote,
+                credentials=credentials_of(run.tokens, before, call.credential),
+            )
+        )
         if record is None:
             self._check_new(call, run)
         elif _constant(record.run) != _constant(run):
@@ -113,7 +123,7 @@ def _is_own(call: Call, run: PipelineRun) -> bool:
 
 
 def _answer(record: RunRecord) -> RunAnswer:
-    return RunAnswer(replace(record.run, roles=()), record.version)
+    return RunAnswer(replace(record.run, roles=(), credentials={}), record.version)
 
 
 def _constant(run: PipelineRun) -> tuple[object, ...]:

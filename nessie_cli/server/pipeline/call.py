@@ -174,6 +174,11 @@ class Call:
         return self._opened.caller
 
     @property
+    def credential(self) -> str:
+        """The credential of the caller; see `CallerAccess`."""
+        return self._opened.credential
+
+    @property
     def _opened(self) -> CallerAccess:
         if self._access is None:
             self._access = self._catalog.open(self._catalog.repository)

@@ -18,6 +18,7 @@ from nessie_cli.store.dump import (
     LoadProgress,
     batches,
     checked,
+    loaded_runs,
     packed_size,
     require_empty,
     setting_rows,
@@ -25,12 +26,14 @@ from nessie_cli.store.dump import (
 from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
 from nessie_cli.store.postgres.pool import Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
+from nessie_cli.store.postgres.schema import RUNS
 from nessie_cli.store.records import (
     Counts,
     Move,
     PackedObject,
     RequestRecord,
     StoredReference,
+    StoredRun,
     StoredSettings,
 )
 from nessie_cli.store.rows import (
@@ -68,6 +71,9 @@ _MOVES = sql.SQL(f"{REFLOG} ORDER BY number")
 _MOVE_TYPES = ("int8", "text", "text", "bytea", "bytea", "int8", *["text"] * 4, "bytea", "bytea")
 _REQUESTS = sql.SQL(f"{REQUEST} ORDER BY id")
 _REQUEST_TYPES = ("text", "text", "bytea", "bytea", "int8", "int8")
+_HAS_RUNS = "SELECT to_regclass('runs') IS NOT NULL"
+_RUNS = sql.SQL("SELECT id, state, data, version FROM runs ORDER BY id")
+_RUN_TYPES = ("text", "text", "bytea", "int8")
 _ANCHORS = sql.SQL(ANCHOR)
 _ANCHOR_TYPES = ("text", "bytea", "int8")
 # The index by kind and number gives the objects of each kind in order, and the server merges them.
@@ -144,6 +150,16 @@ class PostgresDump:
         """Returns the committed requests."""
         return self._read(request_of, _REQUESTS, _REQUEST_TYPES)
 
+    def runs(self) -> Iterator[StoredRun]:
+        """Returns the records of pipelines' runs."""
+        try:
+            [[has_runs]] = self._connection.execute(_HAS_RUNS).fetchall()
+        except psycopg.Error as error:
+            raise failure(self._url, error) from error
+        if not has_runs:
+            return iter(())
+        return (StoredRun(*row) for row in self._copied(_RUNS, _RUN_TYPES))
+
     def broken_chains(self) -> Iterator[str]:
         """Yields the problems of the chains of the reflog, one line each."""
         return broken_chains(
@@ -211,6 +227,7 @@ _PUT_REFLOG = """COPY reflog (number, name, kind, before, after, time, who, oper
 _PUT_REQUESTS = (
     "COPY requests (id, caller, digest, result, time, check_sum) FROM STDIN (FORMAT BINARY)"
 )
+_PUT_RUNS = "COPY runs (id, state, data, version) FROM STDIN (FORMAT BINARY)"
 _PUT_OBJECTS = "COPY objects (number, written, kind, id, data) FROM STDIN (FORMAT BINARY)"
 _PUT_ENTRIES = "COPY index_entries (number, entry, id) FROM STDIN (FORMAT BINARY)"
 
@@ -260,6 +277,7 @@ def _write(
         rows = list(map(request_row, requests))
         _copy(connection, _PUT_REQUESTS, _REQUEST_TYPES, rows)
         tally.add(len(requests))
+    _write_runs(connection, loaded_runs(dump.runs()))
     _write_objects(connection, dump, now, tally)
 
 
@@ -274,6 +292,13 @@ def _write_settings(
     rows, anchors = setting_rows(settings, names, replaced, newest)
     _copy(connection, _PUT_SETTINGS, _SETTING_TYPES, rows)
     _add_anchors(connection, anchors)
+
+
+def _write_runs(connection: PostgresConnection, runs: Iterator[StoredRun]) -> None:
+    connection.execute(RUNS.read_bytes())
+    connection.execute("DELETE FROM runs")
+    rows = ((run.id, run.state, run.data, run.version) for run in runs)
+    _copy(connection, _PUT_RUNS, _RUN_TYPES, rows)
 
 
 def _add_anchors(connection: PostgresConnection, anchors: Sequence[Row]) -> None:

@@ -17,6 +17,7 @@ from nessie_cli.store.dump import (
     LoadProgress,
     batches,
     checked,
+    loaded_runs,
     packed_size,
     require_empty,
     setting_rows,
@@ -27,6 +28,7 @@ from nessie_cli.store.records import (
     PackedObject,
     RequestRecord,
     StoredReference,
+    StoredRun,
     StoredSettings,
 )
 from nessie_cli.store.rows import (
@@ -49,6 +51,7 @@ from nessie_cli.store.rows import (
 )
 from nessie_cli.store.sqlite.commit import ADD_ANCHOR, CREATE, LOG, RECORD, SET
 from nessie_cli.store.sqlite.errors import failure
+from nessie_cli.store.sqlite.later_table import EXISTS, create_later_table
 from nessie_cli.store.sqlite.session import connect
 
 T = TypeVar("T")
@@ -64,10 +67,12 @@ _CLEAR = (
     "DELETE FROM anchors",
     "DELETE FROM requests",
 )
+_RUNS = "SELECT id, state, CAST(data AS BLOB), version FROM runs ORDER BY id"
 _LAST = 2**63 - 1
 
 _PUT = "INSERT INTO objects (number, id, kind, written, packed) VALUES (?, ?, ?, ?, ?)"
 _INDEX = "INSERT INTO object_index (entry, object) VALUES (?, ?)"
+_PUT_RUN = "INSERT INTO runs (id, state, data, version) VALUES (?, ?, ?, ?)"
 
 
 @contextmanager
@@ -141,6 +146,12 @@ class SQLiteDump:
         """Returns the committed requests."""
         return self._read(request_of, f"{REQUEST} ORDER BY id")
 
+    def runs(self) -> Iterator[StoredRun]:
+        """Returns the records of pipelines' runs."""
+        if not list(self._rows(f"{EXISTS} 'runs'")):
+            return iter(())
+        return self._read(_run_of, _RUNS)
+
     def objects(self) -> Iterator[PackedObject]:
         """Yields all objects in the order of their numbers.
 
@@ -176,6 +187,10 @@ def _entry_of(row: Row) -> Row:
     return check_types("object_index", row, (int, bytes))
 
 
+def _run_of(row: Row) -> StoredRun:
+    return StoredRun(*check_types("runs", row, (str, str, bytes, int)))
+
+
 def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress | None) -> None:
     """Writes everything in a dump, inside a transaction. Raises `StoreNotEmpty`."""
     before = _one_row(cursor, _COUNTS)
@@ -206,6 +221,7 @@ def load(cursor: apsw.Cursor, url: str, dump: Dump, now: int, progress: Progress
         rows = list(map(request_row, requests))
         cursor.executemany(RECORD, rows)
         tally.add(len(requests))
+    _load_runs(cursor, loaded_runs(dump.runs()))
     number = 1
     for objects in batches(dump.objects(), packed_size):
         numbered = list(enumerate(objects, number))
@@ -224,6 +240,13 @@ def _load_settings(
     rows, anchors = setting_rows(settings, names, replaced, newest)
     cursor.executemany(SET, rows)
     cursor.executemany(ADD_ANCHOR, anchors)
+
+
+def _load_runs(cursor: apsw.Cursor, runs: Iterator[StoredRun]) -> None:
+    create_later_table(cursor, "runs")
+    cursor.execute("DELETE FROM runs")
+    for run in runs:
+        cursor.execute(_PUT_RUN, (run.id, run.state, run.data, run.version))
 
 
 def _one_row(cursor: apsw.Cursor, sql: str) -> tuple[Any, ...]:

@@ -17,7 +17,7 @@ from zlib import crc32
 import apsw
 from msgspec import msgpack
 
-from nessie_cli.store.records import Move, RequestRecord, StoredReference, StoredSettings
+from nessie_cli.store.records import Move, RequestRecord, StoredReference, StoredRun, StoredSettings
 from nessie_cli.store.rows import REQUEST, DamagedRow, Row, check_fields, settings_of_fields
 from nessie_cli.store.sqlite.dump import SQLiteDump
 from nessie_cli.store.sqlite.errors import failure
@@ -85,6 +85,10 @@ class _Format3Dump(SQLiteDump):
     def requests(self) -> Iterator[RequestRecord]:
         """Returns the committed requests."""
         return self._read(_request_of, f"{REQUEST} ORDER BY id")
+
+    def runs(self) -> Iterator[StoredRun]:
+        """Returns nothing: this format has no runs."""
+        return iter(())
 
 
 def _reference_of(row: Row) -> StoredReference:

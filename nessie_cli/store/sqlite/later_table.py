@@ -10,12 +10,18 @@ import apsw
 
 from nessie_cli.store.sqlite.schema import LATER_TABLES
 
-_EXISTS = "SELECT 1 FROM sqlite_schema WHERE name = ?"
+EXISTS = "SELECT 1 FROM sqlite_schema WHERE name ="
+"""The beginning of the statement that reports whether a table exists; its name follows."""
 
 Rows = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
 """Runs a statement that reads, and returns its rows."""
 Transaction = Callable[[], AbstractContextManager[apsw.Cursor]]
 """Opens a transaction that writes."""
+
+
+def create_later_table(cursor: apsw.Cursor, name: str) -> None:
+    """Creates a table of `LATER_TABLES`, unless the store has it."""
+    cursor.execute(LATER_TABLES[name].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"))
 
 
 class LaterTable:
@@ -36,9 +42,8 @@ class LaterTable:
 
         Creates the table if the store lacks it.
         """
-        create = LATER_TABLES[self._name].replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS")
         with self._transaction() as cursor:
-            cursor.execute(create)
+            create_later_table(cursor, self._name)
             cursor.execute(sql, values)
             return cursor.connection.changes()
 
@@ -52,5 +57,5 @@ class LaterTable:
 
     def _is_there(self) -> bool:
         # A table that another process creates is seen at the next call.
-        self._exists = self._exists or bool(self._rows(_EXISTS, (self._name,)))
+        self._exists = self._exists or bool(self._rows(f"{EXISTS} ?", (self._name,)))
         return self._exists

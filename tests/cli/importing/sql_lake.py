@@ -22,8 +22,9 @@ def rows(*ids: int) -> pa.Table:
 class SqlLake:
     """The catalog and the files of a lake below a folder."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir()
+    def __init__(self, folder: Path, name: str = "theirs") -> None:
+        folder.mkdir(exist_ok=True)
+        self._name = name
         self.folder = folder / "wh"
         self.uri = f"sqlite:///{folder}/catalog.db"
         with self.catalog() as catalog:
@@ -31,7 +32,7 @@ class SqlLake:
 
     @contextmanager
     def catalog(self) -> Iterator[SqlCatalog]:
-        catalog = SqlCatalog("theirs", uri=self.uri, warehouse=f"file://{self.folder}")
+        catalog = SqlCatalog(self._name, uri=self.uri, warehouse=f"file://{self.folder}")
         with closing(catalog):
             yield catalog
 
@@ -69,9 +70,14 @@ class SqlLake:
                 text(
                     "INSERT INTO iceberg_tables (catalog_name, table_namespace, table_name,"
                     " metadata_location, iceberg_type)"
-                    " VALUES ('theirs', :namespace, :name, :location, 'TABLE')"
+                    " VALUES (:catalog, :namespace, :name, :location, 'TABLE')"
                 ),
-                {"namespace": namespace, "name": table, "location": f"{metadata}"},
+                {
+                    "catalog": self._name,
+                    "namespace": namespace,
+                    "name": table,
+                    "location": f"{metadata}",
+                },
             )
 
     def files(self) -> set[Path]:

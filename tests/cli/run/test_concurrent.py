@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -21,6 +23,18 @@ from nessie_cli.model.runs import RunState
 
 WRITERS = int(os.environ.get("NESSIE_TEST_WRITERS", "6"))
 SCHEMA = pa.schema([pa.field("id", pa.int64())])
+
+
+LOAD = """
+import sys
+import pyarrow as pa
+from pyiceberg.catalog import load_catalog
+
+catalog = load_catalog()
+rows = pa.table({"id": pa.array([int(sys.argv[1])], pa.int64())})
+catalog.load_table("db.shared").append(rows)
+catalog.create_table(f"db.own{sys.argv[1]}", rows.schema).append(rows)
+"""
 
 
 class Boom(Exception):
@@ -73,3 +87,42 @@ def test_every_append_of_a_landed_run_is_there_once(tmp_path: Path) -> None:
     for number, end in enumerate(ends):
         expected = RunState.PUBLISHED if end == "landed" else RunState.FAILED
         assert states[f"run {number}"] is expected
+
+
+@pytest.mark.slow
+def test_runs_as_processes_land_or_can_be_resumed(tmp_path: Path) -> None:
+    """Each has its server. A target that moves too often is exit code 5, and nothing is lost."""
+    environment = {**os.environ, "HOME": str(tmp_path)}
+
+    def nessie(*words: str) -> subprocess.CompletedProcess[str]:
+        line = (sys.executable, "-m", "nessie_cli", *words)
+        return subprocess.run(
+            line, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
+
+    assert nessie("init").returncode == 0
+    store, warehouse = str(tmp_path / ".nessie" / "store.sqlite"), str(tmp_path / "warehouse")
+    with closing(NessieCatalog("lake", uri=store, warehouse=warehouse)) as catalog:
+        catalog.create_namespace("db")
+        catalog.create_table("db.shared", SCHEMA)
+    (tmp_path / "load.py").write_text(LOAD)
+
+    def load(number: int) -> int:
+        command = (sys.executable, "load.py", str(number))
+        done = nessie("run", "--check", "true", "--", *command)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.returncode
+
+    with ThreadPoolExecutor(min(WRITERS, 8)) as threads:
+        codes = list(threads.map(load, range(WRITERS)))
+    assert set(codes) <= {0, 5}
+    landed = [number for number, code in enumerate(codes) if code == 0]
+    assert ids(store, warehouse, "db.shared") == landed
+    runs = json.loads(nessie("run", "--list", "--json").stdout)["runs"]
+    waiting = [run["id"] for run in runs if run["state"] == "failed"]
+    assert len(waiting) == WRITERS - len(landed)
+    for id_ in waiting:
+        assert nessie("run", "--resume", id_).returncode == 0
+    assert ids(store, warehouse, "db.shared") == list(range(WRITERS))
+    branches = json.loads(nessie("branch", "--json").stdout)["references"]
+    assert [branch["name"] for branch in branches] == ["main"]

@@ -174,8 +174,11 @@ def test_sigterm_is_passed_on_to_the_command(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
-def test_a_check_that_is_interrupted_can_be_resumed(workspace: Workspace, sign: int) -> None:
-    check = "test -e go || { touch checking; exec sleep 60; }"
+@pytest.mark.parametrize("program", ["exec sleep 60", "sleep 60; true", "sleep 60 & wait"])
+def test_a_check_that_is_interrupted_can_be_resumed(
+    workspace: Workspace, sign: int, program: str
+) -> None:
+    check = f"test -e go || {{ touch checking; {program}; }}"
     running = workspace.on_terminal("--check", check, "--", *writer("b=2"))
     until((workspace.folder / "checking").exists)
     if sign == signal.SIGINT:
@@ -189,6 +192,21 @@ def test_a_check_that_is_interrupted_can_be_resumed(workspace: Workspace, sign: 
     (workspace.folder / "go").touch()
     workspace.nessie("run", "--resume", run.id).expect(0)
     assert workspace.main() == {"b": 2}
+
+
+def test_sigterm_before_the_command_leaves_no_running_run(workspace: Workspace) -> None:
+    running = workspace.on_terminal("--", "sleep", "60")
+
+    def server_starts() -> bool:
+        with workspace.repository() as repository:
+            return any(record.run.tokens for record in repository.runs.all())
+
+    until(server_starts)
+    os.kill(running.process, signal.SIGTERM)
+    running.end()
+    run = workspace.only()
+    assert (run.state, run.reason) in ((RunState.DISCARDED, ""), (RunState.FAILED, "interrupted"))
+    workspace.nothing_is_left()
 
 
 def test_a_killed_run_ends_its_server_and_its_token(workspace: Workspace) -> None:

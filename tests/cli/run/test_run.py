@@ -158,6 +158,7 @@ def test_a_conflict_leaves_the_target(runs: Runs) -> None:
     assert runs.main == {"a": 7}
     run = runs.only()
     assert (run.state, run.stage) == (RunState.FAILED, "conflict")
+    assert done.json["run"] == {"id": run.id, "branch": run.branch, "stage": "conflict"}
     assert state(runs.repository, run.branch) == {"a": 2}
 
 
@@ -283,6 +284,26 @@ def test_the_branch_of_a_failed_run_is_not_merged(runs: Runs) -> None:
     assert runs.main == {"a": 1, "b": 2}
 
 
+def test_no_other_verb_brings_contents_of_a_failed_run(runs: Runs) -> None:
+    before = runs.repository.reference("main").hash
+    runs("--", *writer("a=2", "b=2", "exit:3"))
+    branch = runs.only().branch
+    for words in (("branch", "-f", "main", branch), ("restore", "a", "b", "-s", branch, "-m", "x")):
+        runs.nessie(*words).expect(6, "commits of run", "--allow-failed-run")
+        runs.nessie(*words, "--dry-run") if words[0] == "branch" else None
+        assert runs.repository.reference("main").hash == before
+    runs.nessie("restore", "a", "-s", branch).expect(6, "commits of run")
+    assert runs.nessie("status").code == 0
+    runs.nessie("restore", "a", "-s", "main", "-m", "the same")
+    restored = runs.nessie("restore", "a", "-s", branch, "-m", "x", "--allow-failed-run")
+    assert (restored.code, runs.main) == (0, {"a": 2})
+    moved = runs.nessie("branch", "-f", "main", branch, "--yes", "--allow-failed-run")
+    assert (moved.code, runs.main) == (0, {"a": 2, "b": 2})
+    for main in ({"a": 2}, {"a": 2, "b": 2}):
+        assert runs.nessie("undo", "main", "--yes").code == 0
+        assert runs.main == main
+
+
 def test_from_a_commit_of_the_target(runs: Runs) -> None:
     start = runs.repository.reference("main").hash
     write(runs.repository, "main", "b", 1)
@@ -312,10 +333,40 @@ def test_a_tag_that_exists(runs: Runs) -> None:
     runs("--publish", id_).expect(5, f"run {id_} is published as", "the tag was not created")
     assert runs.main == {"a": 1, "b": 2}
     assert runs.branches == []
-    runs("--publish", id_).expect(0)
+    # The repetition creates the tag, or says again that it cannot.
+    runs("--publish", id_).expect(5, "the tag was not created")
+    runs.nessie("tag", "-d", "v2", "--yes")
+    assert runs("--publish", id_).out.endswith(" on main, tag v2\n")
+    assert "v2" in runs.tags
+    head = runs.repository.reference("main").hash
+    assert runs.repository.reference("v2").hash == head
+    assert runs.only().reason == ""
 
 
 # -- protected targets ---------------------------------------------------------------------------
+
+
+def test_a_joined_command_that_is_refused_leaves_what_others_wrote(runs: Runs) -> None:
+    id_ = runs("--begin").out.strip()
+    runs("--join", id_, "--", *writer("b=2")).expect(0)
+    refused = runs("--join", id_, "--", "sh", "-c", "NESSIE_AUTH_TOKEN=x nessie log")
+    refused.expect(2, "does not reach the branch")
+    run = runs.only()
+    assert run.state is RunState.RUNNING
+    assert state(runs.repository, run.branch) == {"a": 1, "b": 2}
+    runs("--publish", id_).expect(0)
+    assert runs.main == {"a": 1, "b": 2}
+
+
+def test_an_error_at_the_end_names_the_run_and_the_way_out(runs: Runs) -> None:
+    id_ = runs("--begin").out.strip()
+    runs("--join", id_, "--", *writer("b=2")).expect(0)
+    branch = runs.only().branch
+    runs.nessie("branch", "-d", branch, "--yes")
+    lost = runs("--json", "--publish", id_)
+    assert lost.code == 4
+    assert lost.json["run"] == {"id": id_, "branch": branch, "stage": "check"}
+    assert f"nessie run --resume {id_}" in lost.err
 
 
 def test_a_target_that_changes_only_by_merges(runs: Runs) -> None:

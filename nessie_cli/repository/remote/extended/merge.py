@@ -40,7 +40,7 @@ from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
 from nessie_cli.wire.bodies import Combination, TableCombinationRequest, TablePlace
 from nessie_cli.wire.contents import Key
-from nessie_cli.wire.extensions import ANY_ORDER, COMBINATION
+from nessie_cli.wire.extensions import ALLOW_FAILED_RUN, ANY_ORDER, COMBINATION
 
 
 def merge(server: Server, change: Merge, source: Reference, request_id: str | None) -> MergeResult:
@@ -76,7 +76,7 @@ def _combine(
         **merge_body(options),
         "perContent": not options.per_key,
         "allowUnrelatedHistories": options.unrelated,
-        "allowFailedRun": options.allow_failed_run,
+        ALLOW_FAILED_RUN: options.allow_failed_run,
     }
     if options.meta is not None:
         body["commitMeta"] = client_meta(options.meta)

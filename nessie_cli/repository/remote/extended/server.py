@@ -40,7 +40,7 @@ from nessie_cli.repository.remote.session import understood
 from nessie_cli.repository.remote.transport import Query
 from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
-from nessie_cli.wire.extensions import HIDDEN, SETTINGS, WHOLE
+from nessie_cli.wire.extensions import ALLOW_FAILED_RUN, HIDDEN, SETTINGS, WHOLE
 
 _LARGEST_REFLOG_PAGE = 16_000
 """The server finds a page of a reflog by reading those before it again, so pages grow."""
@@ -182,7 +182,9 @@ class ExtendedServer(Server):
 
     def assign_reference(self, change: AssignReference, request_id: str | None) -> Reference:
         """Moves a reference. Raises `ReferenceMoved` unless it is at the expected hash."""
-        request = references.assignment(self.session, change)
+        allowed = change.allow_failed_run
+        query = None if allowed is None else {ALLOW_FAILED_RUN: "true" if allowed else "false"}
+        request = references.assignment(self.session, change, query)
         with references.current_position(self.session, change.name, change.expected_hash):
             return self._send(request, request_id, self.session.reference)
 

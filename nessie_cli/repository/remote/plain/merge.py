@@ -8,11 +8,18 @@ from typing import Any
 
 from msgspec import structs
 
-from nessie_cli.errors import CommitNotFound, MergeConflict, ReferenceConflict
+from nessie_cli.errors import (
+    CommitNotFound,
+    InvalidInput,
+    MergeConflict,
+    ReferenceConflict,
+    StoreUnavailable,
+)
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
     Conflict,
+    KeyBehavior,
     MergeBehavior,
     MergeOption,
     MergeResult,
@@ -40,6 +47,9 @@ from nessie_cli.repository.remote.session import RestSession, understood
 from nessie_cli.repository.remote.transport import Lost, segment
 from nessie_cli.repository.remote.write_request import WriteRequest
 from nessie_cli.wire import answers
+
+MOST_TRIED = 10
+"""The most conflicts whose decisions are tried: each costs two requests or more."""
 
 SendCombination = Callable[[Combination], MergeResult]
 
@@ -156,6 +166,49 @@ def _send_transplant(server: Server, combination: Combination) -> MergeResult:
 
 
 def _send_planned(server: Server, combination: Combination, send: SendCombination) -> MergeResult:
+    """Sends a merge or transplant as `_planned` does.
+
+    The decisions about conflicts of a transplant of several commits are tried: the original server
+    (0.99.0) fails if one leaves out a content that a later commit changes.
+    """
+    try:
+        return _planned(server, combination, send)
+    except MergeConflict as error:
+        if len(combination.sources) > 1 and not combination.options.per_key:
+            tried, others = error.conflicts[:MOST_TRIED], error.conflicts[MOST_TRIED:]
+            possible = (_with_possible_options(server, combination, send, c) for c in tried)
+            error.conflicts = (*possible, *others)
+        raise
+
+
+def _with_possible_options(
+    server: Server, combination: Combination, send: SendCombination, conflict: Conflict
+) -> Conflict:
+    """Returns a conflict with those decisions that the server does not fail to carry out."""
+    key, options = conflict.key, combination.options
+    if key is None:
+        return conflict
+
+    def is_possible(behavior: MergeBehavior) -> bool:
+        decision = KeyBehavior(
+            key, behavior, content_id=conflict.content_id, commit=conflict.commit
+        )
+        behaviors = [*options.behaviors, decision]
+        trial = structs.replace(options, behaviors=behaviors, dry_run=True)
+        try:
+            _planned(server, combination._replace(options=trial), send)
+        except (InvalidInput, StoreUnavailable):
+            return False
+        except ReferenceConflict:
+            # Other conflicts are left, or the error says what to do first.
+            return True
+        return True
+
+    possible = tuple(each for each in conflict.options if is_possible(each.behavior))
+    return structs.replace(conflict, options=possible)
+
+
+def _planned(server: Server, combination: Combination, send: SendCombination) -> MergeResult:
     """Sends a merge or transplant, if necessary with decisions per key that follow renames.
 
     Raises `ReferenceMoved` if a key that is changed or decided has changed since the expected hash.
@@ -176,11 +229,31 @@ def _send_planned(server: Server, combination: Combination, send: SendCombinatio
             planned = None
         error.decided = None if replay is None else replay.decided
         if planned is None:
+            if replay is not None:
+                error.decided = _with_deleted(server.session, combination, replay.decided)
             raise
         result = send(combination._replace(options=planned.options))
     if planned is None or not result.details:
         return result
     return structs.replace(result, details=planned.details)
+
+
+def _with_deleted(
+    session: RestSession, combination: Combination, decided: MergeOption | None
+) -> MergeOption | None:
+    """Returns the effect of decisions, with all contents of the target that theirs deletes.
+
+    The server decides about a key, also if another content has been created there since.
+    """
+    behaviors = combination.options.behaviors
+    keys = [each.key for each in behaviors if each.behavior is MergeBehavior.FORCE]
+    ours = contents(session, combination.target.hash, keys) if keys else {}
+    theirs = contents(session, combination.sources[-1], keys) if keys else {}
+    deleted = [k for k in ours if k not in theirs or theirs[k].id != ours[k].id]
+    if not deleted:
+        return decided
+    decided = decided or MergeOption(MergeBehavior.NORMAL)
+    return structs.replace(decided, deletes=tuple(dict.fromkeys((*decided.deletes, *deleted))))
 
 
 def _refuse_changed(server: Server, combination: Combination, send: SendCombination) -> None:

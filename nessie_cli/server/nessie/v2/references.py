@@ -22,6 +22,7 @@ from nessie_cli.server.pipeline.targets import (
     parse_spec,
 )
 from nessie_cli.wire.decode import ReferenceBody, decode_reference
+from nessie_cli.wire.extensions import ALLOW_FAILED_RUN
 from nessie_cli.wire.references import reference_struct
 from nessie_cli.wire.rest import ReferencesResponse, SingleReference
 
@@ -117,11 +118,17 @@ def assign_reference(call: Call) -> Answer:
     kind = reference_type(call, "assignReference")
     source = decode_reference(call.needed_json("assignReference.assignTo"))
     target = parse_segment(call.segments["ref"], call.default_branch)
-    return Answer(SingleReference.of(assign(call, target, kind, source)))
+    # Clients of plain REST do not send it, and keep the rules of the original server.
+    allowed = call.flag(ALLOW_FAILED_RUN) if call.text(ALLOW_FAILED_RUN) is not None else None
+    return Answer(SingleReference.of(assign(call, target, kind, source, allowed)))
 
 
 def assign(
-    call: Call, target: Target, kind: ReferenceType | None, source: ReferenceBody
+    call: Call,
+    target: Target,
+    kind: ReferenceType | None,
+    source: ReferenceBody,
+    allow_failed_run: bool | None = None,
 ) -> Reference:
     """Assigns a reference to the commit that a body names."""
     if target.name is None:
@@ -130,7 +137,8 @@ def assign(
     check_type(reference, kind)
     where = expected(call.repository, target)
     to = commit_of_body(call, source)
-    assigned: Reference = call.submit(AssignReference(reference.name, to, where))
+    change = AssignReference(reference.name, to, where, allow_failed_run)
+    assigned: Reference = call.submit(change)
     return assigned
 
 
