@@ -86,7 +86,7 @@ test-original: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.original.java 2>/dev/null || { echo "installing a Java ..."; $(INSTALL) --group original; }
 	@$(BIN)/python -m tests.original.jar
 	@$(BIN)/python -m tests.interop.jars
-	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/original/import_source.py tests/original/imported_history.py tests/interop/suites.py tests/interop/metadata.py tests/interop/verdicts.py $(PYTEST)
+	$(BIN)/python -m pytest tests/original/contract.py tests/original/differential.py tests/original/source.py tests/original/import_source.py tests/original/imported_history.py tests/original/imported_lake.py tests/interop/suites.py tests/interop/metadata.py tests/interop/verdicts.py $(PYTEST)
 
 # The jars of the kit and of the reference server come from Maven Central.
 test-iceberg: $(VENV)/.ready-dev $(VENV)/.ready-spark

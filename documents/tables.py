@@ -10,6 +10,7 @@ tables.py reload METADATA_FILE ROW...  replaces all rows; prints the new metadat
 from __future__ import annotations
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,10 @@ class Folders(MetastoreCatalog, NoopCatalog):
     def make(self, folder: Path, schema: pa.Schema) -> Table:
         """Writes the first metadata file of a table below a folder."""
         staged = self._create_staged_table((folder.parent.name, folder.name), schema, str(folder))
-        self._write_metadata(staged.metadata, staged.io, staged.metadata_location)
+        # PyIceberg takes this time from a clock that a session does not repeat.
+        now = int(time.time() * 1000)
+        metadata = staged.metadata.model_copy(update={"last_updated_ms": now})
+        self._write_metadata(metadata, staged.io, staged.metadata_location)
         return self.open(staged.metadata_location)
 
     def open(self, metadata_file: str) -> Table:

@@ -28,7 +28,7 @@ from tests.gc.s3 import KEY, SECRET, Store, s3
 from tests.server.iceberg_rest.lake import Lake, lake
 
 ROWS = pa.table({"id": [1, 2]})
-NO_VIEWS = "PyIceberg cannot list the views of this catalog, so none is imported"
+NO_VIEWS = "PyIceberg cannot list views in this catalog"
 
 
 def listed(text: str, *namespaces: Name, **options: Any) -> Listing:

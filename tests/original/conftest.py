@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from nessie_cli import NO_ANCESTOR, connect
 from tests.original.server import Original, original, tail
+from tests.repository.vocabulary import Catalog
 
 SOON_WARM = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """Options for a run of two minutes, which does not benefit from long compilations."""
@@ -25,6 +27,19 @@ def server(
     pytestconfig.stash[LOG] = folder / "original.log"
     with original(folder, options=SOON_WARM) as running:
         yield running
+
+
+@pytest.fixture
+def source(server: Original) -> Iterator[Catalog]:
+    """The catalog of the server, without anything on it."""
+    with connect(f"{server.url}/api/v2") as repository:
+        for reference in list(repository.references()):
+            if reference.name != "main":
+                repository.delete_reference(reference.name, expected_hash=reference.hash)
+        repository.assign_reference(
+            "main", NO_ANCESTOR, expected_hash=repository.reference("main").hash
+        )
+        yield Catalog(repository)
 
 
 def pytest_terminal_summary(

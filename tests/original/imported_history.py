@@ -11,28 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from nessie_cli import NO_ANCESTOR, connect, create
+from nessie_cli import create
 from nessie_cli.importing.history.server import ServerHistory
 from nessie_cli.model import ProblemKind
 from nessie_cli.repository.store_repository import StoreRepository
 from tests.importing.history.exporter import commits_of, write_export
 from tests.importing.history.histories import assert_same, imported, write_varied_history
 from tests.importing.history.test_export_file import import_export
-from tests.original.server import Original
 from tests.repository.vocabulary import Catalog, behave, delete, put, table
-
-
-@pytest.fixture
-def source(server: Original) -> Iterator[Catalog]:
-    """The server, without anything on it."""
-    with connect(f"{server.url}/api/v2") as repository:
-        for reference in list(repository.references()):
-            if reference.name != "main":
-                repository.delete_reference(reference.name, expected_hash=reference.hash)
-        repository.assign_reference(
-            "main", NO_ANCESTOR, expected_hash=repository.reference("main").hash
-        )
-        yield Catalog(repository)
 
 
 @pytest.fixture

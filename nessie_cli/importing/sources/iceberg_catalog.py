@@ -220,8 +220,7 @@ class _Walk:
         if not self._lists_views:
             left_out.append(
                 SourceProblem(
-                    "PyIceberg cannot list the views of this catalog, so none is imported",
-                    location=label,
+                    "PyIceberg cannot list views in this catalog", location=f"views of {label}"
                 )
             )
         return Listing(

@@ -364,3 +364,23 @@ def test_the_same_table_joins_the_record(ours: InProcess, theirs: SqlLake) -> No
     assert ran.code == 0, ran.err
     assert ran.lines[0].endswith("1 unchanged")
     assert elements(ours("import", "--list", "--json").json["tables"]) == ALL
+
+
+def test_a_guess_never_brings_what_a_branch_here_wrote(
+    ours: InProcess, theirs: SqlLake, tmp_path: Path
+) -> None:
+    folder = str(theirs.folder)
+    assert ours("import", folder, "--guess").code == 0
+    assert ours("branch", "dev").code == 0
+    theirs.append("sales.items", 2)
+    # Their newest file is 00001. Files that continue a copy begin with 00000.
+    for number in (7, 8, 9):
+        write_here(tmp_path, "sales.orders", number, ref="dev")
+    before = heads(ours)
+    ran = ours("import", folder, "--guess", "--update").expect(3, "--exclude 'sales.orders'")
+    assert "sales.orders: its newest metadata file was written on a branch here" in ran.err
+    assert heads(ours) == before
+    options = ("--guess", "--update", "--exclude", "sales.orders")
+    assert ours("import", folder, *options, "--json").json["counts"]["updated"] == 1
+    assert ids(tmp_path, "sales.orders") == [1]
+    assert ids(tmp_path, "sales.items") == [1, 2]
