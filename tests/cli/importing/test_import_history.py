@@ -23,11 +23,16 @@ def test_a_history_comes_from_a_server(nessie: InProcess, catalog: Catalog, tmp_
         assert dry.lines == [
             f"would import 3 commits, 1 branch, 1 tag, 2 iceberg-table, 1 namespace from {url}"
         ]
+        assert "gc" not in dry.err
         with connect(store) as target:
             assert list(target.log("main")) == []
         ran = nessie("import", url, "--history", "--json", "--store", store)
         assert ran.code == 0, ran.err
         assert (ran.json["commits"], ran.json["wasApplied"]) == (3, True)
+        other = str(tmp_path / "other.sqlite")
+        create(other).close()
+        told = nessie("import", url, "--history", "--store", other)
+        assert f"before you run `nessie --store {other} gc` here" in told.err
         nessie("import", url, "--history", "--store", store).expect(5, "taken")
         nessie("import", url, "--history", "--into", "main").expect(2, "takes no --into")
         nessie("import", url, "--history", "--store", url).expect(2, "the store itself")
