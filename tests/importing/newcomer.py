@@ -1,4 +1,4 @@
-"""What a newcomer does with a lake that others made: the commands of the pages under docs/guides.
+"""What a newcomer does with the lake of others: the commands of the pages in docs/guides.
 
 `NESSIE_TEST_TABLES=300` makes the lakes large; `pytest -s` then shows the seconds of each command.
 """
@@ -30,9 +30,9 @@ def names(number: int = TABLES) -> list[str]:
 
 
 class Newcomer:
-    """A workspace with a configuration of PyIceberg beside it; `other` is the catalog to leave to.
+    """A workspace with a configuration of PyIceberg beside it.
 
-    `store` is the path of its store; `seconds` has the duration of each command.
+    `other` is the catalog to leave to. `store` is the path of its store; `seconds` has the duration of each command.
     """
 
     def __init__(self, folder: Path, catalogs: Mapping[str, str] | None = None) -> None:
