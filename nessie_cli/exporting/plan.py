@@ -178,7 +178,7 @@ class _Planner:
         self._skip_others(entries)
         exported = (
             name
-            for name, content in self._record.contents.items()
+            for name, content in (*self._record.contents.items(), *self._record.leaving.items())
             if isinstance(content, IcebergTable)
         )
         names = dict.fromkeys([*selected, *exported])
@@ -368,6 +368,10 @@ class _Planner:
             else:
                 reason = "not at this revision; --prune drops it"
                 self._add(ExportAction.KEPT, name, None, content, reason=reason)
+
+        for name, content in self._record.leaving.items():
+            if name not in selected and name.elements in there:
+                self._drop(name, content, there, "an export that did not end was to drop it")
 
     def _drop(
         self, name: ContentKey, content: Content, there: Mapping[Name, str], reason: str

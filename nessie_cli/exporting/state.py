@@ -65,7 +65,7 @@ class ExportRecord:
     """The record of the exports to one catalog, as it is when it is opened.
 
     `contents` are those that were exported, by their names in the other catalog. `is_interrupted`
-    says that the last export did not end.
+    says that the last export did not end, and `leaving` has the contents that it was to drop.
     """
 
     def __init__(self, repository: Repository, name: str) -> None:
@@ -84,6 +84,7 @@ class ExportRecord:
         self._is_left_over = self._precedes_tag()
         self.is_interrupted = self._branch is not None and not self._is_left_over
         self._locations: defaultdict[ContentKey, set[str]] = defaultdict(set)
+        self.leaving: dict[ContentKey, Content] = {}
         self.contents = self._read()
 
     def _reference(self, name: str) -> Reference | None:
@@ -114,7 +115,12 @@ class ExportRecord:
             for operation in entry.operations or ():
                 if isinstance(operation, Put):
                     self._add(operation.key, operation.content)
-        return self._contents(begun.hash)
+                    self.leaving.setdefault(operation.key, operation.content)
+        self.leaving |= contents
+        contents = self._contents(begun.hash)
+        for name in contents.keys() & self.leaving.keys():
+            del self.leaving[name]
+        return contents
 
     def _contents(self, hash_: str) -> dict[ContentKey, Content]:
         entries = self._repository.entries(Revision(None, hash_), content=True)

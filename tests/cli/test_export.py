@@ -443,23 +443,27 @@ def test_views_are_registered_where_the_catalog_can(place: Place) -> None:
 
 
 def interrupted_after(
-    place: Place, monkeypatch: pytest.MonkeyPatch, calls: int, method: str = "register_table"
+    place: Place,
+    monkeypatch: pytest.MonkeyPatch,
+    calls: int,
+    method: str = "register_table",
+    *options: str,
 ) -> None:
     """Exports, and stops like Ctrl-C at a call of the other catalog."""
     kind = type(place.there)
     real: Callable[..., Any] = getattr(kind, method)
     count = 0
 
-    def stopping(self: Any, *args: Any, **options: Any) -> Any:
+    def stopping(self: Any, *args: Any, **named: Any) -> Any:
         nonlocal count
         count += 1
         if count > calls:
             raise KeyboardInterrupt
-        return real(self, *args, **options)
+        return real(self, *args, **named)
 
     with monkeypatch.context() as patched:
         patched.setattr(kind, method, stopping)
-        place.export(code=130)
+        place.export(*options, code=130)
 
 
 def test_an_interrupted_export_is_completed_by_the_same_command(
@@ -482,6 +486,37 @@ def test_an_interrupted_export_is_completed_by_the_same_command(
     assert [place.rows(f"db.{name}") for name in "abc"] == [9, 9, 6]
     assert place.references() == {TAG}
     assert place.actions() == {}
+
+
+def test_drops_of_an_interrupted_export_are_completed(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.create("db.a", "db.b", "db.c", "db.d")
+    place.export()
+    place.here.drop_table("db.a")
+    place.here.drop_table("db.b")
+    place.here.rename_table("db.c", "db.renamed")
+    interrupted_after(place, monkeypatch, 1, "drop_table", "--prune")
+    assert place.rows("db.a") is None
+    assert place.references() == {TAG, BRANCH}
+    place.append("db.d")
+    assert place.actions("--", "db.d") == {"db.b": "drop", "db.c": "drop", "db.d": "update"}
+    assert [place.rows(f"db.{name}") for name in ("a", "b", "c")] == [None] * 3
+    assert (place.rows("db.renamed"), place.rows("db.d")) == (3, 6)
+    assert place.references() == {TAG}
+
+
+def test_a_table_that_an_interrupted_export_was_to_drop_and_that_changed_is_a_conflict(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place.create("db.a")
+    place.export()
+    place.here.drop_table("db.a")
+    interrupted_after(place, monkeypatch, 0, "drop_table", "--prune")
+    place.there.load_table("db.a").append(ROWS)
+    assert place.actions(code=3) == {"db.a": "conflict"}
+    assert place.rows("db.a") == 6
+    assert place.references() == {TAG, BRANCH}, "the tag keeps its files"
 
 
 @sql_only

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -65,7 +66,7 @@ def test_another_path_of_the_same_store_is_refused(
 
 
 @pytest.fixture
-def repository() -> Repository:
+def repository() -> Iterator[Repository]:
     with connect("memory:") as opened:
         opened.put_setting("namespace-validation", "false")
         table = IcebergTable(metadata_location="s3://lake/t.json", snapshot_id=1)

@@ -14,7 +14,7 @@ from nessie_cli.exporting.state import ExportRecord
 from nessie_cli.exporting.target import open_target
 from nessie_cli.gc.foreign import ForeignTables
 from nessie_cli.gc.removal import RemovalOutcome
-from nessie_cli.gc.run import Run
+from nessie_cli.gc.run import ForeignLocation, Run
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.model import CommitMeta
@@ -76,7 +76,7 @@ def collected(lake: Shore) -> Run:
     return run
 
 
-def test_the_files_of_a_receiver_that_writes_on_are_kept(lake, receiver):
+def test_the_files_of_a_receiver_that_writes_on_are_kept(lake: Shore, receiver: Receiver) -> None:
     table = lake.create("t")
     lake.create("own")
     receiver.export()
@@ -99,7 +99,7 @@ def test_the_files_of_a_receiver_that_writes_on_are_kept(lake, receiver):
     assert (run.info.counts["exported"], run.info.counts["imported"]) == (2, 0)
 
 
-def test_files_are_collected_after_the_tag_is_deleted(lake, receiver):
+def test_files_are_collected_after_the_tag_is_deleted(lake: Shore, receiver: Receiver) -> None:
     lake.create("t")
     before = lake.files()
     receiver.export()
@@ -116,7 +116,7 @@ def test_files_are_collected_after_the_tag_is_deleted(lake, receiver):
     assert lake.files() == before - set(candidates(run))
 
 
-def test_other_tables_are_collected(lake, receiver):
+def test_other_tables_are_collected(lake: Shore, receiver: Receiver) -> None:
     lake.create("t")
     receiver.export()
     lake.create("own")
@@ -128,7 +128,7 @@ def test_other_tables_are_collected(lake, receiver):
     assert receiver.rows() == 6
 
 
-def test_a_pruned_table_is_collected(lake, receiver):
+def test_a_pruned_table_is_collected(lake: Shore, receiver: Receiver) -> None:
     lake.create("t")
     lake.create("u")
     receiver.export()
@@ -142,7 +142,7 @@ def test_a_pruned_table_is_collected(lake, receiver):
     assert "garbage" in {Path(path).name for path in candidates(run)}
 
 
-def test_folders_of_their_own_for_data_are_kept(lake, receiver):
+def test_folders_of_their_own_for_data_are_kept(lake: Shore, receiver: Receiver) -> None:
     data = lake.warehouse / "far" / "data"
     lake.create("t", **{"write.data.path": str(data)})
     receiver.export()
@@ -152,7 +152,9 @@ def test_folders_of_their_own_for_data_are_kept(lake, receiver):
     assert receiver.rows() == 6
 
 
-def test_an_interrupted_export_protects_its_tables(lake, receiver, monkeypatch):
+def test_an_interrupted_export_protects_its_tables(
+    lake: Shore, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lake.create("t")
     with monkeypatch.context() as context:
         context.setattr(ExportRecord, "complete", lambda _: None)
@@ -179,7 +181,9 @@ def test_an_interrupted_export_protects_its_tables(lake, receiver, monkeypatch):
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_an_export_after_the_plan_protects_its_files(lake, receiver, monkeypatch, times):
+def test_an_export_after_the_plan_protects_its_files(
+    lake: Shore, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
     """The receiver registers the table between the plan and a batch."""
     monkeypatch.setattr("nessie_cli.gc.apply.FILES_PER_BATCH", 2)
     lake.create("t")
@@ -189,7 +193,7 @@ def test_an_export_after_the_plan_protects_its_files(lake, receiver, monkeypatch
     assert len(candidates(run)) == 4 + 1, "the metadata file before the append is dead, too"
     locations, calls = ForeignTables.locations, 0
 
-    def exporting(self):
+    def exporting(self: ForeignTables) -> tuple[ForeignLocation, ...]:
         nonlocal calls
         calls += 1
         # The first call is that of the mark, the second one that of the first batch.
@@ -205,7 +209,9 @@ def test_an_export_after_the_plan_protects_its_files(lake, receiver, monkeypatch
     assert receiver.rows() == 6
 
 
-def test_an_unreadable_exported_table_protects_the_folder_around_its_metadata(lake, receiver):
+def test_an_unreadable_exported_table_protects_the_folder_around_its_metadata(
+    lake: Shore, receiver: Receiver
+) -> None:
     table = lake.create("t")
     receiver.export()
     receiver.append()
@@ -217,7 +223,7 @@ def test_an_unreadable_exported_table_protects_the_folder_around_its_metadata(la
     assert lake.files() == before
 
 
-def test_a_read_again_sees_new_exports_and_deleted_tags(lake, receiver):
+def test_a_read_again_sees_new_exports_and_deleted_tags(lake: Shore, receiver: Receiver) -> None:
     tables = ForeignTables(lake.repository, {})
     assert tables.locations() == ()
     lake.create("t")
