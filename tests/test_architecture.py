@@ -53,7 +53,8 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "runs": _VALUES | {"revisions", "repository", "iceberg", "workspace"},
     "iceberg": _VALUES | {"revisions", "wire", "repository", "reaching"},
     "inspection": _VALUES | {"revisions", "wire", "repository", "iceberg"},
-    "gc": _VALUES | {"wire", "repository", "workspace", "reaching", "iceberg", "importing"},
+    "gc": _VALUES
+    | {"wire", "repository", "workspace", "reaching", "iceberg", "importing", "exporting"},
     "importing": _VALUES | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg"},
     "exporting": _VALUES
     | {"revisions", "wire", "repository", "workspace", "reaching", "iceberg", "importing"},

@@ -57,7 +57,7 @@ class ExportStep(Struct, frozen=True):
 
     `key` is that of the content here, None if it is deleted. `location` is the metadata file that
     is registered, and `earlier` the one that the catalog has: None without a table, empty if the
-    catalog cannot load it.
+    catalog cannot load it. `needs_force` says that the step is a conflict without `force`.
     """
 
     action: ExportAction
@@ -67,6 +67,7 @@ class ExportStep(Struct, frozen=True):
     location: str | None = None
     earlier: str | None = None
     reason: str = ""
+    needs_force: bool = False
 
 
 class ExportScope(Struct, frozen=True):
@@ -258,7 +259,7 @@ class _Planner:
         views: set[Name],
     ) -> None:
         table, label = file.content, self._target.label
-        action, reason = ExportAction.UPDATE, ""
+        action, reason, needs_force = ExportAction.UPDATE, "", False
         if name.elements in views:
             action, reason = ExportAction.CONFLICT, f"{label} has a view of this name"
         elif earlier == table.metadata_location:
@@ -266,19 +267,27 @@ class _Planner:
         elif earlier is None:
             action = ExportAction.REGISTER
             if name in self._record.contents and not self._record.is_interrupted:
-                action, reason = self._forced(action, f"dropped in {label} since the last export")
+                reason, needs_force = f"dropped or renamed in {label} since the last export", True
         elif not self._record.is_ours(name, earlier):
             was_exported = name in self._record.contents
             what = "changed in" if was_exported else "another table of this name is in"
-            action, reason = self._forced(action, f"{what} {label}")
+            reason, needs_force = f"{what} {label}", True
+        if needs_force and not self._scope.force:
+            action = ExportAction.CONFLICT
         location = table.metadata_location
-        self._add(action, name, key, table, location=location, earlier=earlier, reason=reason)
+        self._add(
+            action,
+            name,
+            key,
+            table,
+            location=location,
+            earlier=earlier,
+            reason=reason,
+            needs_force=needs_force,
+        )
         self._contents[name] = table
         if file.data is not None and action in WRITES:
             self._new_files[table.metadata_location] = file.data
-
-    def _forced(self, action: ExportAction, reason: str) -> tuple[ExportAction, str]:
-        return (action if self._scope.force else ExportAction.CONFLICT), reason
 
     def _add_view(
         self,
@@ -315,9 +324,12 @@ class _Planner:
         location: str | None = None,
         earlier: str | None = None,
         reason: str = "",
+        needs_force: bool = False,
     ) -> None:
         type_ = content.type if content is not None else ""
-        self._steps[name] = ExportStep(action, name, key, type_, location, earlier, reason)
+        self._steps[name] = ExportStep(
+            action, name, key, type_, location, earlier, reason, needs_force
+        )
 
     # -- what is gone -----------------------------------------------------------------------------
 
@@ -342,8 +354,17 @@ class _Planner:
             elif (current := keys.get(content.id)) is not None:
                 reason = f"renamed to {current}, which is not exported"
                 self._add(ExportAction.KEPT, name, None, content, reason=reason)
-            elif self._scope.prune:
+            elif self._scope.prune and (self._scope.force or name.elements in there):
                 self._drop(name, content, there, "not at this revision")
+            elif self._scope.prune:
+                # A view, or a table that was renamed there, needs the files that the record keeps.
+                what = (
+                    "views are not dropped"
+                    if isinstance(content, IcebergView)
+                    else f"dropped or renamed in {self._target.label}"
+                )
+                reason = f"not at this revision; {what}, so its files are kept until --force"
+                self._add(ExportAction.KEPT, name, None, content, reason=reason)
             else:
                 reason = "not at this revision; --prune drops it"
                 self._add(ExportAction.KEPT, name, None, content, reason=reason)
@@ -351,7 +372,7 @@ class _Planner:
     def _drop(
         self, name: ContentKey, content: Content, there: Mapping[Name, str], reason: str
     ) -> None:
-        earlier = there.get(name.elements)
+        earlier, needs_force = there.get(name.elements), False
         if isinstance(content, IcebergView):
             action, reason = ExportAction.SKIPPED, f"{reason}; views are not dropped"
         elif earlier is None:
@@ -359,9 +380,11 @@ class _Planner:
         elif self._record.is_ours(name, earlier):
             action = ExportAction.DROP
         else:
-            changed = f"{reason}, and changed in {self._target.label}"
-            action, reason = self._forced(ExportAction.DROP, changed)
-        self._add(action, name, None, content, earlier=earlier, reason=reason)
+            reason, needs_force = f"{reason}, and changed in {self._target.label}", True
+            action = ExportAction.DROP if self._scope.force else ExportAction.CONFLICT
+        self._add(
+            action, name, None, content, earlier=earlier, reason=reason, needs_force=needs_force
+        )
         self._gone.append(name)
 
     # -- namespaces -------------------------------------------------------------------------------

@@ -10,13 +10,14 @@ export leaves the branch, and the next one continues on it.
 
 from __future__ import annotations
 
+import shlex
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
 from msgspec.structs import replace
 
-from nessie_cli.errors import ReferenceNotFound
+from nessie_cli.errors import AlreadyExists, InvalidInput, ReferenceMoved, ReferenceNotFound
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -38,6 +39,27 @@ from nessie_cli.revisions import Revision
 SOURCE = "nessie.exported-commit"
 """The property of a commit of the record with the exported commit."""
 
+_TAGS, _BRANCHES = "exported/", "exporting/"
+
+
+def export_tag(name: str) -> str:
+    """Returns the name of the tag with the tables that were exported to a catalog."""
+    return f"{_TAGS}{name}"
+
+
+def export_references(repository: Repository) -> Iterator[tuple[str, Reference]]:
+    """Yields the tags and branches of all exports, each after the name of its catalog."""
+    for reference in repository.references():
+        for prefix in (_TAGS, _BRANCHES):
+            if reference.name.startswith(prefix):
+                yield reference.name.removeprefix(prefix), reference
+
+
+def deletion_of(reference: str) -> str:
+    """Returns the command, after `nessie`, that deletes a reference of an export."""
+    command = "tag -d" if reference.startswith(_TAGS) else "branch -d"
+    return f"{command} {shlex.quote(reference)}"
+
 
 class ExportRecord:
     """The record of the exports to one catalog, as it is when it is opened.
@@ -49,11 +71,18 @@ class ExportRecord:
     def __init__(self, repository: Repository, name: str) -> None:
         """Reads the record. Raises `InvalidInput` if the name cannot be part of a tag's name."""
         self._repository = repository
-        self.tag = check_new_reference_name(f"exported/{name}")
-        self.branch = f"exporting/{name}"
+        try:
+            self.tag = check_new_reference_name(export_tag(name))
+        except InvalidInput:
+            raise InvalidInput(
+                f"the catalog's name {name!r} cannot be part of a tag's name",
+                hint="in PyIceberg's configuration, name it with letters, digits and ._-",
+            ) from None
+        self.branch = f"{_BRANCHES}{name}"
         self._tag = self._reference(self.tag)
         self._branch = self._reference(self.branch)
-        self.is_interrupted = self._branch is not None
+        self._is_left_over = self._precedes_tag()
+        self.is_interrupted = self._branch is not None and not self._is_left_over
         self._locations: defaultdict[ContentKey, set[str]] = defaultdict(set)
         self.contents = self._read()
 
@@ -63,12 +92,20 @@ class ExportRecord:
         except ReferenceNotFound:
             return None
 
+    def _precedes_tag(self) -> bool:
+        """Whether the branch has nothing that is not at the tag: its export wrote no commit."""
+        if self._branch is None or self._tag is None:
+            return False
+        hash_ = self._branch.hash
+        line = self._repository.log(Revision(None, self._tag.hash))
+        return hash_ == NO_ANCESTOR or any(entry.hash == hash_ for entry in line)
+
     def _read(self) -> dict[ContentKey, Content]:
         done, begun = self._tag, self._branch
         contents = self._contents(done.hash) if done else {}
         for key, content in contents.items():
             self._add(key, content)
-        if begun is None:
+        if begun is None or self._is_left_over:
             return contents
         line = self._repository.log(
             Revision(None, begun.hash), until=done.hash if done else None, operations=True
@@ -110,7 +147,7 @@ class ExportRecord:
     ) -> bool:
         """Whether the tag has these contents, and not the names that are gone."""
         return (
-            not self.is_interrupted
+            self._branch is None
             and all(self.has(key, content) for key, content in contents.items())
             and not any(key in self.contents for key in gone)
         )
@@ -127,12 +164,24 @@ class ExportRecord:
         """Commits what is going to be registered, and what is going to be dropped.
 
         `origins` has the commit and key of each content in this repository. Raises `ReferenceMoved`
-        if another export to the same catalog began meanwhile.
+        if another export to the same catalog began or ended meanwhile.
         """
+        start = self._tag.hash if self._tag else NO_ANCESTOR
         if self._branch is None:
-            start = self._tag.hash if self._tag else NO_ANCESTOR
-            self._branch = self._repository.create_reference(
-                ReferenceType.BRANCH, self.branch, start
+            try:
+                self._branch = self._repository.create_reference(
+                    ReferenceType.BRANCH, self.branch, start
+                )
+            except AlreadyExists:
+                raise self._another_export() from None
+            # An export that began and ended since the record was read has moved the tag. The
+            # branch keeps others away from now on.
+            if self._reference(self.tag) != self._tag:
+                self._repository.delete_reference(self.branch, expected_hash=start)
+                raise self._another_export()
+        elif self._is_left_over and self._branch.hash != start:
+            self._branch = self._repository.assign_reference(
+                self.branch, start, expected_hash=self._branch.hash
             )
         operations = self._operations(contents, origins, gone)
         if operations:
@@ -140,6 +189,12 @@ class ExportRecord:
                 self.branch, operations, meta, expected_hash=self._branch.hash
             )
             self._branch = result.reference
+
+    def _another_export(self) -> ReferenceMoved:
+        return ReferenceMoved(
+            f"another export has changed {self.tag} or {self.branch} meanwhile",
+            hint="when it has ended, run the same command again",
+        )
 
     def _operations(
         self,

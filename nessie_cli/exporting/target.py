@@ -25,6 +25,8 @@ from nessie_cli.importing.sources.configuration import catalog_names, catalog_pr
 from nessie_cli.importing.sources.iceberg_catalog import AT_ONCE, INIT_TABLES
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.reader import ReadableRepository
+from nessie_cli.wire.rest import REPOSITORY_CREATED
+from nessie_cli.wire.scalars import instant
 
 Name = tuple[str, ...]
 UNREADABLE = ""
@@ -60,7 +62,15 @@ def open_target(name: str, repository: ReadableRepository) -> Target:
             f"PyIceberg's configuration has no catalog {name}", name, hint=f"it has {names}"
         )
     _refuse_itself(name, str(settings.get("uri", "")), repository)
-    return Target(name, settings)
+    target = Target(name, settings)
+    created = repository.config().created
+    if created is not None and target.repository_created == instant(created):
+        target.close()
+        raise InvalidInput(
+            f"{name} is this repository itself, or a copy of it",
+            hint="export to a catalog of its own",
+        )
+    return target
 
 
 def _refuse_itself(label: str, uri: str, repository: ReadableRepository) -> None:
@@ -91,6 +101,16 @@ class Target:
             self._is_new = self.kind == "sql" and not self._has_tables()
         if self.kind == "dynamodb":
             raise InvalidInput(f"{label}: a catalog in DynamoDB cannot register tables")
+
+    @property
+    def repository_created(self) -> str | None:
+        """The creation of the repository behind the catalog; None for other catalogs."""
+        if self._is_new:
+            return None
+        if self.kind == "nessie":
+            with self._errors.translated():
+                return instant(self._catalog.repository_created)  # type: ignore[attr-defined]
+        return self._catalog.properties.get(REPOSITORY_CREATED)
 
     @property
     def overwrites(self) -> bool:

@@ -19,7 +19,7 @@ from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.removal import RemovalCandidate, RemovalOutcome, RemovalScope, Removed, Remover
 from nessie_cli.gc.run import (
     Approval,
-    ImportedLocation,
+    ForeignLocation,
     MarkDatasets,
     PinnedReference,
     Run,
@@ -80,8 +80,8 @@ class Marker(Protocol):
         A reference was created or moved, or a batch was staged.
         """
 
-    def imported(self) -> Sequence[ImportedLocation]:
-        """Returns the locations of imported tables that another catalog may write now."""
+    def foreign(self) -> Sequence[ForeignLocation]:
+        """Returns the locations of tables that another catalog may write now."""
 
 
 def approve(run: Run, by: str, now: datetime, digest: str | None = None) -> Approval:
@@ -200,11 +200,11 @@ class _Filter:
         self._protected = tuple(protected)
         self._revived: list[Revived] = []
         """Base locations of contents that became live and cannot be read."""
-        self._imported = LocationSet(())
+        self._foreign = LocationSet(())
 
-    def keep_imported(self, imported: Iterable[ImportedLocation]) -> None:
+    def keep_foreign(self, foreign: Iterable[ForeignLocation]) -> None:
         """Keeps the candidates below these locations from now on, and no longer earlier ones."""
-        self._imported = LocationSet(place.location for place in imported)
+        self._foreign = LocationSet(place.location for place in foreign)
 
     def is_settled(self, candidate: RemovalCandidate) -> bool:
         """Whether a candidate was removed before."""
@@ -222,11 +222,11 @@ class _Filter:
                 RemovalOutcome.PROTECTED,
                 "belongs to a content that cannot be read now",
             )
-        if self._imported.around(path) is not None:
+        if self._foreign.around(path) is not None:
             return Removed(
                 candidate.location,
                 RemovalOutcome.PROTECTED,
-                "belongs to an imported table that another catalog may write",
+                "belongs to a table that another catalog may write",
             )
         return None
 
@@ -280,7 +280,7 @@ def _filter(run: Run, marker: Marker) -> _Filter:
         live,
         _protected(marks.findings),
     )
-    filter_.keep_imported(marker.imported())
+    filter_.keep_foreign(marker.foreign())
     return filter_
 
 
@@ -350,8 +350,8 @@ class _Removing:
         self, batch: Sequence[tuple[RemovalCandidate, str]], clock: Callable[[], datetime]
     ) -> Iterator[Removed]:
         going = []
-        # A table may have been imported since the plan or the last batch.
-        self._filter.keep_imported(self._marker.imported())
+        # A table may have been imported or exported since the plan or the last batch.
+        self._filter.keep_foreign(self._marker.foreign())
         for candidate, path in batch:
             if self._filter.is_settled(candidate):
                 continue

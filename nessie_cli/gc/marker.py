@@ -8,12 +8,12 @@ from typing import TypeAlias
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.apply import Revived
+from nessie_cli.gc.foreign import ForeignTables
 from nessie_cli.gc.history import HistoryWalk, TableState, no_staged
-from nessie_cli.gc.imported import imported_locations
 from nessie_cli.gc.mark import Marked, PhaseProgress, contents_of, history_of, mark
 from nessie_cli.gc.parts import GcFinding, Notes
 from nessie_cli.gc.roots import Roots, moves_since
-from nessie_cli.gc.run import ImportedLocation, MarkDatasets, RunSettings
+from nessie_cli.gc.run import ForeignLocation, MarkDatasets, RunSettings
 from nessie_cli.gc.table_files import BROKEN, FileFinder
 from nessie_cli.iceberg.reachable import FileKind, SnapshotScope
 from nessie_cli.repository.base import Repository
@@ -46,6 +46,7 @@ class RepositoryMarker:
         self._properties = properties
         self._progress = progress
         self._staged = staged
+        self._foreign = ForeignTables(repository, properties)
         self._engine = engine
         self._history: HistoryWalk | None = None
         self._marks: MarkDatasets | None = None
@@ -77,9 +78,9 @@ class RepositoryMarker:
         for state in self._history.became_live():
             yield from self._needed(state)
 
-    def imported(self) -> Sequence[ImportedLocation]:
-        """Returns the locations of imported tables that another catalog may write now."""
-        return imported_locations(self._repository)
+    def foreign(self) -> Sequence[ForeignLocation]:
+        """Returns the locations of tables that another catalog may write now."""
+        return self._foreign.locations()
 
     def _needed(self, state: TableState) -> Iterator[Revived]:
         notes = Notes()

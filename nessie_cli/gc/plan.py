@@ -3,7 +3,7 @@
 It is one exact difference over all contents, by the normal forms of locations. So contents that
 share a location cannot lose files of each other. A file is also kept if it is younger than the
 grace period, below a base of a broken content, outside of the warehouses, or below the location of
-an imported table that another catalog may still write.
+a table that another catalog may write.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ import pyarrow.compute as pc
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.exporting.state import deletion_of
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.listing import Unlisted, files_below
 from nessie_cli.gc.mark import PhaseProgress
 from nessie_cli.gc.parts import GcFinding
 from nessie_cli.gc.removal import METADATA
-from nessie_cli.gc.run import MarkDatasets, Run, RunSettings
+from nessie_cli.gc.run import ForeignKind, ForeignLocation, MarkDatasets, Run, RunSettings
 from nessie_cli.gc.schemas import CANDIDATES, FINDINGS, LISTED
 from nessie_cli.gc.table_files import Rows
 from nessie_cli.iceberg.locations import LocationSet, is_inside, normalised
@@ -31,7 +32,6 @@ from nessie_cli.iceberg.locations import LocationSet, is_inside, normalised
 OUTSIDE = "OUTSIDE"
 LISTING = "LISTING"
 UNCLEAR = "UNCLEAR"
-IMPORTED = "IMPORTED"
 PLAN_FINDINGS = "plan-findings"
 PATHS_AT_ONCE = 250_000
 """How many paths of live files are compared at a time, in about 100 MB of memory."""
@@ -99,7 +99,9 @@ def plan(
 
 def base_counts(scope: CandidateScope, settings: RunSettings) -> dict[str, int]:
     """Returns the numbers of listed locations, and of those that other catalogs may write."""
-    return {"bases": len(scope.roots), "imported": len(settings.imported)}
+    kinds = [place.kind for place in settings.foreign]
+    foreign = {kind.value.lower(): kinds.count(kind) for kind in ForeignKind}
+    return {"bases": len(scope.roots), **foreign}
 
 
 # -- where ----------------------------------------------------------------------------------------
@@ -133,26 +135,30 @@ def scope_of(run: Run, settings: RunSettings, find: Callable[[GcFinding], None])
                     message=f"{key} is at {base}, {reason}; no file there is collected",
                 )
             )
-    imported = [place for place in settings.imported if allowed.around(place.location)]
-    for place in imported:
-        find(
-            GcFinding(
-                IMPORTED,
-                key=place.key,
-                location=place.location,
-                message=(
-                    f"{place.key} is at {place.location}, and {place.source} may still write it; no"
-                    f" file there is collected. Hint: if it is no longer written there, `nessie"
-                    f" import --adopt {shlex.quote(place.key)}`"
-                ),
-            )
-        )
-    others = (place.location for place in settings.imported)
+    for place in settings.foreign:
+        if allowed.around(place.location) is not None:
+            find(_foreign_finding(place))
+    others = (place.location for place in settings.foreign)
     untouched = LocationSet([*_untouched(marks), *_own_files(run, settings), *others])
     roots = tuple(root for root in LocationSet(inside).outermost if untouched.around(root) is None)
     return CandidateScope(
         roots, inside, untouched, run.info.created - timedelta(seconds=settings.grace)
     )
+
+
+def _foreign_finding(place: ForeignLocation) -> GcFinding:
+    if place.kind is ForeignKind.IMPORTED:
+        condition = "it is no longer written there"
+        commands = [f"nessie import --adopt {shlex.quote(place.key)}"]
+    else:
+        condition = f"no table of this repository is in {place.catalog} any more"
+        commands = [f"nessie {deletion_of(name)}" for name in place.references]
+    way_out = " and ".join(f"`{command}`" for command in commands)
+    message = (
+        f"{place.key} is at {place.location}, and {place.catalog} may write it; no file there is"
+        f" collected. Hint: if {condition}, {way_out}"
+    )
+    return GcFinding(place.kind.value, key=place.key, location=place.location, message=message)
 
 
 def _warehouses(given: Sequence[str]) -> list[str]:

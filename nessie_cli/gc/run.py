@@ -60,12 +60,25 @@ class PinnedReference(Struct, frozen=True, rename="camel"):
     hash: str
 
 
-class ImportedLocation(Struct, frozen=True, order=True):
-    """The normal location of an imported table that `source`, another catalog, may still write."""
+class ForeignKind(StrEnum):
+    """Why another catalog may write a table. The value is the kind of a finding."""
+
+    IMPORTED = "IMPORTED"
+    EXPORTED = "EXPORTED"
+
+
+class ForeignLocation(Struct, frozen=True, order=True):
+    """The normal location of a table that `catalog`, another one, may write.
+
+    `key` is the key under which the table was imported, or its name in the other catalog.
+    `references` are those that say that the table was exported: a tag, a branch, or both.
+    """
 
     location: str
     key: str
-    source: str
+    catalog: str
+    kind: ForeignKind
+    references: tuple[str, ...] = ()
 
 
 class RunSettings(Struct, frozen=True, rename="camel", kw_only=True):
@@ -74,12 +87,12 @@ class RunSettings(Struct, frozen=True, rename="camel", kw_only=True):
     * `store`: the URL without secrets.
     * `cutoffs`: pairs of a pattern of reference names and a policy. The first match decides.
     * `reference_time`: durations count back from it.
-    * `grace`: in seconds. It, `warehouse` and `imported` are set by the plan.
+    * `grace`: in seconds. It, `warehouse` and `foreign` are set by the plan.
     * `warehouse`: the locations below which files may be deleted.
     * `catalog`: the catalog in PyIceberg's configuration with the properties of the file systems.
     * `snapshots`: `listed` keeps every snapshot in a live metadata file, `referenced` only the
       snapshot of the content.
-    * `imported`: locations that another catalog may still write. No file there is a candidate.
+    * `foreign`: locations that another catalog may write. No file there is a candidate.
     """
 
     store: str
@@ -91,13 +104,13 @@ class RunSettings(Struct, frozen=True, rename="camel", kw_only=True):
     warehouse: tuple[str, ...] = ()
     catalog: str | None = None
     snapshots: str = "listed"
-    imported: tuple[ImportedLocation, ...] = ()
+    foreign: tuple[ForeignLocation, ...] = ()
 
     def with_plan(
-        self, warehouse: tuple[str, ...], grace: int, imported: tuple[ImportedLocation, ...]
+        self, warehouse: tuple[str, ...], grace: int, foreign: tuple[ForeignLocation, ...]
     ) -> RunSettings:
         """Returns the settings with those of the plan."""
-        return msgspec.structs.replace(self, warehouse=warehouse, grace=grace, imported=imported)
+        return msgspec.structs.replace(self, warehouse=warehouse, grace=grace, foreign=foreign)
 
 
 class MarkDatasets(NamedTuple):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pyiceberg.catalog import (
@@ -107,6 +108,11 @@ class NessieCatalog(MetastoreCatalog):
     def close(self) -> None:
         """Closes the store. The catalog and its tables cannot be used afterwards."""
         self._reference.close()
+
+    @property
+    def repository_created(self) -> datetime | None:
+        """The creation of the repository, which no other one has. None if it is unknown."""
+        return self._reference.repository.config().created
 
     def __reduce__(self) -> tuple[Callable[..., NessieCatalog], tuple[object, ...]]:
         """Pickles the options. Another process opens the store itself, at the same reference."""

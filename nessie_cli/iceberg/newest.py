@@ -41,6 +41,12 @@ def is_of_hadoop(name: str) -> bool:
     return name.startswith("v")
 
 
+def as_version(text: str) -> int | None:
+    """Returns the version that a hint names, None if it is not a number."""
+    is_number = text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS
+    return int(text) if is_number else None
+
+
 def last_without_gap(hint: int, versions: Collection[int]) -> int:
     """Returns the last of the versions that follow a hint without a gap."""
     while hint + 1 in versions:
@@ -100,5 +106,4 @@ def _hinted(folder: str, properties: Mapping[str, str]) -> int | None:
         first, _, _ = read_file(f"{folder}/{HINT}", properties).partition(b"\n")
     except InvalidInput:
         return None
-    text = first.strip()
-    return int(text) if text.isdigit() and len(text) <= _MOST_DIGITS else None
+    return as_version(first.decode(errors="replace").strip())

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping
-from contextlib import suppress
 from posixpath import basename
 from typing import Any
 
@@ -84,7 +83,7 @@ def copy_location(content: SourceContent) -> str:
     original = absolute_location(content.metadata_location)
     state = content.content
     ids = "" if state is None else repr(replace(state, id=None))
-    name = uuid.uuid5(uuid.NAMESPACE_URL, original + ids)
+    name = uuid.uuid5(uuid.NAMESPACE_URL, original + ids + content.version)
     return f"{original.rpartition('/')[0]}/{_COPY}{name}.metadata.json"
 
 
@@ -112,22 +111,21 @@ def read_source(files: Files, content: SourceContent, *, copies: bool) -> Source
     return SourceMetadata(taken, document["location"], uuid_of(document), places, is_copied)
 
 
-def write_copy(files: Files, content: SourceContent) -> bool:
-    """Writes the copy of a table's metadata file; False if an earlier import has written it.
+def write_copy(files: Files, content: SourceContent) -> None:
+    """Writes the copy of a table's metadata file, unless an earlier import has written it.
 
     Raises `InvalidInput` or `StoreUnavailable`, which name the file.
     """
     place, original = copy_location(content), absolute_location(content.metadata_location)
     after = copied(checked_document(files, content), original)
     try:
-        if _is_same_copy(files.read(place), place, after):
-            return False
+        if _is_copy_of(after, files.read(place), place):
+            return
         # Its writer was stopped. Nothing names such a file.
         files.remove(place)
     except MissingFile:
         pass
     files.write(place, msgspec.json.encode(after))
-    return True
 
 
 def checked_document(files: Files, content: SourceContent) -> Document:
@@ -185,12 +183,6 @@ def names_in_log(document: Document) -> set[str]:
     }
 
 
-def remove_quietly(files: Files, location: str) -> None:
-    """Removes a file that nothing names. A file that stays is taken by the next import."""
-    with suppress(NessieError, OSError):
-        files.remove(location)
-
-
 def cannot_write(error: NessieError) -> StoreUnavailable:
     """Returns the error for a metadata file that cannot be written beside its original."""
     return StoreUnavailable(
@@ -204,12 +196,19 @@ def _keeps_files(document: Document) -> bool:
     return all(properties.get(name) == value for name, value in KEEPS_FILES.items())
 
 
-def _is_same_copy(data: bytes, location: str, after: Document) -> bool:
-    """Whether the bytes are this copy, perhaps with its members in another order.
+def _is_copy_of(after: Document, data: bytes, location: str) -> bool:
+    """Whether the bytes are a copy, perhaps with its members in another order.
 
-    A writer may have been stopped at any byte.
+    It is False for the beginning of a copy, because a writer may have been stopped at any byte.
+    Raises `InvalidInput` for other metadata, which a commit may name.
     """
     try:
-        return dict(parse_document(data, location)) == after
+        there = dict(parse_document(data, location))
     except InvalidInput:
         return False
+    if there != after:
+        raise InvalidInput(
+            f"{shown(location)} is the copy of another state: the metadata file of the source was"
+            " replaced by one with the same name"
+        )
+    return True

@@ -160,6 +160,8 @@ def _is_catalog_uri(text: str) -> bool:
 
 def _folder(text: str) -> str:
     """Returns the absolute location of a folder. Raises `NotFound` or `InvalidInput`."""
+    # The record of the import and its commit name the folder.
+    refuse_secret("SOURCE", text)
     if scheme_of(text) not in ("", "file"):
         return text.rstrip("/")
     path = local_path(text)

@@ -7,7 +7,6 @@ that does not exist. An import that was interrupted is run again: it takes the f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from itertools import count
 
 from msgspec import Struct
@@ -15,8 +14,6 @@ from msgspec import Struct
 from nessie_cli.errors import (
     InvalidInput,
     NessieError,
-    NotAllowed,
-    OutcomeUnknown,
     ReferenceConflict,
     SettingsUnsupported,
     StoreUnavailable,
@@ -24,8 +21,6 @@ from nessie_cli.errors import (
 from nessie_cli.iceberg.files import Files
 from nessie_cli.importing.metadata_files import (
     cannot_write,
-    copy_location,
-    remove_quietly,
     write_copy,
 )
 from nessie_cli.importing.plan import ImportPlan, PlannedContent, PlanProblem, ProblemKind
@@ -33,7 +28,7 @@ from nessie_cli.importing.planning import Planner
 from nessie_cli.importing.reading import mapped
 from nessie_cli.importing.records import ImportRecords
 from nessie_cli.importing.selection import dotted
-from nessie_cli.model import CommitMeta, CommitResult, ContentKey, ReferenceType
+from nessie_cli.model import CommitMeta, CommitResult, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.base import Repository
 
@@ -77,7 +72,6 @@ class Importer:
         self._target = target
         self._meta = meta
         self._records = ImportRecords(repository)
-        self._written: dict[str, ContentKey] = {}
 
     def plan(self, progress: Progress | None = None) -> ImportPlan:
         """Returns the plan for the present head of the branch."""
@@ -97,7 +91,8 @@ class Importer:
         """Plans and imports. If the branch moves meanwhile, it plans again.
 
         With problems, nothing is imported, unless `skip_invalid` is set. Raises the errors of a
-        commit; then no metadata file stays, except after `OutcomeUnknown`.
+        commit. The copies of metadata files that are written by then stay, and the next import
+        takes them: another branch or another repository may name the same copies already.
         """
         for attempt in count(1):
             plan = self.plan(progress)
@@ -106,15 +101,9 @@ class Importer:
             try:
                 return self._performed(plan, new_request_id(), writing, skip_invalid=skip_invalid)
             except ReferenceConflict:
-                self._discard()
                 head = self._repository.reference(self._target.branch)
                 if attempt == MOST_ATTEMPTS or head.hash == plan.head.hash:
                     raise
-            except OutcomeUnknown:
-                raise
-            except (NotAllowed, InvalidInput, StoreUnavailable):
-                self._discard()
-                raise
         raise AssertionError
 
     def _performed(
@@ -124,19 +113,14 @@ class Importer:
             # Refusals of the branch are found before anything is written.
             self._commit(plan, dry_run=True)
         self._put_rows(plan)
-        reused, problems = self._write_copies(plan.committed, writing)
+        problems = self._write_copies(plan.committed, writing)
         if problems:
             plan = plan.without([name for each in problems for name in each.names], problems)
             if not skip_invalid:
-                self._discard()
                 return Imported(plan)
         if not plan.operations:
             return Imported(plan)
-        result = self._commit(plan, request_id)
-        for each in reused:
-            # Another import, which wrote the file, may have been refused meanwhile.
-            write_copy(self._files, each.source)
-        return Imported(plan, result)
+        return Imported(plan, self._commit(plan, request_id))
 
     def _commit(
         self, plan: ImportPlan, request_id: str | None = None, *, dry_run: bool = False
@@ -167,46 +151,23 @@ class Importer:
 
     def _write_copies(
         self, contents: Sequence[PlannedContent], progress: Progress | None
-    ) -> tuple[list[PlannedContent], list[PlanProblem]]:
-        """Writes the copies of metadata files. Returns those that were there, and problems."""
+    ) -> list[PlanProblem]:
+        """Writes the copies of metadata files that do not exist yet. Returns problems."""
 
-        def write(each: PlannedContent) -> bool | NessieError:
+        def write(each: PlannedContent) -> NessieError | None:
             try:
-                return write_copy(self._files, each.source)
+                write_copy(self._files, each.source)
             except (InvalidInput, StoreUnavailable) as error:
                 return cannot_write(error)
+            return None
 
         copies = [each for each in contents if each.is_copied]
-        reused, problems = [], []
-        try:
-            for each, written in mapped(write, copies, progress):
-                if isinstance(written, NessieError):
-                    message = f"{dotted(each.source.name)}: {written.message}"
-                    problems.append(
-                        PlanProblem(ProblemKind.UNAVAILABLE, message, (each.source.name,))
-                    )
-                elif written:
-                    self._written[copy_location(each.source)] = each.key
-                else:
-                    reused.append(each)
-        except BaseException:
-            self._discard()
-            raise
-        return reused, problems
-
-    def _discard(self) -> None:
-        """Removes the files that were written, unless a reference names them.
-
-        Another import of the same tables may have committed them meanwhile. A file that stays is
-        taken by the next import.
-        """
-        with suppress(NessieError, OSError):
-            keys = set(self._written.values())
-            named = {
-                getattr(content, "metadata_location", None)
-                for hash_ in {reference.hash for reference in self._repository.references()}
-                for content in self._repository.contents(f"@{hash_}", keys).values()
-            }
-            for location in self._written.keys() - named:
-                remove_quietly(self._files, location)
-        self._written.clear()
+        return [
+            PlanProblem(
+                ProblemKind.UNAVAILABLE,
+                f"{dotted(each.source.name)}: {error.message}",
+                (each.source.name,),
+            )
+            for each, error in mapped(write, copies, progress)
+            if error is not None
+        ]

@@ -280,7 +280,7 @@ class Planner:
             return PlannedContent(source, same.key, Action.CHANGED)
         if not self._rules.update:
             return PlannedContent(source, same.key, Action.NEWER)
-        self._check_update(same, row, metadata, source)
+        self._check_update(same, row, metadata, source, target)
         content = metadata.content.with_id(same.content.id)
         assert isinstance(content, IcebergTable | IcebergView)
         return PlannedContent(
@@ -289,7 +289,7 @@ class Planner:
             Action.UPDATE,
             content,
             same.content,
-            self._row(item, same.key, metadata, is_adopted=row.adopted),
+            self._row(item, same.key, metadata),
             metadata.other_places,
             metadata.is_copied,
         )
@@ -324,9 +324,7 @@ class Planner:
             item.key,
             Action.IMPORT,
             metadata.content,
-            row=self._row(
-                item, item.key, metadata, is_adopted=item.row is not None and item.row.adopted
-            ),
+            row=self._row(item, item.key, metadata),
             other_places=metadata.other_places,
             is_copied=metadata.is_copied,
         )
@@ -337,10 +335,12 @@ class Planner:
         row: ImportedTable,
         metadata: SourceMetadata,
         source: SourceContent,
+        target: Target,
     ) -> None:
         """Refuses an update of a content that was changed here, or that is another one now."""
         location = same.content.metadata_location
-        if self._target_files.uuid(same.content) not in (metadata.uuid, None):
+        uuids = {row.uuid, self._target_files.uuid(same.content)} - {None}
+        if uuids - {metadata.uuid}:
             raise _Refused(
                 ProblemKind.CONFLICT,
                 f"the source has another {source.kind} with this name now. Hint: `nessie content"
@@ -354,13 +354,17 @@ class Planner:
                 f"its newest metadata file was written on a branch here ({same.key}), so the folder"
                 f" does not say what is new. Hint: --exclude '{dotted(source.name)}' leaves it out",
             )
-        if is_copy(location) or normal_place(location) == normal_place(row.metadata):
+        if normal_place(location) == normal_place(row.metadata):
             return
-        before = self._target_files.document(same.content)
-        is_earlier = normal_place(location) in names_in_log(after) or (
-            before is not None and is_earlier_view(before, after)
-        )
+        # The record has the last import into any branch; this branch may have an earlier one.
+        # It was changed here if it had the last one, too: then it was put back.
+        is_earlier = is_copy(location)
         if not is_earlier:
+            before = self._target_files.document(same.content)
+            is_earlier = normal_place(location) in names_in_log(after) or (
+                before is not None and is_earlier_view(before, after)
+            )
+        if not is_earlier or target.had(same.key, row.metadata):
             raise _Refused(
                 ProblemKind.CONFLICT,
                 f"it was changed here ({same.key}) and at the source. Hint: without --update, it"
@@ -407,15 +411,20 @@ class Planner:
         metadata: SourceMetadata,
         *,
         metadata_file: str = "",
-        is_adopted: bool = False,
     ) -> ImportedTable:
+        # What was said about a table does not hold for another one that has its name now.
+        was_adopted = item.row is not None and (
+            (item.row.adopted, item.row.location) == (True, metadata.location)
+            and item.row.uuid in (None, metadata.uuid)
+        )
         return ImportedTable(
             item.source.name,
             key,
             metadata.location,
             absolute_location(item.source.metadata_location),
             metadata_file or metadata.content.metadata_location,
-            is_adopted or matches_any(self._rules.adopted, key.elements),
+            was_adopted or matches_any(self._rules.adopted, key.elements),
+            metadata.uuid,
         )
 
 
@@ -446,7 +455,9 @@ def _placed(
     """Returns the content of the branch that has the state of the source, or None."""
     original = absolute_location(source.metadata_location)
     files = [copy_location(source), original]
-    if row is not None and row.source_metadata == original:
+    # The copy of a file that has another content now is not the state of the source.
+    is_exact = bool(source.version) and row is not None and is_copy(row.metadata)
+    if row is not None and row.source_metadata == original and not is_exact:
         files.append(row.metadata)
     placed = target.with_file(files)
     state = source.content

@@ -34,14 +34,14 @@ class ImportRecords:
     def all(self) -> list[ImportRecord]:
         """Returns the records of all sources. Raises `InvalidInput` for a damaged one.
 
-        A server without settings has none.
+        A server without settings has none. Raises `NotAllowed` if the caller may not read settings.
         """
-        return _records(self._repository.config().settings)
+        return _records(self._settings())
 
     def get(self, name: str) -> ImportRecord | None:
-        """Returns the record of a source, or None."""
+        """Returns the record of a source, or None. Raises `NotAllowed` as `all` does."""
         setting = _setting(name)
-        value = self._repository.config().settings.get(setting)
+        value = self._settings().get(setting)
         return None if value is None else ImportRecord.decode(setting, value)
 
     def put(self, name: str, source: str, tables: Sequence[ImportedTable]) -> None:
@@ -110,26 +110,29 @@ class ImportRecords:
     def foreign_tables(self) -> list[tuple[str, ImportedTable]]:
         """Returns the tables that are not adopted, each after the label of its source.
 
-        Raises `NotAllowed` if the caller may not read settings, because a missing record would look
-        like an adopted table.
+        Raises `NotAllowed` if the caller may not read settings.
         """
+        return [
+            (record.source, table)
+            for record in self.all()
+            for table in record.tables
+            if not table.adopted
+        ]
+
+    def _settings(self) -> Mapping[str, str]:
+        """Returns the settings. A record that is hidden would look like one that is missing."""
         config = self._repository.config()
         if config.hides_settings:
             raise NotAllowed(
                 "you may not read which tables are imported",
                 hint="the rules of the server must allow READ_REPOSITORY_CONFIG",
             )
-        return [
-            (record.source, table)
-            for record in _records(config.settings)
-            for table in record.tables
-            if not table.adopted
-        ]
+        return config.settings
 
     def _change(self, change: Callable[[Sequence[ImportRecord]], list[ImportRecord]]) -> None:
         """Stores the records that `change` makes of the current ones; others stay."""
         for attempt in range(_TRIES):
-            settings = self._repository.config().settings
+            settings = self._settings()
             values = {record.setting: record.encode() for record in change(_records(settings))}
             values = {name: value for name, value in values.items() if settings.get(name) != value}
             if not values:

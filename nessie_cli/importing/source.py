@@ -31,7 +31,8 @@ class SourceContent(Struct, frozen=True):
 
     `guess` says why the metadata file may not be the current one; it is empty if the source knows.
     `content` is the content of another Nessie server, with its id and its state of the metadata
-    file, and None in other sources.
+    file, and None in other sources. `version` tells apart metadata files that have the same name
+    one after the other, as those of tables of Hadoop's catalog that are dropped and created again.
     """
 
     name: Name
@@ -39,6 +40,7 @@ class SourceContent(Struct, frozen=True):
     metadata_location: str
     guess: str = ""
     content: IcebergTable | IcebergView | None = None
+    version: str = ""
 
 
 class SourceNamespace(Struct, frozen=True):

@@ -9,7 +9,7 @@ from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.metadata import Document, parse_document
 from nessie_cli.importing.metadata_files import folder_of, normal_place, uuid_of
-from nessie_cli.model import Content, ContentKey, IcebergTable, IcebergView
+from nessie_cli.model import Content, ContentKey, IcebergTable, IcebergView, Put
 from nessie_cli.repository.reader import ReadableRepository
 
 
@@ -33,10 +33,12 @@ class Target:
         keys: Iterable[ContentKey],
         folders: Collection[str],
     ) -> None:
-        self._contents = repository.contents(f"@{hash_}", keys)
+        self._repository = repository
+        self._at = f"@{hash_}"
+        self._contents = repository.contents(self._at, keys)
         self._by_file: dict[str, PlacedContent] = {}
         self._by_folder: dict[str, list[PlacedContent]] = {}
-        for entry in repository.entries(f"@{hash_}", content=True):
+        for entry in repository.entries(self._at, content=True):
             if not isinstance(entry.content, IcebergTable | IcebergView):
                 continue
             folder = folder_of(entry.content.metadata_location)
@@ -58,6 +60,18 @@ class Target:
                 if (placed := self._by_file.get(normal_place(location))) is not None
             ),
             None,
+        )
+
+    def had(self, key: ContentKey, location: str) -> bool:
+        """Whether a key had this metadata file at an earlier commit. Cost: its history."""
+        place = normal_place(location)
+        return any(
+            isinstance(operation, Put)
+            and operation.key == key
+            and isinstance(operation.content, IcebergTable | IcebergView)
+            and normal_place(operation.content.metadata_location) == place
+            for entry in self._repository.log_of_key(self._at, key, operations=True)
+            for operation in entry.operations or ()
         )
 
     def in_folder_of(self, location: str) -> Sequence[PlacedContent]:

@@ -22,7 +22,7 @@ class ImportedTable(Struct, frozen=True, omit_defaults=True, rename="camel"):
     `name` is its name in the source, `key` the key that it was imported under, `location` the
     folder of its files, `source_metadata` the metadata file of the source, and `metadata` the one
     that was committed here: the same one, or a copy with other properties. `adopted` says that no
-    other catalog writes it.
+    other catalog writes it. `uuid` is that of the table or view, None if it is unknown.
     """
 
     name: tuple[str, ...]
@@ -31,6 +31,7 @@ class ImportedTable(Struct, frozen=True, omit_defaults=True, rename="camel"):
     source_metadata: str
     metadata: str
     adopted: bool = False
+    uuid: str | None = None
 
 
 class _Stored(Struct, frozen=True, kw_only=True):

@@ -24,6 +24,9 @@ from nessie_cli.wire.scalars import Hash, Instant, instant
 
 SPEC_VERSION = "2.2.0"
 """The version of the Nessie specification that a server announces."""
+REPOSITORY_CREATED = "nessie.repository-created"
+"""The property of an Iceberg catalog with the creation of its repository, by which a client
+recognizes the repository."""
 
 
 class _Answer(Struct, rename="camel"):

@@ -431,8 +431,12 @@ def test_views_are_registered_where_the_catalog_can(place: Place) -> None:
     assert place.there.view_exists("db.v")
     assert place.actions() == {}
     place.here.drop_view("db.v")
-    assert place.actions("--prune") == {"db.v": "skipped"}
+    assert place.actions("--prune") == {"db.v": "kept"}
     assert place.there.view_exists("db.v")
+    view = ContentKey(("db", "v"))
+    assert view in {entry.key for entry in place.repository.entries(TAG)}, "its files are kept"
+    assert place.actions("--prune", "--force") == {"db.v": "skipped"}
+    assert view not in {entry.key for entry in place.repository.entries(TAG)}
 
 
 # -- interruptions ---------------------------------------------------------------------------------
@@ -712,3 +716,44 @@ def test_a_server_that_ignores_overwrite_is_reported_and_needs_the_option(
         place.export()
     assert place.rows("db.a") == 6
     assert place.references() == {TAG}
+
+
+def test_a_pruned_table_that_was_renamed_there_keeps_its_files(place: Place) -> None:
+    place.create("db.orders", "db.items")
+    place.export()
+    place.there.rename_table("db.orders", "db.theirs")
+    place.here.drop_table("db.orders")
+    assert place.actions("--prune") == {"db.orders": "kept"}
+    assert ContentKey(("db", "orders")) in {entry.key for entry in place.repository.entries(TAG)}
+    assert "dropped or renamed in other" in place.export("--prune").out.replace("\n", " ")
+    assert place.actions("--prune", "--force") == {}
+    assert ContentKey(("db", "orders")) not in {
+        entry.key for entry in place.repository.entries(TAG)
+    }
+    assert place.rows("db.theirs") == 3
+
+
+def test_a_forced_drop_names_the_metadata_file_that_the_table_had_there(place: Place) -> None:
+    place.create("db.orders")
+    place.export()
+    place.here.drop_table("db.orders")
+    place.there.load_table("db.orders").append(ROWS)
+    changed = place.location("db.orders")
+    refused = place.export("--prune", code=3)
+    assert "Hint: with --force" in refused.err
+    forced = place.export("--prune", "--force")
+    assert changed in "".join(forced.out.split())
+    assert place.rows("db.orders") is None
+
+
+@rest_only
+def test_force_is_no_advice_against_a_view(place: Place) -> None:
+    place.create("db.orders")
+    create_view(place)
+    place.export("main", "db.v")
+    place.here.drop_view("db.v")
+    place.here.rename_table("db.orders", "db.v")
+    for options in ((), ("--force",)):
+        ran = place.export(*options, code=3)
+        assert "other has a view of this name" in ran.out.replace("\n", " ")
+        assert "--force" not in ran.err

@@ -85,6 +85,19 @@ def test_the_plain_conflict_offers_it(nessie: InProcess, edited: Lake) -> None:
     assert read(edited, "main") == MERGED
 
 
+def test_a_conflict_that_rows_do_not_solve_does_not_offer_them(
+    nessie: InProcess, edited: Lake
+) -> None:
+    for ref in ("main", "dev"):
+        with edited.table(ref) as table, table.transaction() as transaction:
+            transaction.set_properties(owner=ref)
+    for options in ((), BY_ID):
+        ran = nessie("merge", "dev", *options)
+        assert ran.code == 3
+        assert "both sides changed the property 'owner'" in " ".join(ran.err.split())
+        assert "merges the rows by their keys" not in ran.err
+
+
 def test_a_table_without_a_key_is_refused(nessie: InProcess, edited: Lake) -> None:
     before = edited.files()
     ran = nessie("merge", "dev", "--rows")

@@ -15,7 +15,7 @@ from nessie_cli.gc import phases
 from nessie_cli.gc.apply import Applied, Revived, apply, approve
 from nessie_cli.gc.listing import Listed, files_below
 from nessie_cli.gc.run import (
-    ImportedLocation,
+    ForeignLocation,
     MarkDatasets,
     PinnedReference,
     Run,
@@ -49,7 +49,7 @@ class Heap:
         self.kept = [self.write(f"data/live-{number}") for number in range(live)]
         self.live = {str(path) for path in self.kept}
         self.broken: list[str] = []
-        self.foreign: list[ImportedLocation] = []
+        self.others: list[ForeignLocation] = []
         self.more: list[Listed] = []
         self.properties: dict[str, str] = {}
         self.now_live: list[Revived] = []
@@ -75,8 +75,8 @@ class Heap:
             raise self.damage
         return 1
 
-    def imported(self) -> list[ImportedLocation]:
-        return self.foreign
+    def foreign(self) -> list[ForeignLocation]:
+        return self.others
 
     def revived(self) -> Iterator[Revived]:
         while self.now_live:

@@ -16,7 +16,7 @@ from pyiceberg.table import StaticTable
 from nessie_cli.errors import NessieError
 from nessie_cli.gc import phases
 from nessie_cli.gc.apply import Applied, apply, approve
-from nessie_cli.gc.imported import imported_locations
+from nessie_cli.gc.foreign import ForeignTables
 from nessie_cli.gc.mark import mark
 from nessie_cli.gc.marker import RepositoryMarker
 from nessie_cli.gc.plan import plan
@@ -82,8 +82,8 @@ class Shore(Lake):
 
     def planned(self, settings: RunSettings, marking: Any = mark, planning: Any = plan) -> Run:
         """Returns a run that is marked and planned."""
-        imported = imported_locations(self.repository)
-        settings = settings.with_plan(settings.warehouse, settings.grace, imported)
+        foreign = ForeignTables(self.repository, {}).locations()
+        settings = settings.with_plan(settings.warehouse, settings.grace, foreign)
         run = self.runs.new(settings, now())
         with run.changing():
             phases.mark(

@@ -10,9 +10,9 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.gc.imported import imported_locations
+from nessie_cli.gc.foreign import imported_locations
 from nessie_cli.gc.removal import RemovalOutcome
-from nessie_cli.gc.run import ImportedLocation, Run, RunState
+from nessie_cli.gc.run import ForeignKind, ForeignLocation, Run, RunState
 from nessie_cli.iceberg.locations import normalised
 from nessie_cli.importing.records import ImportedTable, ImportRecords
 from nessie_cli.model import ContentKey, Secret
@@ -95,7 +95,7 @@ def test_the_files_of_a_catalog_that_goes_on_writing_are_kept(lake, other):
     assert finding["location"] == normalised(table.location())
     assert finding["message"].endswith("`nessie import --adopt db.t`")
     assert run.info.counts["imported"] == 1
-    assert run.info.settings.imported == imported_locations(lake.repository)
+    assert run.info.settings.foreign == imported_locations(lake.repository)
 
     applied = lake.applied(run)
     assert applied.outcomes[RemovalOutcome.DELETED] == len(dead)
@@ -196,15 +196,15 @@ def test_a_damaged_record_and_a_relative_location_stop_the_plan(lake):
 # -- between the plan and a deletion ---------------------------------------------------------------
 
 
-def place_of(heap: Heap, name: str = "") -> ImportedLocation:
-    return ImportedLocation(str(heap.base / name).rstrip("/"), "db.t", HIVE)
+def place_of(heap: Heap, name: str = "") -> ForeignLocation:
+    return ForeignLocation(str(heap.base / name).rstrip("/"), "db.t", HIVE, ForeignKind.IMPORTED)
 
 
 @pytest.mark.parametrize(("below", "kept"), [("data", 5), ("", 5), ("data/garbage", 0)])
 def test_candidates_that_became_those_of_another_catalog_are_kept(tmp_path, below, kept):
     heap = Heap(tmp_path)
     run = heap.approved()
-    heap.foreign.append(place_of(heap, below))
+    heap.others.append(place_of(heap, below))
     applied = heap.apply(run)
     assert (applied.outcomes.get(RemovalOutcome.PROTECTED, 0), run.info.state) == (
         kept,
@@ -219,13 +219,13 @@ def test_an_import_between_two_batches_protects_the_rest(tmp_path, monkeypatch):
     run = heap.approved()
     calls = 0
 
-    def imported() -> list[ImportedLocation]:
+    def foreign() -> list[ForeignLocation]:
         nonlocal calls
         calls += 1
         # The first call is that of the mark, the second one that of the first batch.
         return [place_of(heap)] if calls > 2 else []
 
-    monkeypatch.setattr(heap, "imported", imported)
+    monkeypatch.setattr(heap, "foreign", foreign)
     applied = heap.apply(run)
     assert applied.outcomes[RemovalOutcome.DELETED] == 2
     assert applied.outcomes[RemovalOutcome.PROTECTED] == 3

@@ -14,7 +14,7 @@ import pytest
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.importing.opening import open_source
 from nessie_cli.importing.source import Listing, Name, SourceContent, SourceKind, SourceNamespace
-from tests.importing.table_folders import NO_SNAPSHOT, TableFolder, numbered, versions
+from tests.importing.table_folders import NO_SNAPSHOT, TEMPLATE, TableFolder, numbered, versions
 
 
 @pytest.fixture
@@ -125,7 +125,10 @@ def test_the_hint_says_what_is_current(lake, orders) -> None:
     orders.hint("3")
     content = only(lake)
     assert content == SourceContent(
-        ("sales", "orders"), SourceKind.TABLE, f"{orders.metadata}/v3.metadata.json"
+        ("sales", "orders"),
+        SourceKind.TABLE,
+        f"{orders.metadata}/v3.metadata.json",
+        version=f"{orders.uuid} {TEMPLATE['last-updated-ms']}",
     )
 
 
@@ -283,13 +286,38 @@ def test_a_folder_with_manifests_only_is_left_out(lake, orders) -> None:
     assert left_out(listing) == ["has manifests, but no metadata file: the table was deleted"]
 
 
-def test_copies_of_an_import_are_neither_versions_nor_gaps(lake, orders) -> None:
-    first, copy, later = numbered(4), ".nessie-import-1.metadata.json", numbered(5)
+def test_copies_of_an_import_and_what_follows_them_do_not_count(lake, orders) -> None:
+    """A repository that imported the table writes into its folder, too, on any branch."""
+    first, copy, ours = numbered(4), ".nessie-import-1.metadata.json", numbered(5)
     orders.write(first)
     orders.write(copy, [first])
     assert file_of(only(lake)) == first
-    orders.write(later, [first, copy])
-    assert file_of(only(lake)) == later
+    orders.write(ours, [first, copy])
+    more = [numbered(number) for number in range(6, 300)]
+    for at, name in enumerate(more):
+        # Engines keep the newest 100 entries of a log.
+        orders.write(name, [first, copy, ours, *more[:at]][-100:])
+    listing = listed(lake)
+    assert [file_of(content) for content in listing.contents] == [first]
+    assert "written after an import" in listing.left_out[0].message
+    theirs = orders.write(numbered(5), [first])
+    assert file_of(only(lake)) == theirs
+
+
+@pytest.mark.parametrize("copy", [".nessie-import-1.metadata.json", ""])
+def test_the_hint_holds_while_engines_write_for_a_repository(lake, orders, copy) -> None:
+    orders.chain(versions(3))
+    orders.hint("3")
+    orders.write("00000-8f14e45f-ceea-467f-a1d1-0123456789ab.metadata.json", [*versions(3), copy])
+    guess = only(lake).guess
+    assert (guess == "") == bool(copy)
+
+
+@pytest.mark.parametrize("hint", ["9" * 100_000, "\u0661", "\xb2", "-1"])
+def test_a_hint_that_is_no_version_is_not_followed(lake, orders, hint) -> None:
+    orders.chain(versions(2))
+    orders.hint(hint)
+    assert "is not a number" in only(lake).guess
 
 
 def test_a_view_is_a_view(lake) -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import shutil
 import signal
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,14 +21,17 @@ from nessie_cli.importing.performing import Imported, Importer, ImportTarget
 from nessie_cli.importing.plan import ImportPlan, ImportRules
 from nessie_cli.importing.planning import Planner
 from nessie_cli.importing.records import ImportRecords
+from nessie_cli.importing.selection import Selection
 from nessie_cli.importing.source import Listing
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put
+from nessie_cli.importing.sources.folder import open_folder
+from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Namespace, Put
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.opening import connect, create
 from tests.cli.importing.sql_lake import SqlLake
 from tests.importing.lakes import MadeTables, listing
+from tests.importing.table_folders import TableFolder, versions
 
 NAMES = ("db.a", "db.b", "db.c")
 
@@ -68,15 +73,25 @@ class Before:
         pass
 
 
-def imported(repository: Repository, given: Listing, *, skip_invalid: bool = False) -> Imported:
-    planner = Planner(repository, Files(), given, ImportRules(), "theirs")
+def imported(
+    repository: Repository,
+    given: Listing,
+    *,
+    skip_invalid: bool = False,
+    rules: ImportRules | None = None,
+    record: str = "x",
+) -> Imported:
+    planner = Planner(repository, Files(), given, rules or ImportRules(), "theirs")
 
     def meta(plan: ImportPlan) -> CommitMeta:
         return CommitMeta(f"import {len(plan.committed)}")
 
-    importer = Importer(repository, Files(), planner, ImportTarget("main", "x", "theirs"), meta)
-    numbers = itertools.count()
-    return importer.perform(lambda: f"{id(importer)}-{next(numbers)}", skip_invalid=skip_invalid)
+    importer = Importer(repository, Files(), planner, ImportTarget("main", record, "theirs"), meta)
+    return importer.perform(lambda: str(uuid.uuid4()), skip_invalid=skip_invalid)
+
+
+def folder_listing(folder: Path) -> Listing:
+    return open_folder(str(folder), {}).listing([])
 
 
 def keys(repository: Repository) -> list[str]:
@@ -114,23 +129,133 @@ def test_a_key_that_is_taken_meanwhile_is_a_problem(
     assert result.result is None
     assert [problem.names for problem in result.plan.problems] == [(("db", "a"),)]
     assert keys(repository) == ["db", "db.a"]
-    assert tables.copies() == set()
 
 
 def refuse() -> None:
     raise WriteRefused("not now")
 
 
-def test_after_a_refusal_no_file_stays(
+def test_after_a_refusal_files_stay_and_are_taken(
     repository: Repository, given: Listing, tables: MadeTables
 ) -> None:
     repository.guard = Before(refuse)
     with pytest.raises(WriteRefused):
         imported(repository, given)
-    assert (keys(repository), tables.copies()) == ([], set())
+    assert keys(repository) == []
+    assert len(tables.copies()) == 3
     # The record stays: garbage collection keeps what is not there.
     assert len(ImportRecords(repository).foreign_locations()) == 3
+    copies = tables.copies()
     assert imported(repository, given).result is not None
+    assert tables.copies() == copies
+
+
+def unreadable(repository: Repository) -> list[str]:
+    """Returns the keys of tables whose metadata files are missing."""
+    return [
+        str(entry.key)
+        for entry in repository.entries("main", content=True)
+        if isinstance(entry.content, IcebergTable)
+        and not Path(entry.content.metadata_location.removeprefix("file://")).exists()
+    ]
+
+
+@pytest.mark.parametrize("is_other_store", [True, False])
+def test_a_refused_import_breaks_no_other_import(
+    repository: Repository, store: str, given: Listing, tmp_path: Path, is_other_store: bool
+) -> None:
+    """Another repository, or another prefix, has the same copies."""
+    url = store
+    if is_other_store:
+        url = str(tmp_path / "other.sqlite")
+        create(url).close()
+    with connect(url) as other:
+        rules = ImportRules(selection=Selection.parse(prefix="below"))
+
+        def other_imports_and_this_is_refused() -> None:
+            assert imported(other, given, rules=rules, record="y").result is not None
+            raise WriteRefused("not now")
+
+        repository.guard = Before(other_imports_and_this_is_refused)
+        with pytest.raises(WriteRefused):
+            imported(repository, given)
+        assert len(keys(other)) == 5
+        assert unreadable(other) == []
+
+
+def test_a_table_with_the_file_names_of_a_dropped_one(
+    repository: Repository, tmp_path: Path
+) -> None:
+    """Hadoop's catalog counts from v1 again. Nothing here takes the new table for the old one."""
+    key = ContentKey.parse("db.t")
+    lake = tmp_path / "lake"
+
+    def import_again(*, update: bool = False) -> Imported:
+        table = TableFolder(lake / "db" / "t")
+        table.chain(versions(2))
+        table.hint("2")
+        return imported(repository, folder_listing(lake), rules=ImportRules(update=update))
+
+    assert import_again().result is not None
+    location = repository.contents("main", [key])[key].metadata_location  # type: ignore[attr-defined]
+    before = Path(location).read_bytes()
+    (planned,) = import_again().plan.contents
+    assert planned.action == "newer"
+    (problem,) = import_again(update=True).plan.problems
+    assert "the source has another table with this name now" in problem.message
+    shutil.rmtree(lake)
+    (problem,) = import_again(update=True).plan.problems
+    assert "the source has another table with this name now" in problem.message
+    Path(location).write_bytes(before)
+    repository.commit("main", [Delete(key)], CommitMeta("makes room"))
+    assert import_again().result is not None
+    assert Path(location).read_bytes() == before
+    assert repository.contents("main", [key])[key].metadata_location != location  # type: ignore[attr-defined]
+
+
+def test_another_state_with_the_name_of_a_copy_stays(
+    repository: Repository, given: Listing, tables: MadeTables
+) -> None:
+    repository.guard = Before(refuse)
+    with pytest.raises(WriteRefused):
+        imported(repository, given)
+    changed = min(tables.copies())
+    data = changed.read_bytes().replace(b'"format-version":2', b'"format-version":1')
+    changed.write_bytes(data)
+    (problem,) = imported(repository, given).plan.problems
+    assert "is the copy of another state" in problem.message
+    assert changed.read_bytes() == data
+
+
+def test_a_new_table_with_an_old_name_is_not_adopted(
+    repository: Repository, tmp_path: Path
+) -> None:
+    key, records = ContentKey.parse("db.t"), ImportRecords(repository)
+    for number in range(2):
+        lake = tmp_path / f"lake{number}"
+        table = TableFolder(lake / "db" / "t")
+        table.chain(versions(2))
+        table.hint("2")
+        assert imported(repository, folder_listing(lake)).result is not None
+        assert list(records.foreign_locations()) == [str(table.folder)]
+        records.adopt([key])
+        repository.commit("main", [Delete(key)], CommitMeta("makes room"))
+
+
+def test_an_update_does_not_undo_what_was_put_back(
+    repository: Repository, tables: MadeTables
+) -> None:
+    key = ContentKey.parse("db.a")
+    assert imported(repository, listing({"db.a": tables.table("db.a")})).result is not None
+    first = repository.contents("main", [key])[key]
+    update = ImportRules(update=True)
+    assert imported(repository, listing({"db.a": tables.append("db.a")}), rules=update).result
+    second = repository.contents("main", [key])[key]
+    repository.commit("main", [Put(key, first, second)], CommitMeta("the load was bad"))
+    given = listing({"db.a": tables.append("db.a")})
+    (problem,) = imported(repository, given, rules=update).plan.problems
+    assert "it was changed here" in problem.message
+    assert repository.contents("main", [key])[key] == first
 
 
 def test_a_protected_branch_refuses_before_anything_is_written(
@@ -220,7 +345,6 @@ def test_a_file_that_cannot_be_written_is_found_with_the_others(
     (problem,) = result.plan.problems
     assert problem.names == (("db", "b"),)
     assert "--pointers-only" in problem.message
-    assert {path for path in tables.copies() if path.is_file()} == set()
     assert imported(repository, given, skip_invalid=True).result is not None
     assert keys(repository) == ["db", "db.a", "db.c"]
 

@@ -46,10 +46,13 @@ class Options(Struct, frozen=True, kw_only=True):
     """Register the tables of a revision in another Iceberg catalog.
 
     NAME is a catalog in PyIceberg's configuration. No file is copied: both catalogs name the same
-    metadata files. The tag exported/NAME keeps these files, so `nessie gc` does not delete them.
+    metadata files. While the tag exported/NAME exists, `nessie gc` deletes no file at the locations
+    of these tables, so the other catalog may write them. It must not delete their files: an expiry
+    of snapshots or a purge there deletes files that this repository needs. Delete the tag when that
+    catalog no longer has the tables: `nessie tag -d exported/NAME`.
+
     A later export updates the tables that are unchanged there since the last one. A renamed table
-    is registered under its new name, and dropped under the old one without its files. Write the
-    tables in one catalog only: `nessie gc` does not know files that only the other one has.
+    is registered under its new name, and dropped under the old one without its files.
 
     Nothing is exported if a table changed in the other catalog, or another table has its name (exit
     3), or if a metadata file or a name is invalid (exit 2). If an export is interrupted, run the
@@ -194,16 +197,24 @@ class ExportedResult(Result, frozen=True):
         return list(self._notes())
 
     def _notes(self) -> Iterator[str]:
+        from nessie_cli.exporting.state import deletion_of
+
         if self.plan.problems:
             problems = counted(len(self.plan.problems), "problem")
-            hint = ". Hint: --force replaces these tables" if self.exit_code == CONFLICT else ""
+            hint = ""
+            if any(step.needs_force for step in self.plan.problems):
+                hint = (
+                    ". Hint: with --force, the tables here replace those there; changes that only"
+                    f" {self.document.catalog} has are lost from it"
+                )
             yield f"nothing was exported because of {problems}{hint}"
         elif self.has_gaps and not self.document.was_applied:
             yield f"{_gaps(self.plan, self.document.catalog_type)}"
         elif self.document.was_applied and self.plan.writes:
             yield (
-                f"write these tables here only: `nessie gc` deletes files that only"
-                f" {self.document.catalog} knows"
+                f"`nessie gc` keeps the files of these tables while the tag {self.document.tag}"
+                f" exists. Hint: when {self.document.catalog} no longer has them, `nessie"
+                f" {deletion_of(self.document.tag)}`"
             )
 
 
@@ -333,7 +344,7 @@ def _print_steps(plan: "ExportPlan", terminal: Terminal) -> None:
 
 
 def _reason(step: "ExportStep") -> str:
-    if step.reason and step.earlier and step.action.value in ("update", "conflict"):
+    if step.needs_force and step.earlier:
         return f"{step.reason}: {step.earlier}"
     if not step.reason and step.action.value == "register":
         return type_label(step.type)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Listing, Records, Result
-from nessie_cli.cli.gc.results import CollectorRun, imported_note
+from nessie_cli.cli.gc.results import CollectorRun, foreign_note
 from nessie_cli.cli.gc.runs import FolderOptions
 from nessie_cli.gc.run import Run
 from nessie_cli.render.spans import Column
@@ -45,7 +45,7 @@ class CollectorRunsResult(Result, frozen=True):
 def run(options: Options, app: Invocation) -> CollectorRunsResult:
     """Reads the folder of the runs."""
     folder = options.runs(app)
-    notes = [note for id_ in folder.ids()[:1] if (note := imported_note(folder.open(id_)))]
+    notes = [note for id_ in folder.ids()[:1] if (note := foreign_note(folder.open(id_)))]
     runs = folder.all()
     return CollectorRunsResult(CollectorRuns(runs=map(CollectorRun.of, runs)), runs, notes)
 

@@ -32,8 +32,10 @@ class Options(RunOptions, frozen=True, kw_only=True):
     that are inside a --warehouse. Deletes nothing: `gc approve` and `gc apply` come next. A new
     plan makes an earlier approval invalid.
 
-    Files of imported tables are never candidates, because another catalog may still write these
-    tables: `nessie import --adopt KEY` ends that. `nessie gc show` lists their locations.
+    Files of imported and exported tables are never candidates, because another catalog may write
+    these tables. `nessie gc show` lists their locations. `nessie import --adopt KEY` ends that for
+    an imported table, and `nessie tag -d exported/NAME` for all tables that only the catalog NAME
+    still had: delete the tag if the catalog no longer has them.
 
     Verifies the store first, except the store behind a server. The exit status is 7 if the store is
     damaged, and 8 if a live content or a folder could not be read; its files are kept.
@@ -78,7 +80,7 @@ def run(options: Options, app: Invocation) -> CollectorStep:
         settings = run.info.settings.with_plan(
             tuple(map(absolute_location, allowed)),
             _grace(options.grace, app),
-            tuple(worker.imported()),
+            tuple(worker.foreign()),
         )
         phases.plan(run, worker.plan, settings, clock)
     return finished(run)

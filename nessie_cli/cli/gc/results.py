@@ -1,5 +1,6 @@
 """The results of the commands of `nessie gc`: a run, and the next step."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Annotated, Any, Self
@@ -10,7 +11,7 @@ from nessie_cli.cli.app.output import Output
 from nessie_cli.cli.app.result import Document, Result
 from nessie_cli.cli.errors.report import PARTLY_DONE
 from nessie_cli.gc.phases import MARKED, is_incomplete
-from nessie_cli.gc.run import Approval, PinnedReference, Run, RunState
+from nessie_cli.gc.run import Approval, ForeignKind, PinnedReference, Run, RunState
 from nessie_cli.render.text import counted, human_size
 from nessie_cli.wire.scalars import BranchOrTag, Count, Digest, Hash, Instant, instant
 
@@ -181,8 +182,8 @@ def finished(run: Run) -> CollectorStep:
             f"some files could not be read or listed; `nessie gc show {run.id}` shows which"
         )
     partly = bool(notes)
-    if run.info.state is RunState.PLANNED and (imported := imported_note(run)):
-        notes.append(imported)
+    if run.info.state is RunState.PLANNED and (foreign := foreign_note(run)):
+        notes.append(foreign)
     if run.info.state is RunState.PLANNED and (outside := _outside(run)):
         tables = "1 table lies" if outside == 1 else f"{outside:,} tables lie"
         notes.append(
@@ -193,13 +194,21 @@ def finished(run: Run) -> CollectorStep:
     return CollectorStep(result, notes, partly)
 
 
-def imported_note(run: Run) -> str:
-    """Returns a remark about imported tables whose files a run keeps; empty if there are none."""
-    if not (imported := len(run.info.settings.imported)):
+def foreign_note(run: Run) -> str:
+    """Returns a remark about tables of other catalogs, whose files a run keeps; or no text."""
+    keys: defaultdict[ForeignKind, set[tuple[str, str]]] = defaultdict(set)
+    for place in run.info.settings.foreign:
+        keys[place.kind].add((place.catalog, place.key))
+    if not keys:
         return ""
+    tables = " and ".join(
+        counted(len(keys[kind]), f"{kind.value.lower()} table")
+        for kind in ForeignKind
+        if keys[kind]
+    )
     return (
-        f"run {run.id} keeps the files of {counted(imported, 'imported table')}, because another"
-        f" catalog may still write them; `nessie gc show {run.id}` lists them"
+        f"run {run.id} keeps the files of {tables}, because another catalog may write them;"
+        f" `nessie gc show {run.id}` lists them"
     )
 
 

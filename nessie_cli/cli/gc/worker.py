@@ -10,7 +10,7 @@ from nessie_cli.cli.app.invocation import Invocation
 from nessie_cli.cli.app.progress import Report
 from nessie_cli.errors import InvalidInput
 from nessie_cli.gc.apply import Revived
-from nessie_cli.gc.run import ImportedLocation, MarkDatasets, Run, RunSettings
+from nessie_cli.gc.run import ForeignLocation, MarkDatasets, Run, RunSettings
 from nessie_cli.gc.staged import staged_states
 from nessie_cli.iceberg.filesystems import properties_of
 from nessie_cli.repository.base import Repository
@@ -106,9 +106,9 @@ class Worker:
         """Yields files that have become live since the mark or the last call."""
         return self._marker.revived()
 
-    def imported(self) -> Sequence[ImportedLocation]:
-        """Returns the locations of imported tables that another catalog may write now."""
-        return self._marker.imported()
+    def foreign(self) -> Sequence[ForeignLocation]:
+        """Returns the locations of tables that another catalog may write now."""
+        return self._marker.foreign()
 
     def plan(self) -> Mapping[str, int]:
         """Finds the candidates of the run, and returns counts."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from posixpath import basename
 from typing import Self
@@ -340,7 +341,9 @@ def _notes(result: ImportResult) -> Iterator[str]:
     if result.warehouses_file is not None:
         yield f"{result.warehouses_file} allows {some(result.allow_locations)}"
     else:
-        options = " ".join(f"--allow-location {place}" for place in result.allow_locations)
+        options = shlex.join(
+            word for place in result.allow_locations for word in ("--allow-location", place)
+        )
         yield f"so that Iceberg REST serves the tables, `nessie serve` needs: {options}"
 
 

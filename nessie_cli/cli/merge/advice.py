@@ -223,7 +223,7 @@ class MergeResolutions(WaysOut):
             for side in ("theirs", "ours"):
                 line = [*self._pinned, f"--rows-{side}", str(key), *self._expected]
                 yield Resolution(command_line(*line), f"{side} for the rows in conflict only")
-        elif any(collision.files for collision in conflict.collisions):
+        elif conflict.collisions and all(each.files for each in conflict.collisions):
             yield Resolution(command_line(*self._pinned, "--rows"), "merges the rows by their keys")
 
     def _possible(self, conflict: Conflict, key: ContentKey) -> Sequence[MergeOption]:

@@ -35,6 +35,7 @@ from nessie_cli.iceberg.combination.manifests import (
 from nessie_cli.iceberg.combination.reading import ManifestReader, snapshot_of
 from nessie_cli.iceberg.combination.required import required_columns
 from nessie_cli.iceberg.combination.states import (
+    Identity,
     TableFile,
     TableState,
 )
@@ -89,6 +90,7 @@ def combine(
     *,
     is_serializable: bool = False,
     refuses_same_keys: bool = False,
+    key: Sequence[str] = (),
     limits: AvroLimits = USUAL,
     engine: Engine | None = None,
 ) -> Combination:
@@ -97,8 +99,9 @@ def combine(
     The base can be a state of any branch: that before a picked commit, for example. If it is to be
     merged itself, that is done in memory. With
     `is_serializable`, a table that sets no isolation is serializable. With `refuses_same_keys`,
-    rows that both sides added with equal identifiers are a conflict. The `engine` reads and encodes
-    manifests, by default in this process. Raises `InvalidInput` or
+    rows that both sides added with equal identifiers are a conflict. `key` are the columns that
+    identify rows instead, if the table has all of them. The `engine` reads and encodes manifests,
+    by default in this process. Raises `InvalidInput` or
     `StoreUnavailable` if a file is missing, damaged or cannot be read, or if a file exceeds the
     `limits`, or all entries together.
     """
@@ -117,7 +120,7 @@ def combine(
             sides[0], sides[1], lists[-2], reader.sources, engine, refused, DefinitionMerge()
         )
     states, merged, definitions = compared.compare(state, *sides)
-    same_keys = _files_with_same_keys(sides[0], states, merged)
+    same_keys = _files_with_same_keys(sides, states, merged, key)
     if same_keys and refuses_same_keys:
         reason = "both sides added rows whose identifiers may be equal"
         merged = structs.replace(merged, conflicts=[FileConflict(reason, same_keys)])
@@ -140,24 +143,33 @@ def combine(
 
 
 def _files_with_same_keys(
-    ours: Document, states: Sequence[TableState], merged: FileMerge
+    sides: Sequence[Document], states: Sequence[TableState], merged: FileMerge, key: Sequence[str]
 ) -> list[TableFile]:
     """Returns the added data files of theirs with keys that files which ours added may have."""
-    compacted = {
-        path
-        for state in states
-        for changes in state.history or ()
-        if changes.operation == "replace"
-        for path in changes.added
-    }
     before, here = states[0].files, states[1].files
+    # Files of compactions that contain rows of the base only.
+    compacted: set[str] = set()
+    for state in states:
+        for changes in state.history or ():
+            if changes.operation == "replace" and all(
+                path in compacted or Identity(path) in before for path in changes.removed
+            ):
+                compacted.update(changes.added)
     added = [
         [f for id_, f in here.items() if id_ not in before and f.is_data],
         [each.file for each in merged.added if each.file.is_data],
     ]
     rows = [[f for f in files if f.path not in compacted] for files in added]
-    schema = by_id(ours["schemas"], "schema-id")[ours["current-schema-id"]]
-    return files_with_same_keys(schema, *rows)
+    schema, other = (
+        by_id(side["schemas"], "schema-id")[side["current-schema-id"]] for side in sides
+    )
+    # Theirs may have renamed a column.
+    ids = {field["name"]: field["id"] for each in (other, schema) for field in each["fields"]}
+    fields = {ids[name] for name in key if name in ids}
+    columns = {field["id"] for field in schema["fields"]}
+    if len(fields) < len(key) or not fields <= columns:
+        fields = set()
+    return files_with_same_keys(schema, fields or identifiers(schema), *rows)
 
 
 def _deciding_columns(documents: Sequence[Document]) -> frozenset[int]:

@@ -18,6 +18,8 @@ from nessie_cli.iceberg.expiration.retention import ancestors
 
 _LAST_ADDED = -1
 _NAME_MAPPING = "schema.name-mapping.default"
+_COMMIT_ID = "nessie.commit.id"
+"""Iceberg's NessieCatalog writes the commit that it loaded a table from into the metadata."""
 Form = Callable[[Document], Any]
 
 
@@ -250,7 +252,7 @@ def _properties(
 ) -> Iterator[tuple[str, str | None]]:
     """Yields the properties that change on ours; None removes one. Collects the conflicts."""
     before, here, there = (state["properties"] for state in (base, ours, theirs))
-    for name in sorted(before.keys() | here.keys() | there.keys()):
+    for name in sorted((before.keys() | here.keys() | there.keys()) - {_COMMIT_ID}):
         values = [properties.get(name) for properties in (before, here, there)]
         if name == _NAME_MAPPING and values[1] != values[2] and values[0] is not None:
             # Files without ids of columns cannot be read without it.

@@ -171,6 +171,7 @@ class FileCombiner(Combiner):
             is_serializable=self._rules.is_serializable,
             # Rows that both sides added with one key are merged as well.
             refuses_same_keys=self._rules.refuses_same_keys or self._rules.rows is not None,
+            key=self._rules.rows.key if self._rules.rows else (),
             limits=self._limits,
             engine=self._engine,
         )

@@ -6,7 +6,7 @@ https://iceberg.apache.org/spec/#identifier-field-ids
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import product
 from typing import Any
 
@@ -14,7 +14,6 @@ from pyiceberg.conversions import from_bytes
 from pyiceberg.schema import Schema
 from pyiceberg.types import PrimitiveType
 
-from nessie_cli.iceberg.builder.schemas import identifiers
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.manifests import bound
 from nessie_cli.iceberg.combination.states import TableFile
@@ -24,13 +23,16 @@ MOST_PAIRS = 100_000
 
 
 def files_with_same_keys(
-    schema: Document, ours: Sequence[TableFile], theirs: Sequence[TableFile]
+    schema: Document,
+    fields: Collection[int],
+    ours: Sequence[TableFile],
+    theirs: Sequence[TableFile],
 ) -> list[TableFile]:
     """Returns the data files of theirs that may contain identifiers of rows in files of ours.
 
+    `fields` are the ids of the columns that identify a row; without any, no files are returned.
     Compares partitions and bounds of columns. Without bounds, identifiers may be equal.
     """
-    fields = sorted(identifiers(schema))
     if not fields or not ours or not theirs:
         return []
     if len(ours) * len(theirs) > MOST_PAIRS:

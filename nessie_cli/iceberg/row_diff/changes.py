@@ -170,7 +170,9 @@ def _not_cancelled(spool: Spool, part: int) -> Iterator[pa.RecordBatch]:
     net = net.filter(pc.field("sign_sum") != 0)
     # How many rows of a hash are left, with their sign.
     left = dict(zip(net["hash"].to_pylist(), net["sign_sum"].to_pylist(), strict=True))
-    for batch in spool.read(part) if left else ():
+    values = net["hash"].combine_chunks()
+    for whole in spool.read(part) if left else ():
+        batch = whole.filter(pc.is_in(whole["hash"], value_set=values))
         rows = zip(batch["hash"].to_pylist(), batch["sign"].to_pylist(), strict=True)
         chosen = []
         for number, (hash_, sign) in enumerate(rows):

@@ -7,7 +7,6 @@ set of entries. A text is its bytes. Null equals null, and is not an empty list 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import reduce
 from hashlib import blake2b
 
 import pyarrow as pa
@@ -23,7 +22,7 @@ _NULL, _PRESENT, _NOTHING = (pa.scalar(value, _BYTES) for value in (b"\0", b"\1"
 
 def hashes(columns: Sequence[pa.Array]) -> pa.Array:
     """Returns a hash of 128 bits for each row of some columns, of which there is at least one."""
-    rows = reduce(_joined, map(encoded, columns)).to_pylist()
+    rows = _joined(*map(encoded, columns)).to_pylist()
     return pa.array([blake2b(row, digest_size=HASH.byte_width).digest() for row in rows], HASH)
 
 
@@ -31,12 +30,14 @@ def encoded(array: pa.Array) -> pa.Array:
     """Returns the bytes of each value. None is a prefix of another one, and none is null."""
     if isinstance(array, pa.ExtensionArray):
         array = array.storage
+    if not array.null_count and not pa.types.is_null(array.type):
+        return _joined(_PRESENT, _content(array))
     content = pc.if_else(array.is_valid(), _content(array), None)
     return pc.fill_null(_joined(_PRESENT, content), _NULL)
 
 
-def _joined(left: pa.Array, right: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise(left, right, _NOTHING)
+def _joined(*parts: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise(*parts, _NOTHING)
 
 
 def _content(array: pa.Array) -> pa.Array:
@@ -46,8 +47,7 @@ def _content(array: pa.Array) -> pa.Array:
         return pa.nulls(len(array), _BYTES)
     if pa.types.is_struct(type_):
         # The bytes of a struct without fields are empty.
-        parts = map(encoded, array.flatten())
-        return reduce(_joined, parts, pa.repeat(_NOTHING, len(array)))
+        return _joined(pa.repeat(_NOTHING, len(array)), *map(encoded, array.flatten()))
     if pa.types.is_map(type_):
         return _list_content(_sorted(as_list(array)))
     if pa.types.is_nested(type_):

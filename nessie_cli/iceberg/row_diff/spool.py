@@ -12,6 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
+_BYTES_DIVIDED = 4 * 2**20
+"""The size of the batches that are divided: many small ones take more time."""
 
 
 class Spool:
@@ -40,7 +42,7 @@ class Spool:
 
     def fill(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Writes all batches."""
-        for batch in batches:
+        for batch in _larger(batches):
             for part, rows in self._divided(batch):
                 if part not in self._writers:
                     self._writers[part] = pa.ipc.new_stream(
@@ -70,8 +72,27 @@ class Spool:
         if len(self.parts) == 1:
             yield 0, batch
             return
-        last = len(self.parts) - 1
-        hashes = batch.column(0).to_pylist()
-        parts = pa.array([row[0] & last if row else 0 for row in hashes], pa.uint8())
-        for part in parts.unique().to_pylist():
-            yield part, batch.filter(pc.equal(parts, part))
+        last = pa.scalar(len(self.parts) - 1, pa.uint8())
+        first = pc.binary_slice(batch.column(0), 0, 1).view(pa.uint8())
+        parts = pc.fill_null(pc.bit_wise_and(first, last), 0)
+        order = pc.sort_indices(parts)
+        batch = batch.take(order)
+        runs = pc.run_end_encode(parts.take(order))
+        start = 0
+        for part, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+            yield part, batch.slice(start, end - start)
+            start = end
+
+
+def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of batches in fewer batches."""
+    group: list[pa.RecordBatch] = []
+    size = 0
+    for batch in batches:
+        group.append(batch)
+        size += batch.nbytes
+        if size >= _BYTES_DIVIDED:
+            yield pa.concat_batches(group)
+            group, size = [], 0
+    if group:
+        yield pa.concat_batches(group)

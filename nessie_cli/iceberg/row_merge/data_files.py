@@ -36,8 +36,8 @@ from nessie_cli.iceberg.row_diff.schemas import arrow_type
 from nessie_cli.iceberg.vectors import puffin_file
 
 Write = Callable[[str, bytes], None]
-TARGET_BYTES = 64 * 2**20
-"""The size at which a data file is complete, and the most bytes of all files being written."""
+MOST_BYTES = 128 * 2**20
+"""The bytes of rows in memory at which they are written: one data file for each partition."""
 _ROW_ID = NestedField(2147483540, "_row_id", LongType(), required=False)
 _PATH_ID, _POSITION_ID = 2147483546, 2147483545
 _DELETE_SCHEMA = Schema(
@@ -62,7 +62,7 @@ class DataFileForm(Struct, frozen=True):
 
 
 class DataFileWriter:
-    """Writes rows into data files of a table: one at a time for each partition."""
+    """Writes rows into data files of a table, many at once: one file for each partition."""
 
     def __init__(self, form: DataFileForm, write: Write) -> None:
         schema, row_ids = form.schema, form.row_ids
@@ -73,7 +73,8 @@ class DataFileWriter:
         self._schema = Schema(*fields, schema_id=schema.schema_id)
         self._arrow = pa.schema(map(_with_id, fields))
         self._required = [number for number, field in enumerate(schema.fields) if field.required]
-        self._open: dict[tuple[Any, ...], _OpenFile] = {}
+        self._batches: list[pa.RecordBatch] = []
+        self._bytes = 0
         self.files: list[TableFile] = []
 
     def add(self, rows: pa.Array, row_ids: pa.Array) -> None:
@@ -88,23 +89,22 @@ class DataFileWriter:
         types = self._arrow.types
         arrays = [column.cast(type_) for column, type_ in zip(columns, types, strict=True)]
         batch = pa.record_batch(arrays, schema=self._arrow)
-        for values, selected in _partitioned(batch, rows, self._table_schema, self._spec):
-            file = self._open.get(values)
-            if file is None:
-                file = self._open[values] = _OpenFile(self._arrow)
-            file.add(selected)
-            if file.size > TARGET_BYTES:
-                self._finish(values)
-        if sum(file.size for file in self._open.values()) > TARGET_BYTES:
+        self._batches.append(batch)
+        self._bytes += batch.nbytes
+        if self._bytes >= MOST_BYTES:
             self.close()
 
     def close(self) -> None:
-        """Completes all files."""
-        for values in list(self._open):
-            self._finish(values)
+        """Writes all rows that are still in memory."""
+        if not self._batches:
+            return
+        rows = pa.concat_batches(self._batches)
+        self._batches, self._bytes = [], 0
+        for values, selected in _partitioned(rows, self._table_schema, self._spec):
+            self._write_file(values, selected)
 
-    def _finish(self, values: tuple[Any, ...]) -> None:
-        metadata, data = self._open.pop(values).finished()
+    def _write_file(self, values: tuple[Any, ...], rows: pa.RecordBatch) -> None:
+        metadata, data = _parquet(rows)
         location = f"{self._folder}/{uuid.uuid4()}.parquet"
         self._write(location, data)
         statistics = data_file_statistics_from_parquet_metadata(
@@ -126,23 +126,13 @@ class DataFileWriter:
         self.files.append(new_file(FileContent.DATA, Identity(location), row, spec, self._manifest))
 
 
-class _OpenFile:
-    """A Parquet file in memory."""
-
-    def __init__(self, schema: pa.Schema) -> None:
-        self._sink = pa.BufferOutputStream()
-        self._writer = parquet.ParquetWriter(self._sink, schema, compression="zstd")
-        self.size = 0
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        self._writer.write_batch(batch)
-        self.size = self._sink.tell()
-
-    def finished(self) -> tuple[Any, bytes]:
-        """Returns the metadata of the file and its bytes."""
-        self._writer.close()
-        data = self._sink.getvalue()
-        return parquet.read_metadata(pa.BufferReader(data)), data.to_pybytes()
+def _parquet(rows: pa.RecordBatch) -> tuple[Any, bytes]:
+    """Returns the metadata of a Parquet file and its bytes."""
+    sink = pa.BufferOutputStream()
+    with parquet.ParquetWriter(sink, rows.schema, compression="zstd") as writer:
+        writer.write_batch(rows)
+    data = sink.getvalue()
+    return parquet.read_metadata(pa.BufferReader(data)), data.to_pybytes()
 
 
 def new_file(
@@ -176,9 +166,7 @@ def position_deletes(file: TableFile, positions: BitMap64, folder: str, write: W
         [pa.repeat(pa.scalar(file.path, pa.large_string()), count), positions.to_array()],
         schema=pa.schema(fields),
     )
-    sink = _OpenFile(batch.schema)
-    sink.add(batch)
-    _, data = sink.finished()
+    _, data = _parquet(batch)
     write(location, data)
     path = file.path.encode()
     ends = (positions.min(), positions.max())
@@ -243,13 +231,14 @@ def _new_deletes(file: TableFile, identity: Identity, row: Row) -> TableFile:
 
 
 def _partitioned(
-    batch: pa.RecordBatch, rows: pa.Array, schema: Schema, spec: PartitionSpec
+    batch: pa.RecordBatch, schema: Schema, spec: PartitionSpec
 ) -> Iterator[tuple[tuple[Any, ...], pa.RecordBatch]]:
     """Yields the rows of each partition with its values."""
     if not spec.fields:
         yield (), batch
         return
     columns = []
+    rows = batch.to_struct_array()
     for field in spec.fields:
         source = _nested(rows, schema.find_column_name(field.source_id) or "")
         transform = field.transform.pyarrow_transform(schema.find_type(field.source_id))

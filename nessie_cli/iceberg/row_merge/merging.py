@@ -188,17 +188,22 @@ class RowMerger:
         default = merged["default-spec-id"]
         # A new spec has no manifest whose form a new one could have: the last one is as valid.
         row = next((row for row in manifests if row["partition_spec_id"] == default), manifests[0])
-        properties = merged["properties"]
-        folder = properties.get("write.data.path") or f"{merged['location']}/data"
         form = DataFileForm(
             self._schema,
             PartitionSpec.model_validate(specs[row["partition_spec_id"]]),
-            properties,
-            folder.rstrip("/"),
+            merged["properties"],
+            self._folder,
             str(row["manifest_path"]),
             self._version >= ROW_LINEAGE,
         )
         return DataFileWriter(form, write)
+
+    @property
+    def _folder(self) -> str:
+        """The folder of data files, and of their deletes."""
+        properties = self._merged["properties"]
+        folder: str = properties.get("write.data.path") or f"{self._merged['location']}/data"
+        return folder.rstrip("/")
 
     def _listed_theirs(self) -> Iterator[Mapping[str, object]]:
         for source in self._combination.sources.values():
@@ -212,7 +217,7 @@ class RowMerger:
         write: Write,
     ) -> tuple[list[TableFile], list[TableFile]]:
         """Writes the deletes of positions in files of ours. Returns them and the replaced ones."""
-        folder = f"{self._merged['location']}/data"
+        folder = self._folder
         touched = [(file, gone) for file, gone in zip(files, deleted, strict=True) if gone]
         if self._version < ROW_LINEAGE:
             return [position_deletes(each.file, gone, folder, write) for each, gone in touched], []

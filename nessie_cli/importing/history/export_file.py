@@ -44,9 +44,15 @@ _LARGEST = 1 << 30
 _PREFIXES = {"refs/heads/": ReferenceType.BRANCH, "refs/tags/": ReferenceType.TAG}
 _CONTENT = "C"
 """The last part of a stored key of a content: `M`, NUL, elements between U+0001, NUL, `C`."""
-_PUT = 0
+_PUT, _DELETE = 0, 1
+_LARGEST_META = 1 << 24
+"""The most bytes of the export's metadata, which has a name for each file."""
 _HEADERS = frozenset({"author", "committer", "signed-off-by", "date", "author-date"})
 """The headers of a commit that are not properties."""
+
+
+_DAMAGES = (EOFError, zipfile.BadZipFile, zlib.error)
+"""The errors of reading a damaged file of an export."""
 
 
 class ExportFile:
@@ -108,9 +114,10 @@ class ExportFile:
         for stored in self._messages(self._meta.commits_files, "Commit"):
             try:
                 yield self._commit(stored)
-            except NessieError as error:
+            except (NessieError, OverflowError) as error:
+                reason = error.message if isinstance(error, NessieError) else "its time is invalid"
                 raise InvalidInput(
-                    f"{self._path}: commit {stored.commit_id.hex()}: {error.message}"
+                    f"{self._path}: commit {stored.commit_id.hex()}: {reason}"
                 ) from None
             count += 1
             progress(count, total)
@@ -134,12 +141,16 @@ class ExportFile:
                 self._left_out["key of another kind"] += 1
             elif operation.operation_type == _PUT:
                 operations[key] = Put(key, _content(operation, key))
-            else:
+            elif operation.operation_type == _DELETE:
                 operations[key] = Delete(key)
+            else:
+                raise InvalidInput(f"{key}: unknown operation {operation.operation_type}")
         return LogEntry(meta, 0, tuple(operations.values()))
 
     def _key(self, elements: Sequence[str]) -> ContentKey | None:
         """Returns the key of a content, or None for another key of the server's store."""
+        if not elements:
+            raise InvalidInput("an operation has no key")
         if self._meta.version == 1:
             return ContentKey(tuple(elements))
         universe, _, rest = elements[0].partition("\0")
@@ -159,22 +170,29 @@ class ExportFile:
 
     def _open(self, name: str) -> IO[bytes]:
         """Opens a file of the export. Raises FileNotFoundError."""
-        if "/" in name or "\\" in name:
+        if name in ("", ".", "..") or not name.isprintable() or "/" in name or "\\" in name:
             raise InvalidInput(f"{self._path}: the export names the file {name!r} outside of it")
-        if self._zip is None:
-            return (self._path / name).open("rb")
         try:
-            return self._zip.open(name)
+            return (self._path / name).open("rb") if self._zip is None else self._zip.open(name)
         except KeyError:
             raise FileNotFoundError(name) from None
+        except FileNotFoundError:
+            raise
+        except (RuntimeError, NotImplementedError, OSError) as error:
+            raise InvalidInput(f"{self._path} cannot be read: {error}") from None
 
     def _message(self, name: str, type_: str) -> Any | None:
         """Returns the only message of a file, or None without the file."""
         try:
             with self._open(name) as file:
-                return self._decoded(type_, file.read(), name)
+                data = file.read(_LARGEST_META + 1)
         except FileNotFoundError:
             return None
+        except _DAMAGES as error:
+            raise self._damaged(name, error) from None
+        if len(data) > _LARGEST_META:
+            raise self._damaged(name, "it is too large")
+        return self._decoded(type_, data, name)
 
     def _messages(self, names: Iterable[str], type_: str) -> Iterator[Any]:
         """Yields the messages of several files, one at a time in memory."""
@@ -185,10 +203,12 @@ class ExportFile:
                         yield self._decoded(type_, data, name)
             except FileNotFoundError:
                 raise InvalidInput(f"{self._path}: the file {name} is missing") from None
-            except (EOFError, zipfile.BadZipFile, zlib.error) as error:
-                raise InvalidInput(
-                    f"{self._path}: the file {name} is damaged: {error or 'it ends too early'}"
-                ) from None
+            except _DAMAGES as error:
+                raise self._damaged(name, error) from None
+
+    def _damaged(self, name: str, reason: object) -> InvalidInput:
+        text = str(reason) or "it ends too early"
+        return InvalidInput(f"{self._path}: the file {name} is damaged: {text}")
 
     def _decoded(self, type_: str, data: bytes, name: str) -> Any:
         from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
@@ -196,7 +216,7 @@ class ExportFile:
         try:
             return messages()[type_].FromString(data)
         except DecodeError as error:
-            raise InvalidInput(f"{self._path}: the file {name} is damaged: {error}") from None
+            raise self._damaged(name, error) from None
 
 
 def _next_message(file: IO[bytes]) -> bytes | None:

@@ -78,6 +78,11 @@ def import_history(
     with CommitSpool() as spool:
         with at_work("reading commits") as progress:
             for entry in source.commits(references, progress):
+                if entry.hash in spool:
+                    raise InvalidInput(
+                        f"{source.label} has commit {entry.hash} twice",
+                        hint="export again: it is damaged",
+                    )
                 spool.add(entry)
         heads = list(dict.fromkeys(reference.hash for reference in references))
         _check_heads(references, spool)

@@ -6,7 +6,9 @@ before it commits, so the newest one may never have been committed. The guess is
 other one names in its metadata log, if there is only one.
 
 A folder may contain the files of several tables: of one that was dropped and created again, of a
-table that was staged and never created, or of the branches of a catalog such as Nessie.
+table that was staged and never created, or of the branches of a catalog such as Nessie. Files that
+engines wrote for a repository that had imported the table do not count: their metadata logs name
+the copy that the import wrote.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer
 from nessie_cli.iceberg.locations import normalised, shown
 from nessie_cli.iceberg.metadata import parse_document
-from nessie_cli.iceberg.newest import HINT, is_of_hadoop, last_without_gap, version_of
+from nessie_cli.iceberg.newest import HINT, as_version, is_of_hadoop, last_without_gap, version_of
+from nessie_cli.importing.metadata_files import is_copy
 from nessie_cli.importing.source import Name, SourceContent, SourceKind, SourceProblem
 
 Document = Mapping[str, Any]
@@ -59,6 +62,7 @@ class TableFolder:
         self._names = frozenset(names)
         self._files = files
         self._documents: dict[str, Document] = {}
+        self._after_copies: set[str] = set()
         self._left_out: list[str] = []
 
     @property
@@ -85,9 +89,19 @@ class TableFolder:
             raise
         except NessieError as error:
             return Outcome(None, [SourceProblem(error.message, name, self._location)])
+        if self._after_copies:
+            self._left_out.append(
+                "metadata files that were written after an import of the table do not count"
+            )
         kind = SourceKind.VIEW if "view-uuid" in document else SourceKind.TABLE
         return Outcome(
-            SourceContent(name, kind, f"{location.rstrip('/')}/{METADATA}/{file}", guess),
+            SourceContent(
+                name,
+                kind,
+                f"{location.rstrip('/')}/{METADATA}/{file}",
+                guess,
+                version=_version_in(document) if is_of_hadoop(file) else "",
+            ),
             left_out=[SourceProblem(text, name, self._location) for text in self._left_out],
         )
 
@@ -100,9 +114,10 @@ class TableFolder:
         for file in (hint, f"{hint}.metadata.json"):
             if file in self._names and ".metadata.json" in file:
                 return file, ""
-        if not hint.isdecimal():
+        version = as_version(hint)
+        if version is None:
             return self._guessed(f"{HINT} is not a number")
-        return self._at_version(int(hint))
+        return self._at_version(version)
 
     def _at_version(self, hint: int) -> tuple[str, str]:
         hadoop = self._versions(of_hadoop=True)
@@ -116,7 +131,7 @@ class TableFolder:
         numbered = self._versions(of_hadoop=False)
         if len(numbered.get(hint, ())) != 1:
             raise _Refusal(f"{HINT} names version {hint}, which does not exist")
-        if max(numbered) > hint or hadoop:
+        if hadoop or self._newest(of_hadoop=False) != numbered[hint]:
             return self._guessed(f"{HINT} names version {hint}, but there are newer files")
         return numbered[hint][0], ""
 
@@ -202,7 +217,14 @@ class TableFolder:
 
         A log has the newest 100 files by default, so only every hundredth file is read.
         """
-        line: set[str] = set()
+        return frozenset(self._names_in_logs(tip)) & self._names
+
+    def _names_in_logs(self, tip: str) -> list[str]:
+        """Returns the names in the metadata log of a file, and in the logs of those, newest first.
+
+        They include names of files that no longer exist.
+        """
+        line: dict[str, None] = {}
         oldest = tip
         while True:
             try:
@@ -210,13 +232,14 @@ class TableFolder:
             except InvalidInput:
                 if oldest == tip:
                     raise
-                return frozenset(line)
-            names = [_base_name(entry) for entry in log]
-            new = [name for name in names if name in self._names and name not in line]
-            if not new:
-                return frozenset(line)
-            line.update(new)
-            oldest = new[0]
+                return list(line)
+            names = [_base_name(entry) for entry in reversed(log)]
+            new = [name for name in names if name not in line]
+            existing = [name for name in new if name in self._names]
+            line.update(dict.fromkeys(new))
+            if not existing:
+                return list(line)
+            oldest = existing[-1]
 
     # -- checks of the current file ---------------------------------------------------------------
     def _location_in(self, document: Document) -> str:
@@ -255,8 +278,24 @@ class TableFolder:
 
     # -- files ------------------------------------------------------------------------------------
     def _newest(self, *, of_hadoop: bool) -> list[str]:
+        """Returns the files with the highest version that no import precedes."""
         versions = self._versions(of_hadoop=of_hadoop)
-        return sorted(versions[max(versions)]) if versions else []
+        for version in sorted(versions, reverse=True):
+            files = [name for name in versions[version] if not self._is_after_copy(name)]
+            if files:
+                return sorted(files)
+        return []
+
+    def _is_after_copy(self, name: str) -> bool:
+        """Whether a file was written after an import, by an engine that works on its result."""
+        if name not in self._after_copies:
+            try:
+                names = [name, *self._names_in_logs(name)]
+            except InvalidInput:
+                return False
+            last = max((at for at, each in enumerate(names) if is_copy(each)), default=0)
+            self._after_copies.update(names[:last])
+        return name in self._after_copies
 
     def _versions(self, *, of_hadoop: bool) -> dict[int, list[str]]:
         """Returns the files with each version, of Hadoop's catalog (`v3`) or others (`00003-`)."""
@@ -300,6 +339,11 @@ def _is_staged(document: Document) -> bool:
         and not document.get("metadata-log")
         and document.get("current-snapshot-id") in _NO_SNAPSHOT
     )
+
+
+def _version_in(document: Document) -> str:
+    """Returns what differs between metadata files that have one name, one after the other."""
+    return f"{_uuid(document)} {document.get('last-updated-ms', '')}"
 
 
 def _uuid(document: Document) -> object:

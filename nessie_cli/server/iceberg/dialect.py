@@ -40,6 +40,8 @@ from nessie_cli.server.pipeline.table import (
 )
 from nessie_cli.server.runtime.thread_pool import ThreadPool
 from nessie_cli.server.runtime.threads import Threads
+from nessie_cli.wire.rest import REPOSITORY_CREATED
+from nessie_cli.wire.scalars import instant
 
 _MOST_SEGMENTS = 40
 """The most segments of a path: the number of its readings grows with their square."""
@@ -101,10 +103,12 @@ def configuration(call: IcebergCall) -> Answer:
     warehouse = call.warehouse
     reference = call.state().reference
     named = warehouse.name if call.names_warehouse else None
+    created = call.repository.config().created
     return Answer(
         {
             "defaults": {
                 **warehouse.client_config,
+                **({REPOSITORY_CREATED: instant(created)} if created else {}),
                 "prefix": announced(call.reference_text, named),
             },
             "overrides": {},

@@ -166,6 +166,21 @@ def test_the_reason_names_the_side_that_is_older_than_the_base(lake: Lake) -> No
     ]
 
 
+def test_the_commit_that_a_table_was_loaded_from_does_not_collide(lake: Lake) -> None:
+    """Iceberg's NessieCatalog writes it into the properties of each metadata file."""
+
+    def loaded_from(commit: str) -> Change:
+        def change(table: Table) -> None:
+            with table.transaction() as transaction:
+                transaction.set_properties({"nessie.commit.id": commit})
+
+        return change
+
+    ours = lake.branch("ours", loaded_from("a1"), append(4))
+    theirs = lake.branch("theirs", loaded_from("b2"), append(5))
+    assert ids(lake.combined(ours, theirs)) == [1, 2, 3, 4, 5]
+
+
 def test_an_id_that_both_sides_gave_to_dropped_columns(lake: Lake) -> None:
     """Their files have different values under this id, which an undone drop would show."""
     ours = lake.branch("ours", add_column, append(4), drop_column)

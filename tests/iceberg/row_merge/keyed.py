@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -222,7 +222,13 @@ Conflicts = set[tuple[int, str | None]]
 
 
 def merged(
-    base: Rows, ours: Rows, theirs: Rows, *, whole: bool, side: Callable[[int, str | None], str]
+    base: Rows,
+    ours: Rows,
+    theirs: Rows,
+    *,
+    whole: bool,
+    side: Callable[[int, str | None], str],
+    columns: Sequence[str] = COLUMNS,
 ) -> tuple[Rows, Conflicts]:
     """The rows of a merge, and its conflicts, in which the rows of `side` are taken."""
     rows: Rows = {}
@@ -239,7 +245,7 @@ def merged(
             row = there if side(key, None) == "theirs" else here
         else:
             row = {}
-            for name in COLUMNS:
+            for name in columns:
                 if same(here[name], there[name]) or (
                     before is not None and same(before[name], there[name])
                 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import zipfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from uuid import uuid4
@@ -19,6 +20,8 @@ from tests.importing.history.exporter import (
     Commit,
     Operation,
     commits_of,
+    delimited,
+    message,
     of_key,
     write_export,
 )
@@ -272,3 +275,70 @@ def test_file_names_stay_inside(target: StoreRepository, tmp_path: Path) -> None
     meta = meta.replace(b"\x10commits-00000001", b"\x10../../../outside")
     (path / "export-metadata").write_bytes(meta)
     assert "outside of it" in refused(target, path)
+
+
+@pytest.mark.parametrize("name", [b"..", b".", b"\x00", b"commits-0000000\x00"])
+def test_names_that_no_file_can_have_are_refused(
+    target: StoreRepository, tmp_path: Path, name: bytes
+) -> None:
+    path = one_commit(tmp_path / "named")
+    meta = (path / "export-metadata").read_bytes()
+    field = bytes([len(name)]) + name
+    (path / "export-metadata").write_bytes(meta.replace(b"\x10commits-00000001", field))
+    assert "outside of it" in refused(target, path)
+
+
+def test_a_commit_that_comes_twice_is_refused(target: StoreRepository, tmp_path: Path) -> None:
+    commits = [Commit(A, [NO_ANCESTOR], [put("a", 1)]), Commit(A, [NO_ANCESTOR], [put("b", 1)])]
+    path = write_export(tmp_path / "e", commits, [Reference(ReferenceType.BRANCH, "main", A)])
+    assert f"has commit {A} twice" in refused(target, path)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_operations_without_a_key_are_refused(
+    target: StoreRepository, tmp_path: Path, version: int
+) -> None:
+    path = one_commit(tmp_path / "e", version=version)
+    file = path / "commits-00000001"
+    stored = message((1, bytes.fromhex(A)), (3, bytes(32)), (6, message((1, 0), (5, b"{}"))))
+    file.write_bytes(delimited([stored]))
+    assert f"commit {A}: an operation has no key" in refused(target, path)
+
+
+def test_unknown_operations_and_times_are_refused(target: StoreRepository, tmp_path: Path) -> None:
+    path = one_commit(tmp_path / "e", version=1)
+    file = path / "commits-00000001"
+    unknown = message((1, 7), (2, "a"))
+    file.write_bytes(
+        delimited([message((1, bytes.fromhex(A)), (3, bytes(32)), (6, unknown), (8, "m"))])
+    )
+    assert f"commit {A}: a: unknown operation 7" in refused(target, path)
+    late = Commit(A, [NO_ANCESTOR], [put("a", 1)], time=2**62)
+    main = Reference(ReferenceType.BRANCH, "main", A)
+    path = write_export(tmp_path / "late", [late], [main])
+    assert f"commit {A}: its time is invalid" in refused(target, path)
+
+
+def test_damaged_metadata_of_an_export_is_refused(target: StoreRepository, tmp_path: Path) -> None:
+    path = one_commit(tmp_path / "e.zip")
+    whole = path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        offset = archive.getinfo("export-metadata").header_offset
+    for at in range(offset + 45, offset + 80):
+        data = bytearray(whole)
+        data[at] ^= 0xFF
+        path.write_bytes(data)
+        assert "the file export-metadata is damaged" in refused(target, path)
+    path.write_bytes(
+        whole.replace(b"PK\x03\x04\x14\x00\x00", b"PK\x03\x04\x14\x00\x01").replace(
+            b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"
+        )
+    )
+    assert "is encrypted" in refused(target, path)
+
+
+def test_large_metadata_is_not_read_into_memory(target: StoreRepository, tmp_path: Path) -> None:
+    path = tmp_path / "e.zip"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("export-metadata", bytes(1 << 25))
+    assert "the file export-metadata is damaged: it is too large" in refused(target, path)
