@@ -1,4 +1,4 @@
-"""What a newcomer does with the lake of others: the commands of the pages in docs/guides.
+"""A newcomer with a lake that others made, who uses the commands of the pages.
 
 `NESSIE_TEST_TABLES=300` makes the lakes large; `pytest -s` then shows the seconds of each command.
 """
@@ -30,9 +30,10 @@ def names(number: int = TABLES) -> list[str]:
 
 
 class Newcomer:
-    """A workspace with a configuration of PyIceberg beside it.
+    """A workspace, with a configuration of PyIceberg for the catalogs to come from and go to.
 
-    `other` is the catalog to leave to. `store` is the path of its store; `seconds` has the duration of each command.
+    The catalog to go to is `other`. `store` is the path of the store, and `seconds` has the
+    duration of each command.
     """
 
     def __init__(self, folder: Path, catalogs: Mapping[str, str] | None = None) -> None:
