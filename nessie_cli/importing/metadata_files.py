@@ -5,8 +5,9 @@ still need. The property `gc.enabled=false` prevents that, and the one below kee
 The source's own file stays as it is, so a copy with both properties is committed.
 
 The name of a copy depends only on its original, so a repeated import finds the copy of one that was
-interrupted. It begins with a dot: readers of a folder that take its newest version skip the file,
-and so does Spark's removal of orphan files at the source.
+interrupted. Other branches and repositories share the copy, so a refused import leaves it. It
+begins with a dot: readers of a folder that take its newest version skip the file, and so does
+Spark's removal of orphan files at the source.
 """
 
 from __future__ import annotations

@@ -6,10 +6,12 @@ that does not exist. An import that was interrupted is run again: it takes the f
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from itertools import count
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from nessie_cli.errors import (
     InvalidInput,
@@ -23,11 +25,17 @@ from nessie_cli.importing.metadata_files import (
     cannot_write,
     write_copy,
 )
-from nessie_cli.importing.plan import ImportPlan, PlannedContent, PlanProblem, ProblemKind
+from nessie_cli.importing.plan import (
+    Action,
+    ImportPlan,
+    PlannedContent,
+    PlanProblem,
+    ProblemKind,
+)
 from nessie_cli.importing.planning import Planner
 from nessie_cli.importing.reading import mapped
 from nessie_cli.importing.records import ImportRecords
-from nessie_cli.importing.selection import dotted
+from nessie_cli.importing.selection import dotted, some
 from nessie_cli.model import CommitMeta, CommitResult, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.base import Repository
@@ -99,12 +107,47 @@ class Importer:
             if plan.problems and not skip_invalid:
                 return Imported(plan)
             try:
-                return self._performed(plan, new_request_id(), writing, skip_invalid=skip_invalid)
+                imported = self._performed(
+                    plan, new_request_id(), writing, skip_invalid=skip_invalid
+                )
             except ReferenceConflict:
-                head = self._repository.reference(self._target.branch)
-                if attempt == MOST_ATTEMPTS or head.hash == plan.head.hash:
+                if attempt == MOST_ATTEMPTS or self._is_at(plan.head.hash):
                     raise
+            else:
+                self._check_single(imported)
+                return imported
         raise AssertionError
+
+    def _is_at(self, hash_: str) -> bool:
+        return self._repository.reference(self._target.branch).hash == hash_
+
+    def _check_single(self, imported: Imported) -> None:
+        """Raises `ReferenceConflict` if another import committed the same tables just before.
+
+        A commit conflicts with changes of its own keys only, and the other import may have another
+        prefix.
+        """
+        if imported.result is None:
+            return
+        commit = imported.result.reference.hash
+        before = self._repository.commit_at(f"@{commit}", operations=False).parent
+        if before == imported.plan.head.hash:
+            return
+        record = self._records.get(self._target.record)
+        earlier = self._planner.plan(replace(imported.plan.head, hash=before), record)
+        imports = {each.source.name for each in earlier.contents if each.action is Action.IMPORT}
+        twice = [
+            str(each.key)
+            for each in imported.plan.committed
+            if each.action is Action.IMPORT and each.source.name not in imports
+        ]
+        if twice:
+            raise ReferenceConflict(
+                f"another import into {self._target.branch} had the same contents at the same time,"
+                f" so these have a second key now: {some(twice)}",
+                hint=f"`nessie revert {commit[:12]} --ref {shlex.quote(self._target.branch)}` takes"
+                " this import back",
+            )
 
     def _performed(
         self, plan: ImportPlan, request_id: str, writing: Progress | None, *, skip_invalid: bool
@@ -120,6 +163,9 @@ class Importer:
                 return Imported(plan)
         if not plan.operations:
             return Imported(plan)
+        if not self._is_at(plan.head.hash):
+            # Another import may have brought the same contents under other keys.
+            raise ReferenceConflict(f"{self._target.branch} moves while others write")
         return Imported(plan, self._commit(plan, request_id))
 
     def _commit(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
@@ -76,6 +77,7 @@ class Planner:
         self._reader = SourceReader(files, copies=not rules.pointers_only)
         self._faults: list[PlanProblem] = []
         self._keys = self._keys_of_contents()
+        self._imported_keys: set[ContentKey] = set()
 
     def plan(
         self, head: Reference, record: ImportRecord | None, progress: Progress | None = None
@@ -85,6 +87,7 @@ class Planner:
         Cost: one walk through the keys of the commit, and one read of each metadata file of the
         source that is not imported yet.
         """
+        self._imported_keys = {row.key for row in record.tables} if record else set()
         # The last row of a name is that of its present location.
         rows = {row.name: row for row in record.tables} if record else {}
         problems = [*self._faults]
@@ -298,7 +301,7 @@ class Planner:
         if item.row is not None:
             return PlannedContent(item.source, placed.key, Action.UNCHANGED)
         if placed.key != item.key:
-            raise _of_another_import(item.source, placed)
+            raise self._with_another_name(item.source, placed)
         metadata = self._metadata(item.source)
         row = self._row(item, item.key, metadata, metadata_file=placed.content.metadata_location)
         return PlannedContent(item.source, item.key, Action.UNCHANGED, row=row)
@@ -311,7 +314,7 @@ class Planner:
         same: PlacedContent | None,
     ) -> PlannedContent:
         if same is not None:
-            raise _of_another_import(item.source, same)
+            raise self._with_another_name(item.source, same)
         there = target.at(item.key)
         if there is not None:
             raise _Refused(
@@ -329,6 +332,24 @@ class Planner:
             is_copied=metadata.is_copied,
         )
 
+    def _with_another_name(self, source: SourceContent, placed: PlacedContent) -> _Refused:
+        if placed.key in self._imported_keys:
+            key = shlex.quote(str(placed.key))
+            reason = (
+                "imported with another name: the source renamed it. Hint:"
+                f" `nessie content delete {key} -m MSG` makes room for it, and --exclude leaves it"
+                " out"
+            )
+        else:
+            reason = (
+                "but not from an import with this name. Hint: --as NAME names the record of an"
+                " earlier import (`nessie import --list`)"
+            )
+        return _Refused(
+            ProblemKind.CONFLICT,
+            f"the branch has this {source.kind} as {placed.key}, {reason}",
+        )
+
     def _check_update(
         self,
         same: PlacedContent,
@@ -344,7 +365,7 @@ class Planner:
             raise _Refused(
                 ProblemKind.CONFLICT,
                 f"the source has another {source.kind} with this name now. Hint: `nessie content"
-                f" delete {same.key} -m MSG` makes room for it",
+                f" delete {shlex.quote(str(same.key))} -m MSG` makes room for it",
             )
         if normal_place(location) == normal_place(row.metadata):
             return
@@ -405,7 +426,7 @@ class Planner:
         *,
         metadata_file: str = "",
     ) -> ImportedTable:
-        # What was said about a table does not hold for another one that has its name now.
+        # The adoption of a table does not hold for another one that has its name now.
         was_adopted = item.row is not None and (
             (item.row.adopted, item.row.location) == (True, metadata.location)
             and item.row.uuid in (None, metadata.uuid)
@@ -432,14 +453,6 @@ class _Refused(Exception):
     def problem(self, content: SourceContent) -> PlanProblem:
         """Returns the problem of a content."""
         return PlanProblem(self._kind, f"{dotted(content.name)}: {self._message}", (content.name,))
-
-
-def _of_another_import(source: SourceContent, placed: PlacedContent) -> _Refused:
-    return _Refused(
-        ProblemKind.CONFLICT,
-        f"the branch has this {source.kind} as {placed.key}, but not from an import with this name."
-        " Hint: --as NAME names the record of an earlier import (`nessie import --list`)",
-    )
 
 
 def _placed(

@@ -148,6 +148,17 @@ def test_secrets_are_no_properties_and_are_not_repeated(here: Path, name: str) -
     assert "never-to-be-seen" not in str(error)
 
 
+@pytest.mark.parametrize(
+    "text", ["s3://key:never-to-be-seen@bucket/wh", "hdfs://h/wh?token=never-to-be-seen"]
+)
+def test_a_folder_with_a_secret_is_refused(here: Path, text: str) -> None:
+    """The record of the import and the message of its commit name the folder."""
+    error = refusal(text)
+    assert isinstance(error, InvalidInput)
+    assert "secrets are never written" in str(error)
+    assert "never-to-be-seen" not in str(error)
+
+
 def test_a_damaged_configuration_is_named(here: Path) -> None:
     (here / ".pyiceberg.yaml").write_text("catalog: [")
     assert "PyIceberg's configuration cannot be read" in str(refusal("prod"))

@@ -183,6 +183,43 @@ def test_a_refused_import_breaks_no_other_import(
         assert unreadable(other) == []
 
 
+def test_imports_with_two_prefixes_at_once_make_no_second_key(
+    repository: Repository, store: str, given: Listing
+) -> None:
+    """The second one changes other keys, so no commit is in conflict with another one."""
+    below = ImportRules(selection=Selection.parse(prefix="below"))
+    before = ["below", "below.db", *(f"below.{name}" for name in NAMES)]
+    with connect(store) as other:
+        repository.guard = Before(lambda: imported(other, given, rules=below, record="y"))
+        with pytest.raises(ReferenceConflict, match="these have a second key now") as error:
+            imported(repository, given)
+    hash_ = error.value.hint.split()[2]
+    assert repository.reference("main").hash.startswith(hash_)
+    repository.guard = None
+    assert imported(repository, given, rules=below, record="y").result is None
+    assert len(imported(repository, given).plan.contents) == 3
+    assert set(before) < set(keys(repository))
+
+
+def test_imports_with_two_prefixes_one_after_the_other_make_no_second_key(
+    repository: Repository, store: str, given: Listing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one commits while this one writes its copies."""
+    below = ImportRules(selection=Selection.parse(prefix="below"))
+    put = ImportRecords.put
+
+    def put_after_the_other(records: ImportRecords, *arguments: Any) -> None:
+        monkeypatch.setattr(ImportRecords, "put", put)
+        with connect(store) as other:
+            assert imported(other, given, rules=below, record="y").result is not None
+        put(records, *arguments)
+
+    monkeypatch.setattr(ImportRecords, "put", put_after_the_other)
+    result = imported(repository, given)
+    assert {str(each.key) for each in result.plan.contents} == {f"below.{name}" for name in NAMES}
+    assert keys(repository) == ["below", "below.db", *(f"below.{name}" for name in NAMES), "db"]
+
+
 def test_a_table_with_the_file_names_of_a_dropped_one(
     repository: Repository, tmp_path: Path
 ) -> None:

@@ -324,7 +324,7 @@ def _notes(result: ImportResult) -> Iterator[str]:
     if result.is_refused:
         return
     if foreign := [str(key) for key in result.foreign]:
-        key = foreign[0] if len(foreign) == 1 else "KEY"
+        key = shlex.quote(foreign[0]) if len(foreign) == 1 else "KEY"
         yield (
             f"{result.target.label} may still write {counted(len(foreign), 'table')}:"
             f" {some(foreign)}. Let only one catalog write a table: two lose each other's changes."

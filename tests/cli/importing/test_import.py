@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import closing
 from pathlib import Path
 
@@ -321,6 +322,17 @@ def test_a_pointer_of_a_discarded_branch(ours: InProcess, theirs: SqlLake, tmp_p
     theirs.append("sales.orders", 3)
     assert ours(*update).code == 0
     assert ids(tmp_path, "sales.orders") == [1, 2, 3]
+
+
+def test_a_table_that_was_renamed_at_the_source(ours: InProcess, theirs: SqlLake) -> None:
+    assert ours("import", theirs.uri).code == 0
+    with theirs.catalog() as catalog:
+        catalog.rename_table("sales.orders", "sales.with space")
+    theirs.append("sales.with space", 2)
+    ran = ours("import", theirs.uri).expect(3, "the source renamed it")
+    hint = ran.err.partition("`nessie ")[2].partition("`")[0]
+    assert ours(*shlex.split(hint.replace("MSG", "room"))).code == 0
+    assert ours("import", theirs.uri).code == 0
 
 
 def test_a_table_that_was_made_again_at_the_source(ours: InProcess, theirs: SqlLake) -> None:

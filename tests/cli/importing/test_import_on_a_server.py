@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +11,18 @@ from pyiceberg.catalog.rest import RestCatalog
 from pyiceberg.exceptions import ForbiddenError
 
 from nessie_cli import connect
+from nessie_cli.errors import NotAllowed
 from nessie_cli.iceberg.warehouses.warehouse import from_options, from_toml
 from nessie_cli.importing.records import ImportRecords
+from nessie_cli.model import Secret
+from nessie_cli.repository.access import Access, Bearer
 from nessie_cli.repository.store_repository import require_store
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
 from tests.cli.importing.sql_lake import SqlLake, elements
 from tests.cli.importing.test_import import ALL
 from tests.command.in_process import InProcess
+from tests.server.guarding import guarded
 from tests.server.iceberg_rest.lake import lake
 from tests.server.serving import serving
 
@@ -106,3 +111,29 @@ def test_a_server_without_settings_takes_adopted_tables_only(
         assert ImportRecords(repository).all() == []
         # The names of copies alone say what was imported.
         assert nessie("import", theirs.uri, "--adopt", "*").lines[0].endswith(": 3 unchanged")
+
+
+def test_advice_with_hostile_locations_is_quoted(
+    nessie: InProcess, theirs: SqlLake, tmp_path: Path
+) -> None:
+    hostile = f"file://{tmp_path}/a b $(touch x)'"
+    with theirs.catalog() as catalog:
+        catalog.create_namespace("odd", {"location": hostile})
+    theirs.create("odd.t")
+    assert nessie("init").code == 0
+    ran = nessie("import", theirs.uri)
+    assert ran.code == 0, ran.err
+    words = shlex.split(ran.err.splitlines()[-1].partition("needs: ")[2])
+    assert words[::2] == ["--allow-location"] * 2
+    assert set(words[1::2]) == {hostile, f"file://{theirs.folder}"}
+
+
+def test_hidden_records_are_not_taken_for_missing_ones(tmp_path: Path, theirs: SqlLake) -> None:
+    with guarded(tmp_path, "op != 'READ_REPOSITORY_CONFIG'") as server:
+        server.repository.put_setting("own", "1")
+        token = server.as_("kim", "keeper").token
+        with connect(f"{server.url}/api/v2", access=Access(Bearer(Secret(token)))) as repository:
+            records = ImportRecords(repository)
+            for use in (records.all, lambda: records.get("x"), lambda: records.adopt([])):
+                with pytest.raises(NotAllowed, match="imported"):
+                    use()
