@@ -22,6 +22,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.opening import connect
+from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
 from tests.command.in_process import InProcess
@@ -41,6 +42,7 @@ def test_a_server_of_the_same_store_is_refused(
     assert nessie("init").code == 0
     monkeypatch.setenv(f"{PREFIX}TYPE", "rest")
     with connect(str(tmp_path / ".nessie" / "store.sqlite")) as repository:
+        assert isinstance(repository, StoreRepository)
         warehouses = from_options([str(tmp_path / "warehouse")])
         app = application(repository, Parts(warehouses=warehouses))
         with serving(app=app) as url:
