@@ -346,14 +346,6 @@ class Planner:
                 f"the source has another {source.kind} with this name now. Hint: `nessie content"
                 f" delete {same.key} -m MSG` makes room for it",
             )
-        after = self._reader.document(source)
-        if source.guess and any(map(is_copy, names_in_log(after))):
-            # Perhaps on another branch, which is not to come into this one.
-            raise _Refused(
-                ProblemKind.CONFLICT,
-                f"its newest metadata file was written on a branch here ({same.key}), so the folder"
-                f" does not say what is new. Hint: --exclude '{dotted(source.name)}' leaves it out",
-            )
         if normal_place(location) == normal_place(row.metadata):
             return
         # The record has the last import into any branch; this branch may have an earlier one.
@@ -361,6 +353,7 @@ class Planner:
         is_earlier = is_copy(location)
         if not is_earlier:
             before = self._target_files.document(same.content)
+            after = self._reader.document(source)
             is_earlier = normal_place(location) in names_in_log(after) or (
                 before is not None and is_earlier_view(before, after)
             )
