@@ -405,7 +405,7 @@ class Planner:
         *,
         metadata_file: str = "",
     ) -> ImportedTable:
-        # What was said about a table does not hold for another one that has its name now.
+        # An adoption does not hold for another table that has the name now.
         was_adopted = item.row is not None and (
             (item.row.adopted, item.row.location) == (True, metadata.location)
             and item.row.uuid in (None, metadata.uuid)
