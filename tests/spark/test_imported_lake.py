@@ -50,9 +50,11 @@ def test_a_lake_of_sparks_hadoop_catalog(spark: SparkSession, tmp_path: Path) ->
     session.sql(f"INSERT INTO theirs.{tables[0]} VALUES (5)")
     rows = session.sql(f"SELECT id FROM theirs.{tables[0]} ORDER BY id").collect()
     assert [row[0] for row in rows] == [1, 5]
-    # The folder has files of both catalogs now.
-    ours = [option for name in changed for option in ("--exclude", name)]
-    refused = newcomer("import", str(warehouse), "--update", code=2)
-    assert "version-hint.text names version 1, but another catalog went on" in refused.err
-    assert "nothing to import" in newcomer("import", str(warehouse), "--update", *ours).out
+    refused = newcomer("import", str(warehouse), "--update", code=3)
+    assert f"{tables[0]}: it was changed here" in refused.err
+    rest = newcomer("import", str(warehouse), "--update", "--exclude", tables[0], "--json").json
+    assert (rest["counts"]["unchanged"], rest["counts"]["changedHere"]) == (
+        len(tables) - len(changed),
+        len(changed) - 1,
+    )
     newcomer.report()
