@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from nessie_cli.errors import InvalidInput
 from nessie_cli.exporting.state import export_references
 from nessie_cli.gc.run import ForeignKind, ForeignLocation
-from nessie_cli.gc.table_files import bases_of, check_answer, probable_location
+from nessie_cli.gc.table_files import bases_of, check_answer
 from nessie_cli.iceberg.files import Files
-from nessie_cli.iceberg.locations import normalised
+from nessie_cli.iceberg.locations import normalised, probable_location
 from nessie_cli.iceberg.reachable import BrokenFile, read_table
 from nessie_cli.importing.records import ImportedTable, ImportRecords
 from nessie_cli.model import IcebergTable, IcebergView, Reference

@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet
 
-from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.errors import StoreUnavailable
 from nessie_cli.gc.datasets import Dataset
 from nessie_cli.gc.history import TableState
 from nessie_cli.gc.parts import GcFinding, MarkParts, Notes
 from nessie_cli.gc.run import MarkDatasets
 from nessie_cli.gc.schemas import BASES, FINDINGS, LIVE
 from nessie_cli.iceberg.files import Files
-from nessie_cli.iceberg.locations import normalised
+from nessie_cli.iceberg.locations import normalised, probable_location
 from nessie_cli.iceberg.reachable import (
     BrokenFile,
     Fault,
@@ -128,21 +128,6 @@ class BaseLocations:
 def bases_of(table: TableFiles, location: str) -> list[str]:
     """Returns the normal forms of the folders of a table. Raises `BrokenFile`."""
     return [needed(base, FileKind.DATA, location).path for base in table.bases]
-
-
-def probable_location(location: str) -> str:
-    """Returns the probable location of a table with an unreadable metadata file.
-
-    It is the folder that contains `metadata/`, and only used to protect files.
-    """
-    folder, _, _ = location.rstrip("/").rpartition("/")
-    around, _, name = folder.rpartition("/")
-    try:
-        return normalised(
-            around if name in ("metadata", "_delta_log") and around else folder or location
-        )
-    except InvalidInput:
-        return location
 
 
 def other_format(state: TableState) -> GcFinding:

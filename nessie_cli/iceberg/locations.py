@@ -116,6 +116,21 @@ def normalised(location: str) -> str:
     return f"{scheme}://{authority}{_SLASHES.sub('/', slash + path).rstrip('/')}"
 
 
+def probable_location(location: str) -> str:
+    """Returns the probable location of a table by that of its metadata file.
+
+    It is the folder that contains `metadata/`, and only used to protect files.
+    """
+    folder, _, _ = location.rstrip("/").rpartition("/")
+    around, _, name = folder.rpartition("/")
+    try:
+        return normalised(
+            around if name in ("metadata", "_delta_log") and around else folder or location
+        )
+    except InvalidInput:
+        return location
+
+
 def _local(location: str) -> str:
     path = str(local_path(location))
     if not path.startswith("/"):

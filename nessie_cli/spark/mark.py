@@ -33,10 +33,10 @@ from nessie_cli.gc.table_files import (
     dead_places,
     folder_of,
     other_format,
-    probable_location,
     write_places,
 )
 from nessie_cli.iceberg.files import Files
+from nessie_cli.iceberg.locations import probable_location
 from nessie_cli.iceberg.reachable import (
     BrokenFile,
     Fault,

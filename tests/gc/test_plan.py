@@ -16,7 +16,7 @@ from nessie_cli.gc.mark import mark
 from nessie_cli.gc.parts import GcFinding
 from nessie_cli.gc.plan import plan, scope_of
 from nessie_cli.gc.schemas import BASES, FINDINGS
-from nessie_cli.gc.table_files import probable_location
+from nessie_cli.iceberg.locations import probable_location
 from nessie_cli.model import CommitMeta, ContentKey, Delete, DeltaLakeTable, IcebergTable, Put
 from tests.gc.lakes import (
     ROWS,

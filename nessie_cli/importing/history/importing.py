@@ -9,11 +9,16 @@ from contextlib import AbstractContextManager
 from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.locations import probable_location
 from nessie_cli.importing.history.source import HistorySource
 from nessie_cli.importing.history.spool import CommitSpool
+from nessie_cli.importing.records import ImportRecords
 from nessie_cli.model import (
     NO_ANCESTOR,
     Entry,
+    IcebergTable,
+    IcebergView,
+    ImportedTable,
     LogEntry,
     Operation,
     Problem,
@@ -64,7 +69,8 @@ def import_history(
     Commits keep message, people, times, properties, parents and operations. Their hashes are new,
     and the property `nessie.imported-hash` has the old one. Contents keep their ids. All references
     are created in one write at the end: an import that fails or is interrupted leaves the target
-    as it was, apart from unreachable objects, which `store maintain` deletes.
+    as it was, apart from the record of its tables, and unreachable objects, which `store maintain`
+    deletes.
 
     Raises `AlreadyExists` or `InvalidInput` for all names that the target cannot take, before any
     commit is read. Raises the errors of the source, and `InvalidInput` if a state in the target is
@@ -103,9 +109,12 @@ def import_history(
         if dry_run:
             return structs.replace(result, contents=_count_contents(spool, order))
         with at_work("writing commits") as progress:
+            tables: dict[str, ImportedTable] = {}
             for number, hash_ in enumerate(order):
                 progress(number, len(order))
-                writer.write(spool.read(hash_))
+                entry = spool.read(hash_)
+                writer.write(entry)
+                tables |= _tables(entry)
             writer.flush()
     with at_work("comparing states") as progress:
         for number, head in enumerate(heads):
@@ -113,6 +122,9 @@ def import_history(
             _compare(source, writer, head)
     with at_work("looking for content ids under several keys"):
         duplicates = list(writer.duplicates(references))
+    if tables:
+        # Before the references, so garbage collection never sees the tables without the record.
+        ImportRecords(target).put(source.label, source.label, list(tables.values()))
     writer.publish(references, listed.messages)
     return structs.replace(
         result,
@@ -182,6 +194,18 @@ def _completed(state: Iterable[Entry], entry: LogEntry) -> LogEntry:
 
 
 # -- results ---------------------------------------------------------------------------------------
+
+
+def _tables(entry: LogEntry) -> dict[str, ImportedTable]:
+    """Returns the tables and views that a commit wrote, by the folders that the source may use."""
+    tables = {}
+    for operation in entry.operations or ():
+        content = operation.content if isinstance(operation, Put) else None
+        if isinstance(content, IcebergTable | IcebergView):
+            file, key = content.metadata_location, operation.key
+            place = probable_location(file)
+            tables[place] = ImportedTable(key.elements, key, place, file, file)
+    return tables
 
 
 def _count_contents(spool: CommitSpool, order: Iterable[str]) -> dict[str, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nessie_cli import connect
+from nessie_cli.importing.records import ImportRecords
 from nessie_cli.model import ReferenceType
 from nessie_cli.repository.opening import create
 from tests.cli.conftest import Catalog
@@ -25,6 +26,8 @@ def test_a_history_comes_from_a_server(nessie: InProcess, catalog: Catalog, tmp_
         ]
         assert "gc" not in dry.err
         with connect(store) as target:
+            assert ImportRecords(target).foreign_locations() == {}
+        with connect(store) as target:
             assert list(target.log("main")) == []
         ran = nessie("import", url, "--history", "--json", "--store", store)
         assert ran.code == 0, ran.err
@@ -32,7 +35,17 @@ def test_a_history_comes_from_a_server(nessie: InProcess, catalog: Catalog, tmp_
         other = str(tmp_path / "other.sqlite")
         create(other).close()
         told = nessie("import", url, "--history", "--store", other)
-        assert f"before you run `nessie --store {other} gc` here" in told.err
+        adoption = f"nessie --store {other} import --adopt '*'"
+        assert f"until `{adoption}` says" in told.err
+        listed = nessie("import", "--list", "--store", other, "--json").json["tables"]
+        assert {table["adopted"] for table in listed} == {False}
+        with connect(other) as target:
+            locations = ImportRecords(target).foreign_locations()
+        assert len(locations) == len(listed) > 0
+        assert set(locations.values()) == {url}
+        assert nessie("import", "--adopt", "*", "--store", other).code == 0
+        with connect(other) as target:
+            assert ImportRecords(target).foreign_locations() == {}
         nessie("import", url, "--history", "--store", store).expect(5, "taken")
         nessie("import", url, "--history", "--into", "main").expect(2, "takes no --into")
         nessie("import", url, "--history", "--store", url).expect(2, "the store itself")
