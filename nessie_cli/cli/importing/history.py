@@ -166,8 +166,9 @@ def _notes(result: HistoryResult) -> Iterator[str]:
         yield f"{counted(changed.new_ids, 'content id')} that were no UUIDs are new"
     if not done.dry_run and done.contents.get("ICEBERG_TABLE"):
         yield (
-            "`nessie gc` deletes no files of these tables until `nessie import --adopt '*'` says that"
-            " the source is shut down. Engines may delete files of tables without gc.enabled=false"
+            "`nessie gc` deletes no files of these tables until `nessie import --adopt '*'` says"
+            " that the source is shut down. Engines may delete files of tables without"
+            " gc.enabled=false"
         )
     yield from result.duplicates[:_SHOWN]
     if (more := len(result.duplicates) - _SHOWN) > 0:
