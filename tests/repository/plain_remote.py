@@ -106,6 +106,7 @@ class Plain(Served):
         "test_a_setting_changes_only_from_its_expected_value": SETTINGS,
         "test_a_repository_setting_can_be_reverted": SETTINGS,
         "test_changes_of_settings_are_in_the_reflog": SETTINGS,
+        "test_the_number_of_settings_is_limited": SETTINGS,
         "test_every_content_is_stored_exactly[PAIMON_TABLE]": (
             "a content of an unknown type is refused"
         ),
