@@ -143,7 +143,7 @@ class ExportRecord:
 
         A server without our extensions gives a content a new id on another branch.
         """
-        if self._repository.restores_contents:
+        if self._repository.restores_content_ids:
             return content
         earlier = self.contents.get(name)
         return replace(content, id=earlier.id if type(earlier) is type(content) else None)
@@ -209,7 +209,7 @@ class ExportRecord:
         gone: Sequence[ContentKey],
     ) -> list[Operation]:
         here = self.contents
-        restores = self._repository.restores_contents
+        restores = self._repository.restores_content_ids
         ids = {content.id for content in here.values()}
         puts = {
             key: self._recorded(key, content)

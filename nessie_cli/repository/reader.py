@@ -60,14 +60,6 @@ class ReadableRepository(ABC):
         """
         return None
 
-    @property
-    def restores_contents(self) -> bool:
-        """Whether a Put can bring a content back under its id (`restored_from`).
-
-        Only stores and `nessie serve` can.
-        """
-        return True
-
     # -- references -------------------------------------------------------------------------------
     @abstractmethod
     def config(self) -> RepositoryConfig:

@@ -332,7 +332,7 @@ def test_imported_tables_are_listed_with_the_command_that_adopts_them(place) -> 
         place("branch", "-D", "dev")
         former = place.planned("--default-cutoff", "1", "--reference-time", LATER)
         assert former == 1, "the metadata file of the other table as it was created"
-        note = "keeps the files of 1 imported table, because another catalog may still write them"
+        note = "keeps the files of 1 imported table, because another catalog may write them"
         for words in (["plan", "--grace", "0s"], ["list"]):
             assert note in place("gc", *words).err
         shown = place("gc", "show").out

@@ -110,11 +110,6 @@ class RemoteRepository(Repository):
 
         return RemoteRuns(self._session)
 
-    @property
-    def restores_contents(self) -> bool:
-        """Whether the server is `nessie serve`."""
-        return bool(self._session.configuration.extensions)
-
     # -- references -------------------------------------------------------------------------------
 
     def config(self) -> RepositoryConfig:
