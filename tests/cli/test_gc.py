@@ -337,7 +337,7 @@ def test_imported_tables_are_listed_with_the_command_that_adopts_them(place) -> 
             assert note in place("gc", *words).err
         shown = place("gc", "show").out
         assert "imported: db.only is at" in shown
-        assert "thrift://hive:9083 may still write it" in shown
+        assert "thrift://hive:9083 may write it" in shown
         assert "`nessie import --adopt db.only`" in shown
         ImportRecords(repository).adopt([key])
     assert place.planned("--default-cutoff", "1", "--reference-time", LATER) == former + len(
