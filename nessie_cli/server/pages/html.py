@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from functools import cache
+from secrets import token_hex
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -62,7 +63,10 @@ def environment() -> Environment:
         auto_reload=False,
     )
     templates.globals.update(
-        url=page_url, asset=lambda name: assets()[name].path, no_commit=NO_ANCESTOR
+        url=page_url,
+        asset=lambda name: assets()[name].path,
+        no_commit=NO_ANCESTOR,
+        request_id=lambda: token_hex(16),
     )
     templates.filters.update(
         short=short_hash,

@@ -190,6 +190,16 @@ def test_the_creation_of_the_default_branch_is_not_undone(browser):
     assert not any(form["action"] == "/ui/undo" for form in page.forms)
 
 
+def test_a_form_that_is_sent_twice_creates_one_branch(browser, repository):
+    head = commit(repository)
+    fields = {**browser.get("/ui/branches").form("/ui/references/create"), "name": "dev"}
+    for _ in range(2):
+        assert browser.post("/ui/references/create", **fields).status == 200
+    assert repository.reference("dev").hash == head
+    again = {**browser.get("/ui/branches").form("/ui/references/create"), "name": "dev"}
+    assert browser.post("/ui/references/create", **again).status == 409
+
+
 def test_a_reference_of_another_type_is_refused(browser, repository):
     page = browser.post("/ui/references/create", type="stash", name="x", at="main")
     assert page.status == 400
