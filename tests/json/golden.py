@@ -36,6 +36,8 @@ _SHORT = re.compile(r"\b[0-9a-f]{8,40}\b")
 _AGO = re.compile(r"\bjust now\b|\b\d+ (?:second|minute|hour|day|week|month|year)s? ago\b")
 _VERSIONS = re.compile(r'"(version|python)": ?"\d+\.[^"]*"')
 _HOST = re.compile(r'"host":"[^"]*"')
+_RUN_TIME = re.compile(r'"(began|ended)":"[^"]*"')
+"""The begin and the end of a run, which may be in one second."""
 _SCRIPT = re.compile(r'"(script|help|text|token|tokenId|fact)":"(?:[^"\\]|\\.)*"')
 """Long texts that have their own tests, and random texts."""
 _INSTALLED = re.compile(
@@ -146,6 +148,7 @@ class _Namer:
     def text(self, text: str) -> str:
         text = _INSTALLED.sub(r'\1,"status":"OK","fact":""', text)
         text = _HOST.sub('"host":"<host>"', text)
+        text = _RUN_TIME.sub(r'"\1":"<time \1>"', text)
         text = _VERSIONS.sub(r'"\1":"<\1>"', _SCRIPT.sub(r'"\1":"<\1>"', text))
         text = _DIGITS.sub(lambda match: self._name(match.lastgroup or "", match[0]), text)
         text = _SHORT.sub(lambda match: self._short(match[0]), text)
