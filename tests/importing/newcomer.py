@@ -19,7 +19,7 @@ from nessie_cli.iceberg.catalog import NessieCatalog
 from tests.command.outcome import Outcome
 from tests.command.process import run
 
-TABLES = int(os.environ.get("NESSIE_TEST_TABLES", "20"))
+TABLES = int(os.environ.get("NESSIE_TEST_TABLES", "12"))
 _BRANCHED = 10
 """A branch changes each table of this distance."""
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-COUNT = int(os.environ.get("NESSIE_TEST_SPARK_ROW_MERGES", "2"))
+COUNT = int(os.environ.get("NESSIE_TEST_SPARK_ROW_MERGES", "1"))
 SEED = os.environ.get("NESSIE_TEST_SEED", "0")
 KEYS = 12
 

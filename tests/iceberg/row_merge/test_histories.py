@@ -37,7 +37,7 @@ from tests.iceberg.row_merge.keyed import (
     same,
 )
 
-MERGES = int(os.environ.get("NESSIE_TEST_ROW_MERGES", "40"))
+MERGES = int(os.environ.get("NESSIE_TEST_ROW_MERGES", "30"))
 KEYS = 10
 KEY = ContentKey(("db", "t"))
 
