@@ -193,6 +193,9 @@ class Naive:
         )
         for key in changed:
             before, after, there = base.get(key), source.get(key), target.get(key)
+            if transplant and before is None and after is None:
+                # The commit deleted a key that was absent.
+                continue
             conflict = difference(before, there)
             if transplant and before and after and before.id != after.id:
                 # A key that was deleted and created again is handled as an update with another

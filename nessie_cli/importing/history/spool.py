@@ -52,7 +52,7 @@ class CommitSpool:
     def read(self, hash_: str) -> LogEntry:
         """Returns a commit."""
         self._file.seek(self._offsets[bytes.fromhex(hash_)])
-        entry: LogEntry = pickle.load(self._file)  # noqa: S301 - nobody else can write this file
+        entry: LogEntry = pickle.load(self._file)  # noqa: S301 - only this process writes the file
         return entry
 
     def beginnings(self) -> list[str]:
