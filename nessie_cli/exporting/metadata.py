@@ -14,7 +14,7 @@ from msgspec import Struct, structs
 from pyiceberg.table.metadata import TableMetadataUtil
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.files import Files, first_line
+from nessie_cli.iceberg.files import Files, MissingFile, first_line
 from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.metadata import in_state, parse_document
 from nessie_cli.model import IcebergTable, IcebergView
@@ -77,6 +77,8 @@ def write_files(exported: Mapping[str, bytes], files: Files) -> None:
         try:
             if files.read(location) == data:
                 continue
-        except InvalidInput:
+            # Its writer was stopped.
+            files.remove(location)
+        except MissingFile:
             pass
         files.write(location, data)

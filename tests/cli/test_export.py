@@ -13,6 +13,7 @@ import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 from pyiceberg.exceptions import NoSuchTableError
 
+from nessie_cli.exporting.metadata import own_file
 from nessie_cli.model import (
     CommitMeta,
     ContentKey,
@@ -322,7 +323,8 @@ def test_a_prefix_goes_before_each_name(place: Place) -> None:
     assert place.actions("--prefix", "lake") == {"lake.db.orders": "update"}
 
 
-def test_a_state_without_a_metadata_file_of_its_own_gets_one(place: Place) -> None:
+def put_back(place: Place) -> IcebergTable:
+    """Gives the table `db.orders` its first state of two, which has no metadata file alone."""
     place.create("db.orders")
     place.append("db.orders")
     key = ContentKey(("db", "orders"))
@@ -335,6 +337,19 @@ def test_a_state_without_a_metadata_file_of_its_own_gets_one(place: Place) -> No
     }
     earlier = IcebergTable(**values, snapshot_id=first)
     place.repository.commit("main", [Put(key, earlier, content)], CommitMeta("back"))
+    return earlier
+
+
+def test_a_torn_file_of_an_export_that_was_killed_is_written_again(place: Place) -> None:
+    location = own_file(put_back(place)).metadata_location
+    Path(location).write_text('{"format-version"')
+    place.export()
+    assert place.location("db.orders") == location
+    assert place.rows("db.orders") == 3
+
+
+def test_a_state_without_a_metadata_file_of_its_own_gets_one(place: Place) -> None:
+    earlier, key = put_back(place), ContentKey(("db", "orders"))
     place.export()
     location = place.location("db.orders")
     assert Path(location).name.startswith("exported-")
