@@ -21,6 +21,11 @@ def fault_of(error: BaseException) -> errors.NessieError:
             f"the package {error.name} is not installed",
             hint=f"`pip install 'nessie-cli[{extra}]'`",
         )
+    if isinstance(error, Exception) and type(error).__module__.startswith("strictyaml."):
+        # PyIceberg reads its configuration when it is imported.
+        from nessie_cli.importing.sources.configuration import unreadable
+
+        return unreadable(error)
     return errors.NessieError(
         f"internal error: {type(error).__name__}: {error}; run with --debug to see where"
     )

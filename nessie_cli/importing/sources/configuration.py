@@ -32,7 +32,17 @@ def _read(read: Callable[[Config], T]) -> T:
         # A new object reads the environment again, unlike that of `load_catalog`.
         return read(Config())
     except Exception as error:  # noqa: BLE001 - the parser of YAML has its own errors
-        # Only the first line: the others repeat the file, which may contain secrets.
-        raise InvalidInput(
-            f"PyIceberg's configuration cannot be read: {first_line(error)}"
-        ) from None
+        raise unreadable(error) from None
+
+
+def unreadable(error: Exception) -> InvalidInput:
+    """Returns the error for a configuration that its parser refuses, with the place.
+
+    The message of the parser repeats the file, which may contain secrets.
+    """
+    mark, problem = (getattr(error, name, None) for name in ("problem_mark", "problem"))
+    reason = first_line(error) if problem is None else str(problem).partition("\n")[0]
+    place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+    return InvalidInput(
+        f"PyIceberg's configuration (.pyiceberg.yaml) cannot be read: {place}{reason}"
+    )

@@ -1,0 +1,22 @@
+"""PyIceberg's configuration that its parser refuses: the place, and none of its secrets."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.command.process import Nessie, fresh
+
+BROKEN = 'catalog:\n  prod: {type: rest, token: "s3cr3t"}\n'
+
+
+@pytest.mark.parametrize("words", [("import", "prod"), ("export", "--to", "prod")])
+def test_the_place_is_named_and_no_secret(tmp_path: Path, words: tuple[str, ...]) -> None:
+    nessie: Nessie = fresh(tmp_path, None)
+    nessie.ok("init")
+    (nessie.folder / ".pyiceberg.yaml").write_text(BROKEN)
+    ran = nessie(*words)
+    assert ran.code == 2, ran
+    assert "(.pyiceberg.yaml) cannot be read: line 2, column 10: Found" in ran.err
+    assert "s3cr3t" not in ran.err + ran.out
