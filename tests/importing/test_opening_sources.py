@@ -161,6 +161,6 @@ def test_a_folder_with_a_secret_is_refused(here: Path, text: str) -> None:
 
 def test_a_damaged_configuration_is_named(here: Path) -> None:
     (here / ".pyiceberg.yaml").write_text("catalog: [")
-    assert "PyIceberg's configuration cannot be read" in str(refusal("prod"))
+    assert "PyIceberg's configuration (.pyiceberg.yaml) cannot be read" in str(refusal("prod"))
     (here / ".pyiceberg.yaml").write_text("catalog: x")
-    assert "PyIceberg's configuration cannot be read" in str(refusal("prod"))
+    assert "PyIceberg's configuration (.pyiceberg.yaml) cannot be read" in str(refusal("prod"))

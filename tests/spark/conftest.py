@@ -52,6 +52,14 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         yield running
 
 
+@pytest.fixture(autouse=True)
+def active_session(request: pytest.FixtureRequest) -> None:
+    """A write is looked up in the active session, which another test may have replaced."""
+    if "spark" in request.fixturenames:
+        spark = request.getfixturevalue("spark")
+        spark._jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+
+
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
     running = Servers()
