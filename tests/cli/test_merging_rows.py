@@ -116,20 +116,20 @@ def test_conflicts_are_named_and_nothing_is_written(nessie: InProcess, colliding
     ((collision,),) = (each["collisions"] for each in error["errorDetails"]["conflicts"])
     assert collision["rows"] == [
         {
-            "kind": "UPDATE_DELETE",
-            "key": {"id": 2},
-            "column": None,
-            "base": {"id": 2, "v": "x", "n": 1},
-            "ours": {"id": 2, "v": "ours", "n": 1},
-            "theirs": None,
-        },
-        {
             "kind": "UPDATE_UPDATE",
             "key": {"id": 1},
             "column": "v",
             "base": "x",
             "ours": "ours",
             "theirs": "theirs",
+        },
+        {
+            "kind": "UPDATE_DELETE",
+            "key": {"id": 2},
+            "column": None,
+            "base": {"id": 2, "v": "x", "n": 1},
+            "ours": {"id": 2, "v": "ours", "n": 1},
+            "theirs": None,
         },
     ]
     assert colliding.files() == before

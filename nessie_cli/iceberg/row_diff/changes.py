@@ -6,7 +6,8 @@ written to other files. The rows go through temporary files, divided by their ha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -96,8 +97,9 @@ class RowChanges:
             yield from map(self._unpaired, self._rows)
             return
         with self._spool() as spool:
-            spool.fill(map(_with_hashes, self._rows))
-            rows = (batch for part in spool.parts for batch in _not_cancelled(spool, part))
+            spool.fill(map(with_hashes, self._rows))
+            parts = (partial(spool.read, part) for part in spool.parts)
+            rows = (batch for read in parts for batch in not_cancelled(read))
             if not self.difference.key and self.difference.next_row_id is None:
                 yield from map(self._unpaired, rows)
                 return
@@ -150,7 +152,8 @@ class RowChanges:
         return self._batch(change.take(order), rows.take(order))
 
 
-def _with_hashes(batch: pa.RecordBatch) -> pa.RecordBatch:
+def with_hashes(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Adds the hash of each row, as the first column."""
     schema = pa.schema([("hash", HASH), *batch.schema])
     return pa.record_batch([hashes([batch["row"]]), *batch.columns], schema=schema)
 
@@ -161,9 +164,14 @@ def _columns(rows: pa.Array, names: Iterable[str]) -> list[pa.Array]:
     return [arrays[name] for name in names]
 
 
-def _not_cancelled(spool: Spool, part: int) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of a part without those that are in both states equally often."""
-    signs = list(spool.read(part, [0, 1]))
+def not_cancelled(
+    read: Callable[[Sequence[int] | None], Iterable[pa.RecordBatch]],
+) -> Iterator[pa.RecordBatch]:
+    """Yields rows without those that are in both states equally often.
+
+    `read` returns all rows, or some of their columns. The first ones are the hash and the sign.
+    """
+    signs = list(read([0, 1]))
     if not signs:
         return
     net = pa.Table.from_batches(signs).group_by("hash").aggregate([("sign", "sum")])
@@ -171,7 +179,7 @@ def _not_cancelled(spool: Spool, part: int) -> Iterator[pa.RecordBatch]:
     # How many rows of a hash are left, with their sign.
     left = dict(zip(net["hash"].to_pylist(), net["sign_sum"].to_pylist(), strict=True))
     values = net["hash"].combine_chunks()
-    for whole in spool.read(part) if left else ():
+    for whole in read(None) if left else ():
         batch = whole.filter(pc.is_in(whole["hash"], value_set=values))
         rows = zip(batch["hash"].to_pylist(), batch["sign"].to_pylist(), strict=True)
         chosen = []

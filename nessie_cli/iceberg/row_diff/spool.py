@@ -19,7 +19,7 @@ _BYTES_DIVIDED = 4 * 2**20
 class Spool:
     """Batches of rows in temporary files: rows with the same hash are in the same part.
 
-    The first column of the batches is the hash. `parts` is a power of two, up to 256.
+    The first column of the batches is the hash. `parts` is a power of two, up to 65,536.
     """
 
     def __init__(self, schema: pa.Schema, parts: int) -> None:
@@ -42,8 +42,8 @@ class Spool:
 
     def fill(self, batches: Iterable[pa.RecordBatch]) -> None:
         """Writes all batches."""
-        for batch in _larger(batches):
-            for part, rows in self._divided(batch):
+        for batch in larger(batches):
+            for part, rows in divided(batch, len(self.parts)):
                 if part not in self._writers:
                     self._writers[part] = pa.ipc.new_stream(
                         self._path(part), self._schema, options=_OPTIONS
@@ -67,31 +67,36 @@ class Spool:
     def _path(self, part: int) -> str:
         return str(Path(self._folder.name) / f"{part}.arrow")
 
-    def _divided(self, batch: pa.RecordBatch) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yields the rows of each part."""
-        if len(self.parts) == 1:
-            yield 0, batch
-            return
-        last = pa.scalar(len(self.parts) - 1, pa.uint8())
-        first = pc.binary_slice(batch.column(0), 0, 1).view(pa.uint8())
-        parts = pc.fill_null(pc.bit_wise_and(first, last), 0)
-        order = pc.sort_indices(parts)
-        batch = batch.take(order)
-        runs = pc.run_end_encode(parts.take(order))
-        start = 0
-        for part, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
-            yield part, batch.slice(start, end - start)
-            start = end
+
+def divided(batch: pa.RecordBatch, parts: int) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yields the rows of each part by the hash in the first column.
+
+    `parts` is a power of two, up to 65,536. A null hash is in the first part.
+    """
+    if parts == 1:
+        yield 0, batch
+        return
+    first = pc.binary_slice(batch.column(0), 0, 2).view(pa.uint16())
+    numbers = pc.fill_null(pc.bit_wise_and(first, pa.scalar(parts - 1, pa.uint16())), 0)
+    order = pc.sort_indices(numbers)
+    batch = batch.take(order)
+    runs = pc.run_end_encode(numbers.take(order))
+    start = 0
+    for part, end in zip(runs.values.to_pylist(), runs.run_ends.to_pylist(), strict=True):
+        yield part, batch.slice(start, end - start)
+        start = end
 
 
-def _larger(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yields the rows of batches in fewer batches."""
+def larger(
+    batches: Iterable[pa.RecordBatch], least: int = _BYTES_DIVIDED
+) -> Iterator[pa.RecordBatch]:
+    """Yields the rows of batches in fewer batches, of at least some bytes except the last one."""
     group: list[pa.RecordBatch] = []
     size = 0
     for batch in batches:
         group.append(batch)
         size += batch.nbytes
-        if size >= _BYTES_DIVIDED:
+        if size >= least:
             yield pa.concat_batches(group)
             group, size = [], 0
     if group:

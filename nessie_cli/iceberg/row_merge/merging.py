@@ -1,18 +1,14 @@
 """Merges the rows of two sides of a table, and writes what changes in ours.
 
 The three states are compared by their rows; the rows that theirs changed, and that remain, become
-new data files of ours, and deletes for their earlier versions. Rows go through temporary files,
-divided by the hashes of their keys, so memory does not grow with them.
+new data files of ours, and deletes for their earlier versions. Rows are divided by the hashes of
+their keys, so memory does not grow with them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
-from typing import NamedTuple
 
-import pyarrow as pa
-import pyarrow.compute as pc
 from msgspec import Struct, structs
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
@@ -29,52 +25,26 @@ from nessie_cli.iceberg.combination.manifests import Reading
 from nessie_cli.iceberg.combination.states import TableFile, file_digest
 from nessie_cli.iceberg.row_diff.deletes import Deletes
 from nessie_cli.iceberg.row_diff.difference import check_key
-from nessie_cli.iceberg.row_diff.encoding import HASH
 from nessie_cli.iceberg.row_diff.parquet import Reader
 from nessie_cli.iceberg.row_diff.scan import Read, ScannedFile
 from nessie_cli.iceberg.row_diff.schemas import check_columns, every_field, schema_of
-from nessie_cli.iceberg.row_diff.spool import Spool
 from nessie_cli.iceberg.row_merge.data_files import (
     DataFileForm,
-    DataFileWriter,
     Write,
     deletion_vectors,
     position_deletes,
 )
-from nessie_cli.iceberg.row_merge.decision import (
-    Decisions,
-    DuplicateKey,
-    PartMerge,
-    RowEdits,
-    Side,
-)
-from nessie_cli.iceberg.row_merge.sides import (
-    PlacesOfOurs,
-    SideChanges,
-    parts_of,
-)
-from nessie_cli.model import RowConflict, row_key_text
-
-MOST_CONFLICTS = 1_000
-"""The most conflicts about rows that are reported; the others are counted."""
-MOST_DUPLICATES = 5
-"""The most duplicate keys that are named."""
-_MOST_FILTERED = 4_000_000
-"""The most changed keys of theirs that are held in memory, to skip other rows of ours."""
-
-
-class RowCounts(NamedTuple):
-    """The rows of ours that a merge adds, changes and deletes."""
-
-    inserted: int = 0
-    updated: int = 0
-    deleted: int = 0
+from nessie_cli.iceberg.row_merge.decision import Decisions, DuplicateKey, Side
+from nessie_cli.iceberg.row_merge.engines import LocalRows, RowEngine, RowWork
+from nessie_cli.iceberg.row_merge.parts import PartWork, RowCounts, RowResult
+from nessie_cli.iceberg.row_merge.sides import KeyRange, PlacesOfOurs, SideChanges
+from nessie_cli.model import RowConflict
 
 
 class RowOutcome(Struct, frozen=True):
     """A merge of rows: what combines the table, or why the rows do not merge.
 
-    `conflicts` are the first ones of `conflict_count`.
+    `conflicts` are those with the smallest keys of `conflict_count`.
     """
 
     combination: Combination
@@ -89,7 +59,8 @@ class RowMerger:
 
     `combination` is the one of its files, and `base` the metadata of the base. `key` are the names
     of columns; by default, the identifier fields. With `whole_rows`, a row that both sides changed
-    is a conflict. Reads manifests at once. Raises `InvalidInput` if the rows cannot be merged.
+    is a conflict. The `engine` reads, merges and writes rows, by default in this process. Reads
+    manifests at once. Raises `InvalidInput` if the rows cannot be merged.
     """
 
     def __init__(
@@ -101,8 +72,10 @@ class RowMerger:
         *,
         key: Sequence[str] = (),
         whole_rows: bool = False,
+        engine: RowEngine | None = None,
     ) -> None:
         self._combination = combination
+        self._engine = engine or LocalRows()
         self._whole_rows = whole_rows
         base, ours, theirs = normalized(base), combination.ours, combination.theirs
         self._version = int(ours["format-version"])
@@ -132,52 +105,31 @@ class RowMerger:
 
         Raises `InvalidInput` or `StoreUnavailable` for a file that cannot be read or written.
         """
-        parts = parts_of([self._ours, self._theirs])
-        with Spool(self._ours.schema, parts) as changes:
-            changed = _Keys()
-            theirs = changed.noting(self._theirs.read(reader))
-            changes.fill(chain(self._ours.read(reader), theirs))
-            ours = PlacesOfOurs(
-                self._combination.ours, self._schema, self._key, self._theirs.keys, self._read
-            )
-            with Spool(ours.schema, parts) as places:
-                places.fill(changed.selecting(ours.read(reader)))
-                writer, result = self._writer(write), _Result(len(ours.files))
-                self._merge_parts(changes, places, decisions, writer, result)
-            if result.is_refused:
-                return result.outcome(self._combination)
-            deletes, removed = self._deletes(result.deleted, ours.files, reader, write)
-        return result.outcome(self._combined([*writer.files, *deletes], removed))
+        part = PartWork(self._key, self._whole_rows, decisions, self._form)
+        work = RowWork(self._ours, self._theirs, self._places, part)
+        ours, result = self._engine.merge(work, reader, write)
+        if result.is_refused:
+            return self._outcome(self._combination, result)
+        deletes, removed = self._deletes(result.deleted, ours.files, reader, write)
+        return self._outcome(self._combined([*result.files, *deletes], removed), result)
 
-    def _merge_parts(
-        self,
-        changes: Spool,
-        places: Spool,
-        decisions: Decisions,
-        writer: DataFileWriter,
-        result: _Result,
-    ) -> None:
-        for part in changes.parts:
-            batches = list(changes.read(part))
-            if not batches:
-                continue
-            merge = PartMerge(
-                pa.Table.from_batches(batches),
-                self._key,
-                decisions,
-                whole_rows=self._whole_rows,
-            )
-            edits = merge.edits()
-            result.take(merge)
-            applied = _Places(places.read(part)).apply(edits, merge, result)
-            if not result.is_refused and applied is not None:
-                writer.add(*applied)
-        if not result.is_refused:
-            writer.close()
+    def _places(self, keys: KeyRange) -> PlacesOfOurs:
+        return PlacesOfOurs(self._combination.ours, self._schema, self._key, keys, self._read)
+
+    @staticmethod
+    def _outcome(combination: Combination, result: RowResult) -> RowOutcome:
+        return RowOutcome(
+            combination,
+            result.counts,
+            result.conflicts,
+            result.conflict_count,
+            result.duplicates,
+        )
 
     # -- what is written -------------------------------------------------------------------------
 
-    def _writer(self, write: Write) -> DataFileWriter:
+    @property
+    def _form(self) -> DataFileForm:
         merged = self._merged
         specs = by_id(merged["partition-specs"], "spec-id")
         manifests = [
@@ -188,7 +140,7 @@ class RowMerger:
         default = merged["default-spec-id"]
         # A new spec has no manifest whose form a new one could have: the last one is as valid.
         row = next((row for row in manifests if row["partition_spec_id"] == default), manifests[0])
-        form = DataFileForm(
+        return DataFileForm(
             self._schema,
             PartitionSpec.model_validate(specs[row["partition_spec_id"]]),
             merged["properties"],
@@ -196,7 +148,6 @@ class RowMerger:
             str(row["manifest_path"]),
             self._version >= ROW_LINEAGE,
         )
-        return DataFileWriter(form, write)
 
     @property
     def _folder(self) -> str:
@@ -211,14 +162,14 @@ class RowMerger:
 
     def _deletes(
         self,
-        deleted: Sequence[BitMap64],
+        deleted: Mapping[int, BitMap64],
         files: Sequence[ScannedFile],
         reader: Reader,
         write: Write,
     ) -> tuple[list[TableFile], list[TableFile]]:
         """Writes the deletes of positions in files of ours. Returns them and the replaced ones."""
         folder = self._folder
-        touched = [(file, gone) for file, gone in zip(files, deleted, strict=True) if gone]
+        touched = [(files[number], gone) for number, gone in sorted(deleted.items())]
         if self._version < ROW_LINEAGE:
             return [position_deletes(each.file, gone, folder, write) for each, gone in touched], []
         # A data file has one vector, also with the rows that older files of deletes delete.
@@ -249,114 +200,6 @@ class RowMerger:
             same_keys=(),
             vectors=(),
         )
-
-
-class _Keys:
-    """The hashes of the keys that theirs changed, as long as they are not too many."""
-
-    def __init__(self) -> None:
-        self._hashes: list[pa.Array] | None = []
-        self._count = 0
-
-    def noting(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yields the batches unchanged, and notes their hashes."""
-        for batch in batches:
-            self._count += batch.num_rows
-            if self._count > _MOST_FILTERED:
-                self._hashes = None
-            elif self._hashes is not None:
-                self._hashes.append(batch["hash"])
-            yield batch
-
-    def selecting(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yields the rows with these hashes, or all."""
-        if self._hashes is None:
-            yield from batches
-            return
-        values = pa.chunked_array(self._hashes, HASH).combine_chunks()
-        for batch in batches:
-            yield batch.filter(pc.is_in(batch["hash"], value_set=values))
-
-
-class _Result:
-    """What the parts have in common: deleted positions by file, counts, and what is refused."""
-
-    def __init__(self, files: int) -> None:
-        self.deleted = [BitMap64() for _ in range(files)]
-        self.inserted = self.updated = self.removed = 0
-        self._conflicts: list[RowConflict] = []
-        self._conflict_count = 0
-        self._duplicates: list[DuplicateKey] = []
-
-    @property
-    def is_refused(self) -> bool:
-        return bool(self._conflict_count or self._duplicates)
-
-    def take(self, merge: PartMerge) -> None:
-        """Adds what a part refuses."""
-        self._conflict_count += len(merge.conflicts)
-        self._conflicts += merge.conflicts[: MOST_CONFLICTS - len(self._conflicts)]
-        self.add_duplicates(merge.duplicates)
-
-    def add_duplicates(self, duplicates: Sequence[DuplicateKey]) -> None:
-        self._duplicates += duplicates[: MOST_DUPLICATES - len(self._duplicates)]
-
-    def outcome(self, combination: Combination) -> RowOutcome:
-        counts = RowCounts(self.inserted, self.updated, self.removed)
-        return RowOutcome(
-            combination, counts, self._conflicts, self._conflict_count, self._duplicates
-        )
-
-
-class _Places:
-    """The places of the rows of ours in one part, by the hashes of their keys."""
-
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
-        self._places: dict[bytes, tuple[int, int, int | None]] = {}
-        self._twice: set[bytes] = set()
-        for batch in batches:
-            columns = (column.to_pylist() for column in batch.columns)
-            for hash_, file, position, row_id in zip(*columns, strict=True):
-                if hash_ in self._places:
-                    self._twice.add(hash_)
-                self._places[hash_] = (file, position, row_id)
-
-    def apply(
-        self, edits: RowEdits, merge: PartMerge, result: _Result
-    ) -> tuple[pa.Array, pa.Array] | None:
-        """Deletes the rows that go, and returns the new rows with their ids.
-
-        Keys that ours has twice, or already has where theirs adds a row, are duplicates.
-        """
-        row_ids: list[int | None] = []
-        hashes, replaces = (edits.new[name].to_pylist() for name in ("hash", "replaces"))
-        for hash_, is_update in zip(hashes, replaces, strict=True):
-            row_ids.append(self._delete(hash_, merge, result) if is_update else None)
-            if not is_update and hash_ in self._places:
-                result.add_duplicates([DuplicateKey(merge.key_of(hash_), "theirs")])
-        for hash_ in edits.deleted:
-            self._delete(hash_, merge, result)
-        result.updated += sum(replaces)
-        result.inserted += len(replaces) - sum(replaces)
-        result.removed += len(edits.deleted)
-        if not hashes:
-            return None
-        return edits.new["row"].combine_chunks(), pa.array(row_ids, pa.int64())
-
-    def _delete(self, hash_: bytes, merge: PartMerge, result: _Result) -> int | None:
-        """Deletes a row of ours, and returns its id."""
-        if hash_ in self._twice:
-            result.add_duplicates([DuplicateKey(merge.key_of(hash_), "ours")])
-            return None
-        place = self._places.get(hash_)
-        if place is None:
-            raise InvalidInput(
-                f"the row {row_key_text(merge.key_of(hash_))} is not in the files of ours in which"
-                " it should be by their statistics"
-            )
-        file, position, row_id = place
-        result.deleted[file].add(position)
-        return row_id
 
 
 def _identifiers(schema: Schema, states: Sequence[Document]) -> list[str]:

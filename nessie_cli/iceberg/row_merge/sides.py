@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from copy import copy
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import structs
 from pyiceberg.schema import Schema
 
 from nessie_cli.errors import InvalidInput
@@ -18,7 +20,7 @@ from nessie_cli.iceberg.row_diff.difference import TableDifference
 from nessie_cli.iceberg.row_diff.encoding import HASH, hashes
 from nessie_cli.iceberg.row_diff.parquet import Reader
 from nessie_cli.iceberg.row_diff.reading import RowReader
-from nessie_cli.iceberg.row_diff.scan import Read, ScannedFile, differing_files
+from nessie_cli.iceberg.row_diff.scan import FilePair, Read, ScannedFile, differing_files
 from nessie_cli.iceberg.row_diff.schemas import arrow_type, selected
 from nessie_cli.iceberg.row_merge.decision import Side
 
@@ -48,9 +50,17 @@ class KeyRange:
                 continue
             if pa.types.is_temporal(column.type):
                 column = column.view(pa.int32() if column.type.bit_width == 32 else pa.int64())  # noqa: PLR2004
-            ends = [end.as_py() for end in pc.min_max(column).values()]
-            ends += self._bounds.get(name, ())
-            self._bounds[name] = min(ends), max(ends)
+            low, high = (end.as_py() for end in pc.min_max(column).values())
+            self._extend(name, low, high)
+
+    def include(self, other: KeyRange) -> None:
+        """Adds the keys of another range of the same columns."""
+        for name, ends in other._bounds.items():
+            self._extend(name, *ends)
+
+    def _extend(self, name: str, low: Any, high: Any) -> None:
+        ends = low, high, *self._bounds.get(name, ())
+        self._bounds[name] = min(ends), max(ends)
 
     def may_be_in(self, file: TableFile) -> bool:
         """Returns whether a data file may contain one of the keys, by its bounds."""
@@ -94,13 +104,15 @@ class SideChanges:
         row_type = self.schema.field("row").type
         for batch in RowChanges(self.difference, reader):
             rows = pa.StructArray.from_arrays(batch.columns[1:], fields=list(row_type))
-            self.keys.add(rows)
             is_new = pc.equal(batch[CHANGE_TYPE], INSERT)
             sign = pc.if_else(is_new, pa.scalar(1, pa.int8()), pa.scalar(-1, pa.int8()))
-            side = pa.repeat(pa.scalar(int(self._side), pa.int8()), batch.num_rows)
-            yield pa.record_batch(
-                [key_hashes(rows, self._key), side, sign, rows], schema=self.schema
-            )
+            yield self.keyed(rows, sign)
+
+    def keyed(self, rows: pa.Array, sign: pa.Array) -> pa.RecordBatch:
+        """Returns changed rows as a batch, and adds their keys to the range."""
+        self.keys.add(rows)
+        side = pa.repeat(pa.scalar(int(self._side), pa.int8()), len(rows))
+        return pa.record_batch([key_hashes(rows, self._key), side, sign, rows], schema=self.schema)
 
 
 class PlacesOfOurs:
@@ -136,6 +148,16 @@ class PlacesOfOurs:
             arrays = [key_hashes(batch["row"], self._key)]
             arrays += [batch[name] for name in ("file", "position", "row_id")]
             yield pa.record_batch(arrays, schema=self.schema)
+
+
+T = TypeVar("T", SideChanges, PlacesOfOurs)
+
+
+def of_files(rows: T, files: Sequence[FilePair]) -> T:
+    """Returns changes or places in other files, for a process of its own: `keys` are shared."""
+    some = copy(rows)
+    some.difference = structs.replace(rows.difference, files=files)
+    return some
 
 
 def key_hashes(rows: pa.Array, key: Sequence[str]) -> pa.Array:
