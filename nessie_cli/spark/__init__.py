@@ -24,6 +24,7 @@ _HOME = {
     "gc_mark": "nessie_cli.spark.mark",
     "gc_plan": "nessie_cli.spark.plan",
     "SparkEngine": "nessie_cli.spark.combination",
+    "SparkRows": "nessie_cli.spark.row_merge",
 }
 
 

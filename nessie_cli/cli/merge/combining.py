@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import ExitStack, suppress
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -156,13 +156,18 @@ class _CombiningMerge(Generic[T]):
         from nessie_cli.iceberg.combination.file_combiner import FileCombiner
 
         files = self.files or table_files(dry_run=merging.dry_run)
-        engine = None
+        engine = row_engine = None
         if (spark := _spark(self._app, self._options, stack)) is not None:
-            from nessie_cli.spark import SparkEngine
+            from nessie_cli.spark import SparkEngine, SparkRows
 
-            engine = SparkEngine(files, spark)
+            engine, row_engine = SparkEngine(files, spark), partial(SparkRows, files, spark)
         return FileCombiner(
-            files, self._description, self._rules, engine=engine, announce=self._announce
+            files,
+            self._description,
+            self._rules,
+            engine=engine,
+            row_engine=row_engine,
+            announce=self._announce,
         )
 
     def _announce(self, table: ContentKey, size: int) -> None:
@@ -204,7 +209,7 @@ def _spark(app: Invocation, options: SideOptions, stack: ExitStack) -> Callable[
     if chosen(options.engine) is not Engine.SPARK:
         return None
     import_module("pyspark")
-    return lambda: stack.enter_context(spark_session(app, brief=True))
+    return cache(lambda: stack.enter_context(spark_session(app, brief=True)))
 
 
 def rules_of(app: Invocation, decided: Collection[ContentKey] = ()) -> CombinationRules:

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -37,6 +37,9 @@ from nessie_cli.model import (
     RowRules,
     TableCombination,
 )
+
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.row_merge.engines import RowEngine
 
 MOST_FILES_NAMED = 20
 """The most files of one collision that are named."""
@@ -104,9 +107,10 @@ class FileCombiner(Combiner):
     `description` names the merge in the summaries of new snapshots. `permit` raises `NotAllowed` if
     a table may not be combined, and `check` if its metadata may not be replaced by other metadata.
     `limits` are those of each manifest and of all entries together.
-    The `engine` reads and encodes manifests, by default in this process. `announce` is called with
-    the table and the bytes of its files before rows are read. `cache` returns that of the permitted
-    table.
+    The `engine` reads and encodes manifests, by default in this process. `row_engine` returns the
+    one that merges rows, by default in this process, and takes a list, to which it adds the
+    locations of files that other processes write. `announce` is called with the table and the bytes
+    of its files before rows are read. `cache` returns that of the permitted table.
     """
 
     def __init__(
@@ -119,6 +123,7 @@ class FileCombiner(Combiner):
         check: Callable[[Document, Document], None] | None = None,
         limits: AvroLimits = USUAL,
         engine: Engine | None = None,
+        row_engine: Callable[[list[str]], RowEngine] | None = None,
         announce: Callable[[ContentKey, int], None] | None = None,
         cache: Callable[[], CollisionCache] = CollisionCache,
     ) -> None:
@@ -129,6 +134,7 @@ class FileCombiner(Combiner):
         self._check = check
         self._limits = limits
         self._engine = engine
+        self._row_engine = row_engine
         self._announce = announce
         self._cache = cache
         self._written: dict[str, list[str]] = {}
@@ -211,6 +217,7 @@ class FileCombiner(Combiner):
             time.time_ns() // 1_000_000,
             key=rules.key,
             whole_rows=rules.whole_rows,
+            engine=None if self._row_engine is None else self._row_engine(written),
         )
         if self._announce is not None:
             self._announce(states.key, merger.bytes)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")
-_BYTES_DIVIDED = 4 * 2**20
+BYTES_DIVIDED = 4 * 2**20
 """The size of the batches that are divided: many small ones take more time."""
 
 
@@ -88,7 +88,7 @@ def divided(batch: pa.RecordBatch, parts: int) -> Iterator[tuple[int, pa.RecordB
 
 
 def larger(
-    batches: Iterable[pa.RecordBatch], least: int = _BYTES_DIVIDED
+    batches: Iterable[pa.RecordBatch], least: int = BYTES_DIVIDED
 ) -> Iterator[pa.RecordBatch]:
     """Yields the rows of batches in fewer batches, of at least some bytes except the last one."""
     group: list[pa.RecordBatch] = []
