@@ -214,7 +214,7 @@ class ReferenceConflict(NessieError):
     the commit that the caller started from. `is_merge` is true if the three states are base, ours
     and theirs, as in a merge, transplant or revert; otherwise they are expected, current and
     proposed. `decided` is what the given decisions do to contents (`model.MergeOption`), None
-    without decisions.
+    without decisions. `source_hash` is the commit of theirs, if only the code that raises knows it.
 
     The command line sets `ways_out`, and `left` (the keys that the user was asked about and did not
     decide).
@@ -242,6 +242,7 @@ class ReferenceConflict(NessieError):
         self.head = head
         self.expected_hash = expected_hash
         self.decided: Any = None
+        self.source_hash: str | None = None
         self.ways_out = WaysOut()
         self.left: Sequence[Any] = ()
 

@@ -116,18 +116,22 @@ def check(active: ActiveRun, checks: Checks) -> None:
 
 
 def _merge_target(active: ActiveRun, combine: Combine) -> None:
-    """Merges the target into the branch of the run."""
+    """Merges the target into the branch of the run. A conflict names the commit of the target."""
     repository, run = active.repository, active.run
     target = repository.reference(run.target).hash
     source = Revision(None, target)
     meta = CommitMeta(
         f"Merge branch '{run.target}' into {run.branch}", properties={PROPERTY: (run.id,)}
     )
-    combine(
-        lambda options: repository.merge(run.branch, source, options),
-        _options(run, meta),
-        f"merge of {target} into {run.branch}",
-    )
+    try:
+        combine(
+            lambda options: repository.merge(run.branch, source, options),
+            _options(run, meta),
+            f"merge of {target} into {run.branch}",
+        )
+    except ReferenceConflict as error:
+        error.source_hash = target
+        raise
 
 
 def _options(run: PipelineRun, meta: CommitMeta) -> MergeOptions:

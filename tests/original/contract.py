@@ -29,7 +29,6 @@ class TestOriginal(Plain):
     ORPHAN = "D11: a key may be left without its namespace"
     RENAMES = "D12: a content gets two keys, or is lost if the source renamed it"
     SAME_CHANGE = "D18: the same change on both sides is a conflict"
-    TAKEN = "a commit cannot move a content to a key that another content leaves"
     TIME = (
         "the time that it looks for is finer than the one that it tells: a commit is found a"
         " microsecond later"
@@ -51,9 +50,6 @@ class TestOriginal(Plain):
         "test_only_equal_changes_create_no_commit": SAME_CHANGE,
         "test_the_same_change_on_both_sides_does_not_conflict": SAME_CHANGE,
         "test_the_same_rename_on_both_sides_does_not_conflict": RENAMES,
-        "test_contents_change_places_in_one_commit": TAKEN,
-        "test_a_swap_is_reverted_with_both_ids": TAKEN,
-        "test_a_renamed_table_takes_its_key_back_from_another_table": TAKEN,
         "test_every_combination_of_changes_under_normal[remove-remove-the same change-None]": SAME_CHANGE,
         "test_times_are_resolved": TIME,
         "test_invalid_behaviors_are_refused[twice]": FAULT,

@@ -66,6 +66,8 @@ def conflicts_of_merge(
         yield
     except ReferenceConflict as error:
         error.is_merge = True
+        if error.source_hash is not None:
+            pinned = {source: f"{source}@{short_hash(error.source_hash)}"}
         if source and not commits:
             theirs = app.revision(pinned.get(source, source))
             first, others = error.conflicts[:MOST_COMMITS], error.conflicts[MOST_COMMITS:]

@@ -179,6 +179,18 @@ def test_the_printed_line_resolves_a_conflict(runs: Runs, side: str, number: int
     assert runs.main == {"a": number, "b": 3}
 
 
+def test_the_printed_line_is_about_the_commit_of_the_target_that_conflicts(runs: Runs) -> None:
+    meanwhile = f"WRITER_REF=main {' '.join(writer('a=7'))} && {' '.join(writer('a=2'))}"
+    done = runs("--", "sh", "-c", meanwhile)
+    run = runs.only()
+    conflicting = runs.repository.reference("main").hash
+    write(runs.repository, "main", "a", 8)
+    (line,) = [line for line in done.err.splitlines() if " --theirs a " in line]
+    assert f"nessie merge main@{conflicting[:12]} --into {run.branch} --theirs a" in line
+    runs.nessie(*line.split()[2:]).expect(0)
+    assert state(runs.repository, run.branch) == {"a": 7}
+
+
 def test_a_run_whose_programs_wrote_by_themselves_is_published(runs: Runs) -> None:
     id_ = runs("--begin").out.strip()
     write(runs.repository, f"run/{id_}", "b", 2)

@@ -115,6 +115,7 @@ def _checked(server: Server, target: Reference, change: Commit) -> CommitResult:
     if check.conflicts:
         raise check.refusal(target.name, target.hash, expected)
     _refuse_other_types(session=server.session, operations=operations, head=target.hash)
+    _refuse_other_ids(server.session, operations, expected)
     return CommitResult(target, AddedIds(check.applied.added), applied=False)
 
 
@@ -137,6 +138,24 @@ def _refuse_other_types(session: RestSession, operations: Sequence[Operation], h
                 f"server {session.transport.url} cannot replace '{put.key}' in one commit: it is"
                 f" of type {old}, and would be of type {new}",
                 hint=f"commit the deletion of '{put.key}' first",
+            )
+
+
+def _refuse_other_ids(session: RestSession, operations: Sequence[Operation], at: str) -> None:
+    """Raises `InvalidInput` if a Put moves a content to a key that has another one.
+
+    The original server (0.99.0) refuses it, also with a Delete of the key in the same commit. Our
+    servers accept it, for example to swap two names.
+    """
+    puts = [each for each in operations if isinstance(each, Put) and each.content.id is not None]
+    present = contents(session, at, [put.key for put in puts]) if puts else {}
+    for put in puts:
+        before = present.get(put.key)
+        if before is not None and before.id != put.content.id:
+            raise InvalidInput(
+                f"server {session.transport.url} cannot move another content to '{put.key}' in"
+                " the commit that removes the present one",
+                hint=f"rename or delete '{put.key}' in a commit of its own first",
             )
 
 
