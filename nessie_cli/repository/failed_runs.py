@@ -6,7 +6,8 @@ not by the name, so a branch that begins with such a commit is refused, too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 REFUSED = "refuse-failed-runs"
 """The setting of the repository that applies the guard to clients of plain REST, too."""
+MOST_SECONDS = 0.5
+"""How long the commits of a caller are compared with failed runs of this caller."""
 
 
 def refuse_failed_run(
@@ -36,7 +39,7 @@ def refuse_failed_run(
     """Returns a function that creates the error if a draft brings commits of a failed run.
 
     Cost: one read of the records; if there are failed runs, O(commits since the merge base and
-    commits of these runs).
+    commits of these runs). At a server, runs of other callers than the committers cost nothing.
     """
     change = draft.change
     if not isinstance(change, _BRINGING) or draft.repeated or not draft.references:
@@ -50,10 +53,11 @@ def refuse_failed_run(
         # The branch of a run may move to its own commits.
         failed = [run for run in failed if run.branch != draft.references[0].name]
     brought = (
-        set(change.commits) if isinstance(change, Transplant) else _of_source(draft, repository)
+        [repository.commit_at(Revision(None, each), operations=False) for each in change.commits]
+        if isinstance(change, Transplant)
+        else _of_source(draft, repository)
     )
-    run = _run_of(failed, brought, repository)
-    return None if run is None else partial(_refusal, run)
+    return _refusal_of(failed, brought, repository)
 
 
 def refuse_restoring(repository: Repository, source: str, head: str) -> None:
@@ -62,7 +66,7 @@ def refuse_restoring(repository: Repository, source: str, head: str) -> None:
     `head` is that of the branch on which they are restored. A server knows no source of a restored
     content, so the client asks for its own runs. Cost: that of `refuse_failed_run`.
     """
-    commits = {entry.hash for entry in _since(repository, source, head)}
+    commits = list(_since(repository, source, head))
     if not commits:
         return
     try:
@@ -70,8 +74,8 @@ def refuse_restoring(repository: Repository, source: str, head: str) -> None:
     except InvalidInput:
         # The server of other vendors has no runs.
         return
-    if run := _run_of(failed, commits, repository):
-        raise _refusal(run)
+    if refusal := _refusal_of(failed, commits, repository):
+        raise refusal()
 
 
 _BRINGING = (Merge, Transplant, AssignReference)
@@ -102,15 +106,39 @@ def _failed(runs: RunRecords) -> list[PipelineRun]:
 _UNCHECKED = (RunStage.COMMAND, RunStage.CHECK)
 
 
-def _run_of(
-    failed: Iterable[PipelineRun], commits: Collection[str], repository: ReadableRepository
-) -> PipelineRun | None:
-    """Returns a run that made one of these commits, or None."""
-    return next((run for run in failed if _has_any(run, commits, repository)), None)
+def _refusal_of(
+    failed: Iterable[PipelineRun], brought: Iterable[LogEntry], repository: ReadableRepository
+) -> Callable[[], NessieError] | None:
+    """Returns a function that creates the error if a run made one of these commits.
+
+    The record of a caller of a server costs only those who bring commits of this caller, and they
+    wait for a limited time: it can name any commits, so its walk can be the whole history.
+    """
+    every: set[str] = set()
+    by_committer: dict[str | None, set[str]] = {}
+    for entry in brought:
+        every.add(entry.hash)
+        by_committer.setdefault(entry.meta.committer, set()).add(entry.hash)
+    until = time.monotonic() + MOST_SECONDS
+    for run in failed:
+        commits = by_committer.get(run.who) if run.is_remote else every
+        if not commits:
+            continue
+        if run.is_remote and time.monotonic() > until:
+            return _too_slow
+        for commit in _commits(run, repository):
+            if commit in commits:
+                return partial(_refusal, run)
+            if run.is_remote and time.monotonic() > until:
+                return _too_slow
+    return None
 
 
-def _has_any(run: PipelineRun, commits: Collection[str], repository: ReadableRepository) -> bool:
-    return any(commit in commits for commit in _commits(run, repository))
+def _too_slow() -> WriteRefused:
+    return WriteRefused(
+        "comparing the source with your failed runs takes too long",
+        hint="`nessie run --list` lists them; --allow-failed-run merges without the comparison",
+    )
 
 
 def _refusal(run: PipelineRun) -> WriteRefused:
@@ -130,11 +158,12 @@ def _why(run: PipelineRun) -> str:
     return f"{run.state}: {run.reason or run.stage}"
 
 
-def _of_source(draft: Draft[Any], repository: ReadableRepository) -> set[str]:
-    """Returns the commits that a change makes reachable from its target."""
+def _of_source(draft: Draft[Any], repository: ReadableRepository) -> Iterator[LogEntry]:
+    """Yields the commits that a change makes reachable from its target."""
     target = draft.references[0].before
     assert target is not None
-    return {entry.hash for source in draft.sources for entry in _since(repository, source, target)}
+    for source in draft.sources:
+        yield from _since(repository, source, target)
 
 
 def _since(repository: ReadableRepository, source: str, head: str) -> Iterator[LogEntry]:

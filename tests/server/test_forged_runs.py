@@ -16,7 +16,10 @@ from msgspec.structs import replace
 from nessie_cli import connect
 from nessie_cli.errors import NotAllowed
 from nessie_cli.model import CommitMeta, Put, ReferenceType
-from nessie_cli.model.runs import RunStage, RunState
+from nessie_cli.model.runs import PipelineRun, RunStage, RunState
+from nessie_cli.repository import failed_runs
+from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.runs.lifecycle import ActiveRun
 from nessie_cli.server.nessie import runs as server_runs
 from tests.repository.runs import begun
@@ -92,6 +95,54 @@ def test_nobody_blocks_the_commits_of_others(run: Fence) -> None:
     with connect(f"{run.url}/api/v2", access=access) as eves:
         assert [each.run.head for each in eves.runs.all()] == [head]
     assert repository.merge("main", "dev").applied
+
+
+def forged(run: Fence, name: str, head: str, **changes: Any) -> None:
+    """Stores the record of a failed run whose commits are the whole history of `head`."""
+    guest = run.as_(name, "guest")
+    values = {"id": name, "target": "nowhere", "base": "", "tokens": (), "head": "", **changes}
+    guest.send("PUT", f"/api/v2/runs/{name}", sent(run.active, 0, **values), OURS).expect(200)
+    values |= {"head": head, "state": RunState.FAILED}
+    guest.send("PUT", f"/api/v2/runs/{name}", sent(run.active, 1, **values), OURS).expect(200)
+
+
+def test_forged_records_cost_the_merges_of_others_nothing(
+    run: Fence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of a thousand records would let each merge read the whole history."""
+    walked: list[str] = []
+    walk = failed_runs._commits
+
+    def spy(failed: PipelineRun, repository: ReadableRepository) -> Iterator[str]:
+        walked.append(failed.id)
+        return walk(failed, repository)
+
+    monkeypatch.setattr(failed_runs, "_commits", spy)
+    repository = run.repository
+    base = repository.reference("main").hash
+    for name in ("dev", "copy", "moved"):
+        repository.create_reference(ReferenceType.BRANCH, name, base)
+    head = repository.commit("dev", [Put(key("x"), table(1))], CommitMeta("x")).reference.hash
+    forged(run, "eve", head)
+    assert repository.merge("copy", "dev").applied
+    assert repository.transplant("main", [head]).applied
+    repository.assign_reference("moved", head, expected_hash=base, allow_failed_run=False)
+    assert walked in ([], [run.active.run.id] * len(walked))
+
+
+def test_comparing_with_own_failed_runs_takes_a_limited_time(
+    run: Fence, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(failed_runs, "MOST_SECONDS", -1)
+    repository = run.repository
+    base = repository.reference("main").hash
+    repository.create_reference(ReferenceType.BRANCH, "dev", base)
+    repository.commit("dev", [Put(key("x"), table(1))], CommitMeta("x"))
+    run.active.fail(RunStage.COMMAND, "no", head=base)
+    with pytest.raises(NotAllowed, match="takes too long"):
+        repository.merge("main", "dev")
+    allowed = MergeOptions(allow_failed_run=True)
+    assert repository.merge("main", "dev", allowed).applied
 
 
 def test_commits_of_the_caller_are_guarded(run: Fence) -> None:
