@@ -12,14 +12,14 @@ from msgspec import structs
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import Stamp, check_client_meta, draft_commit, root_of
-from nessie_cli.kernel.conflicts import describe, option_of, place_of
+from nessie_cli.kernel.content_changes import MergeSides, ThreeWay
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.fast_paths import near_merge_base
 from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.key_merge import KeyRules
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import Detail, Outcome, describe, option_of, place_of
 from nessie_cli.kernel.virtual_base import virtual_base
 from nessie_cli.model import (
     CommitMeta,
