@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.locations import local_path, scheme_of, shown
-from nessie_cli.model import Content, ContentKey, IcebergTable, IcebergView
+from nessie_cli.model import Content, ContentKey, metadata_file
 
 _MOST_NAMED = 3
 """The most files that an error names."""
@@ -42,11 +42,11 @@ def refuse_deleted(
     `restored` has the new contents by key, None for a deletion. Files that contents of the branch
     name (`present`) are not checked.
     """
-    named = {location for content in present if (location := _location(content)) is not None}
+    named = {location for content in present if (location := metadata_file(content)) is not None}
     deleted = [
         f"{key}: {shown(location)}: no such file"
         for key, content in sorted(restored.items())
-        if (location := _location(content)) is not None
+        if (location := metadata_file(content)) is not None
         and location not in named
         and is_deleted(location)
     ]
@@ -57,7 +57,3 @@ def refuse_deleted(
             f"an earlier state cannot be restored, its metadata file is deleted: {names}{more}",
             hint=hint,
         )
-
-
-def _location(content: Content | None) -> str | None:
-    return content.metadata_location if isinstance(content, IcebergTable | IcebergView) else None

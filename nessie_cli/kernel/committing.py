@@ -18,7 +18,6 @@ from msgspec import Struct, structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import deletion
-from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import (
     NO_ID,
@@ -33,6 +32,7 @@ from nessie_cli.kernel.forms import (
 )
 from nessie_cli.kernel.namespaces import namespace_conflicts
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import KeyConflict
 from nessie_cli.kernel.restored import Origin, RestoredContents
 from nessie_cli.model import (
     ConflictType,

@@ -1,4 +1,4 @@
-"""The contents that theirs changed since the base, with their positions in the three states.
+"""The sides of a merge, and the contents that theirs changed, in all three states.
 
 Reads the difference between base and theirs, and that between base and ours only if a content moved
 or is new: O(d log N) with d the differences of the sides that are read.
@@ -11,10 +11,39 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from msgspec import Struct
+
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.decisions import MergeSides, ThreeWay
-from nessie_cli.kernel.forms import content_id_of, is_namespace, with_content_id
+from nessie_cli.kernel.forms import Id, content_id_of, is_namespace, with_content_id
+from nessie_cli.kernel.merged_value import Value
 from nessie_cli.kernel.objects import Objects
+
+
+class ThreeWay(Struct, frozen=True):
+    """A key that the source changed: its records before, on the target, and after."""
+
+    key: bytes
+    before: bytes | None
+    target: bytes | None
+    after: bytes | None
+
+
+class MergeSides(Struct, frozen=True):
+    """What a merge or one commit of a transplant combines.
+
+    `base` and `target` are roots, `changes` are the keys that the source changed since the base.
+    `head` is the commit of the target, `source` the one that is merged or transplanted. With
+    several merge bases, `contested` are the values of contents, by their ids, about which these
+    conflict; None with a single one.
+    """
+
+    base: Id
+    target: Id
+    changes: Sequence[ThreeWay]
+    head: Id
+    source: Id
+    is_transplant: bool = False
+    contested: Mapping[bytes, Value] | None = None
 
 
 class Position(NamedTuple):

@@ -18,7 +18,6 @@ from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import difference
-from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.content_changes import ContentStates, OtherContents, Position
 from nessie_cli.kernel.forms import (
     content_id_of,
@@ -28,6 +27,7 @@ from nessie_cli.kernel.forms import (
     payload_of,
     with_content_id,
 )
+from nessie_cli.kernel.outcome import KeyConflict
 from nessie_cli.model import ConflictType, MergeBehavior
 
 

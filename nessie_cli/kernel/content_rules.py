@@ -15,8 +15,7 @@ from msgspec import structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel.committing import parse_content_id
-from nessie_cli.kernel.conflicts import KeyConflict, KeyOption
-from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, Position
+from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, MergeSides, Position
 from nessie_cli.kernel.content_merge import (
     ContentChoice,
     ContentMerge,
@@ -24,13 +23,19 @@ from nessie_cli.kernel.content_merge import (
     Verdict,
     merge_contents,
 )
-from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome
-from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, is_namespace
+from nessie_cli.kernel.forms import (
+    Id,
+    content_id_of,
+    decode_key,
+    encode_key,
+    has_metadata_file,
+    is_namespace,
+)
 from nessie_cli.kernel.key_merge import read_choice
-from nessie_cli.kernel.metadata_files import second_entries
 from nessie_cli.kernel.namespaces import Edits, conflicts_of_edits, has_others_below
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace
+from nessie_cli.kernel.outcome import Detail, KeyConflict, KeyOption, Outcome
+from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, Namespace, metadata_file
 
 _BEHAVIORS = {
     None: MergeBehavior.NORMAL,
@@ -86,7 +91,7 @@ class ContentRules:
         merge = merged(changes.states, choices, ())
         edits = merge.edits()
         missing, doubles = checked(edits)
-        second = second_entries(objects, merge, changes)
+        second = _second_entries(objects, merge, changes)
         blocked = [c.key for c in missing if c.type is ConflictType.NAMESPACE_NOT_EMPTY]
         blocked += doubles
         blocked += [verdict.states.key for verdict, _ in second]
@@ -94,7 +99,7 @@ class ContentRules:
             merge = merged(changes.states, choices, blocked)
             edits = merge.edits()
             missing, doubles = checked(edits)
-            second = second_entries(objects, merge, changes)
+            second = _second_entries(objects, merge, changes)
         unused = set(map(id, merge.unused))
         used = (
             position
@@ -230,6 +235,57 @@ def _of_doubles(
             other_key=other,
             options=(KeyOption(MergeBehavior.DROP, leaves_out=(key,)),),
         )
+
+
+def _second_entries(
+    objects: Objects, merge: ContentMerge, changes: ContentChanges
+) -> list[tuple[Verdict, bytes]]:
+    """Returns the contents that arrive with the metadata file of a content that stays on ours.
+
+    Each is returned with the key of that content. A table that was created again with its metadata
+    file is another content. If the other side renamed the first one, a merge would have one table
+    under two keys, and dropping one of them could delete the files of both.
+
+    Contents that theirs has and ours does not are compared with those that theirs does not have, or
+    not with this value: theirs has all others together. Reads the values if there are any of both.
+    """
+    arriving = [
+        (verdict, verdict.result)
+        for verdict in merge.verdicts
+        if verdict.is_settled
+        and verdict.states.ours is None
+        and verdict.result is not None
+        and has_metadata_file(verdict.result.record)
+    ]
+    if not arriving:
+        return []
+    staying = [p for p in _not_on_theirs(merge, changes) if has_metadata_file(p.record)]
+    if not staying:
+        return []
+    contents = objects.each_content([position.record for position in staying])
+    keys = {
+        metadata_file(content): position.key
+        for position, content in zip(staying, contents, strict=True)
+    }
+    contents = objects.each_content([result.record for _, result in arriving])
+    return [
+        (verdict, keys[file])
+        for (verdict, _), content in zip(arriving, contents, strict=True)
+        if (file := metadata_file(content)) in keys
+    ]
+
+
+def _not_on_theirs(merge: ContentMerge, changes: ContentChanges) -> Iterator[Position]:
+    """Yields the results of contents that ours has and theirs does not have, or not so."""
+    compared = {verdict.states.content_id for verdict in merge.verdicts}
+    for verdict in merge.verdicts:
+        _, ours, theirs = verdict.states
+        result = verdict.result if verdict.is_settled and ours is not None else None
+        if result is not None and (theirs is None or theirs.record != result.record):
+            yield result
+    for position in changes.values_of_ours():
+        if content_id_of(position.record) not in compared:
+            yield position
 
 
 def _of_second_entries(

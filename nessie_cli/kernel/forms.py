@@ -22,6 +22,8 @@ from nessie_cli.model import (
     TYPE_OF_PAYLOAD,
     Content,
     ContentKey,
+    IcebergTable,
+    IcebergView,
     KeyRange,
     Namespace,
     content_from,
@@ -219,6 +221,11 @@ def type_name(record: bytes, value: Callable[[], Content]) -> str:
 def is_namespace(record: bytes | None) -> bool:
     """Returns whether a record is that of a namespace."""
     return record is not None and payload_of(record) == Namespace.payload
+
+
+def has_metadata_file(record: bytes) -> bool:
+    """Returns whether a record is that of a content with a `metadata_file`."""
+    return payload_of(record) in (IcebergTable.payload, IcebergView.payload)
 
 
 # -- commits ---------------------------------------------------------------------------------------

@@ -14,9 +14,7 @@ from msgspec import Struct, structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.committing import difference, parse_content_id
-from nessie_cli.kernel.conflicts import KeyConflict
-from nessie_cli.kernel.content_changes import differing_keys, doubled_keys
-from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
+from nessie_cli.kernel.content_changes import MergeSides, ThreeWay, differing_keys, doubled_keys
 from nessie_cli.kernel.forms import (
     content_id_of,
     decode_key,
@@ -27,6 +25,7 @@ from nessie_cli.kernel.forms import (
 )
 from nessie_cli.kernel.namespaces import conflicts_of_edits
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import Detail, KeyConflict, Outcome
 from nessie_cli.model import ConflictType, KeyBehavior, MergeBehavior, check_writable
 
 

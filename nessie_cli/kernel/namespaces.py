@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 from nessie_cli.kernel import tree
-from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.forms import Id, below, content_id_of, is_namespace
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import KeyConflict
 from nessie_cli.model import ConflictType
 
 _SEPARATOR = b"\x00"

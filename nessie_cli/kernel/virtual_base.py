@@ -11,21 +11,26 @@ part of the result, because a caller may be able to do that: for an Iceberg tabl
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain, combinations
 from typing import NamedTuple
 
 from nessie_cli.kernel import tree
 from nessie_cli.kernel.commits import root_of
-from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, Position
+from nessie_cli.kernel.content_changes import (
+    ContentChanges,
+    ContentStates,
+    MergeSides,
+    Position,
+    ThreeWay,
+)
 from nessie_cli.kernel.content_merge import ContentMerge, merge_contents, merge_states
-from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, with_content_id
+from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of, has_metadata_file, with_content_id
 from nessie_cli.kernel.history import merge_bases
 from nessie_cli.kernel.merged_value import Value, merged_value
-from nessie_cli.kernel.metadata_files import sharing_files
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.model import metadata_file
 
 
 class _Contested(NamedTuple):
@@ -116,7 +121,7 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
     conflicts |= dict.fromkeys(
         v.states for v in merge.verdicts if v.states.content_id in ours.contested
     )
-    conflicts |= dict.fromkeys(sharing_files(objects, merge, contents, conflicts))
+    conflicts |= dict.fromkeys(_sharing_files(objects, merge, contents, conflicts))
     contested = dict(ours.contested)
     for states, together in _decided_together(merge, conflicts, ours.contested).items():
         id_ = states.content_id
@@ -132,6 +137,37 @@ def _merged(objects: Objects, base: _State, ours: _State, theirs: Id) -> _State:
         )
         edits |= dict.fromkeys(states.keys)
     return _State(edit(objects, ours.root, edits), contested)
+
+
+def _sharing_files(
+    objects: Objects,
+    merge: ContentMerge,
+    changes: ContentChanges,
+    contested: Collection[ContentStates],
+) -> list[ContentStates]:
+    """Returns the contents to which a side gave a metadata file that another one has, too.
+
+    The other one got it from a side, or is contested. Reads the values of all contents that a side
+    changed.
+    """
+    contents = {verdict.states: None for verdict in merge.verdicts}
+    compared = {states.content_id for states in contents}
+    for position in changes.values_of_ours():
+        if content_id_of(position.record) not in compared:
+            contents[merge.unchanged(position)] = None
+    records = [
+        (states, position.record)
+        for states in contents
+        for position in dict.fromkeys((states.ours, states.theirs))
+        if position is not None
+        and (states in contested or states.base is None or position.record != states.base.record)
+        and has_metadata_file(position.record)
+    ]
+    values = objects.each_content([record for _, record in records])
+    by_file: defaultdict[str | None, dict[ContentStates, None]] = defaultdict(dict)
+    for (states, _), content in zip(records, values, strict=True):
+        by_file[metadata_file(content)][states] = None
+    return [states for sharing in by_file.values() if len(sharing) > 1 for states in sharing]
 
 
 def _value(states: ContentStates, base: _Contested | None, ours: _Contested | None) -> Value:

@@ -28,6 +28,7 @@ from nessie_cli.model.contents import (
     UnknownContent,
     check_writable,
     content_from,
+    metadata_file,
     type_label,
 )
 from nessie_cli.model.imports import (
@@ -156,6 +157,7 @@ __all__ = [
     "check_writable",
     "content_from",
     "described_setting",
+    "metadata_file",
     "row_key_text",
     "type_label",
 ]

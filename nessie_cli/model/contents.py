@@ -307,3 +307,8 @@ def _required_names(cls: type[Content]) -> tuple[str, ...]:
     `structs.fields` evaluates annotations at each call (0.4 ms), so it is called once per class.
     """
     return tuple(field.name for field in structs.fields(cls) if field.required)
+
+
+def metadata_file(content: Content | None) -> str | None:
+    """Returns the metadata file of a table or view, which no other one has; None for others."""
+    return content.metadata_location if isinstance(content, IcebergTable | IcebergView) else None

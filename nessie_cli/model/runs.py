@@ -34,6 +34,10 @@ class RunState(StrEnum):
     DISCARDED = "discarded"
 
 
+UNPUBLISHED = (RunState.FAILED, RunState.DISCARDED, RunState.RUNNING)
+"""The states of runs whose commits may be incomplete or unchecked."""
+
+
 class RunStage(StrEnum):
     """What a run does, or what it failed at."""
 

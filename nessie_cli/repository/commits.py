@@ -16,9 +16,9 @@ from nessie_cli.kernel.commits import (
     root_of,
 )
 from nessie_cli.kernel.committing import OperationBatch, apply_batch
-from nessie_cli.kernel.conflicts import KeyConflict, describe
 from nessie_cli.kernel.forms import Id, content_id_of, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import KeyConflict, describe
 from nessie_cli.model import CommitMeta, CommitResult, ContentKey
 from nessie_cli.model.conflicts import MOST_REPORTED, ConflictType, commit_message
 from nessie_cli.repository.changes import Commit

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from nessie_cli.errors import InvalidInput, NessieError, NotFound, ReferenceNotFound, WriteRefused
 from nessie_cli.model import LogEntry
-from nessie_cli.model.runs import PipelineRun, RunStage, RunState
+from nessie_cli.model.runs import UNPUBLISHED, PipelineRun, RunStage, RunState
 from nessie_cli.repository.changes import AssignReference, Merge, Transplant
 from nessie_cli.repository.draft import Draft
 from nessie_cli.repository.reader import ReadableRepository
-from nessie_cli.repository.runs import RunRecords
+from nessie_cli.repository.runs import RunRecord
 from nessie_cli.revisions import Revision
 
 if TYPE_CHECKING:
@@ -33,20 +33,21 @@ MOST_SECONDS = 0.5
 def refuse_failed_run(
     draft: Draft[Any],
     repository: ReadableRepository,
-    runs: RunRecords,
+    unpublished: Iterable[RunRecord],
     settings: Callable[[], Mapping[str, str]],
 ) -> Callable[[], NessieError] | None:
     """Returns a function that creates the error if a draft brings commits of a failed run.
 
-    Cost: one read of the records; if there are failed runs, O(commits since the merge base and
-    commits of these runs). At a server, runs of other callers than the committers cost nothing.
+    `unpublished` are the records of runs in these states. Cost: if there are failed runs, O(commits
+    since the merge base and commits of these runs). At a server, runs of other callers than the
+    committers cost nothing.
     """
     change = draft.change
     if not isinstance(change, _BRINGING) or draft.repeated or not draft.references:
         return None
     if _allows(change):
         return None
-    failed = _failed(runs)
+    failed = _failed(unpublished)
     if not failed or (_is_plain(change) and settings().get(REFUSED) != "true"):
         return None
     if isinstance(change, AssignReference):
@@ -64,13 +65,14 @@ def refuse_restoring(repository: Repository, source: str, head: str) -> None:
     """Raises `WriteRefused` if contents at `source` come from a failed run.
 
     `head` is that of the branch on which they are restored. A server knows no source of a restored
-    content, so the client asks for its own runs. Cost: that of `refuse_failed_run`.
+    content, so the client asks for its own runs. Cost: one read of the records, and that of
+    `refuse_failed_run`.
     """
     commits = list(_since(repository, source, head))
     if not commits:
         return
     try:
-        failed = _failed(repository.runs)
+        failed = _failed(repository.runs.all(*UNPUBLISHED))
     except InvalidInput:
         # The server of other vendors has no runs.
         return
@@ -94,11 +96,11 @@ def _is_plain(change: Merge | Transplant | AssignReference) -> bool:
     return change.options.per_key
 
 
-def _failed(runs: RunRecords) -> list[PipelineRun]:
+def _failed(unpublished: Iterable[RunRecord]) -> list[PipelineRun]:
     """Returns the runs that failed, or whose command or checks run or were killed."""
     return [
         record.run
-        for record in runs.all(RunState.FAILED, RunState.DISCARDED, RunState.RUNNING)
+        for record in unpublished
         if record.run.state is not RunState.RUNNING or record.run.stage in _UNCHECKED
     ]
 

@@ -17,8 +17,7 @@ from msgspec import Struct, structs
 
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.kernel.committing import parse_content_id
-from nessie_cli.kernel.conflicts import KeyConflict, describe, option_of
-from nessie_cli.kernel.content_changes import ContentChanges, ContentStates
+from nessie_cli.kernel.content_changes import ContentChanges, ContentStates, MergeSides, ThreeWay
 from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, merge_contents
 from nessie_cli.kernel.content_rules import (
     HasContents,
@@ -26,10 +25,10 @@ from nessie_cli.kernel.content_rules import (
     conflicts_of,
     effect_of_decisions,
 )
-from nessie_cli.kernel.decisions import MergeSides, ThreeWay
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import Id, decode_key, encode_key, format_content_id
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import KeyConflict, describe, option_of
 from nessie_cli.model import (
     NAMESPACE_VALIDATION,
     CommitMeta,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from msgspec import structs
@@ -16,10 +17,10 @@ from nessie_cli.errors import (
     StoreNotFound,
     UnsupportedFormat,
 )
-from nessie_cli.kernel import history, tree
-from nessie_cli.kernel.commits import commits_of_key, from_micros, root_of
+from nessie_cli.kernel import history
+from nessie_cli.kernel.commits import commits_of_key, from_micros
 from nessie_cli.kernel.edit import PARAMETERS
-from nessie_cli.kernel.forms import NO_COMMIT, Id, encode_key
+from nessie_cli.kernel.forms import Id, encode_key
 from nessie_cli.kernel.objects import Cache, LayeredCache
 from nessie_cli.model import (
     AheadBehind,
@@ -39,12 +40,22 @@ from nessie_cli.model import (
     ReflogEntry,
     RepositoryConfig,
 )
-from nessie_cli.model.progress import with_progress
+from nessie_cli.model.runs import UNPUBLISHED
 from nessie_cli.repository import reading
 from nessie_cli.repository.base import ALL_KEYS, describe_settings
-from nessie_cli.repository.changes import AnyRevision, AssignReference, Change, Merge, Transplant
+from nessie_cli.repository.changes import (
+    AnyRevision,
+    AssignReference,
+    Change,
+    Commit,
+    CreateReference,
+    DeleteReference,
+    Merge,
+    PutSettings,
+    RenameReference,
+    Transplant,
+)
 from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, refuse_protected
-from nessie_cli.repository.drafting import drafting
 from nessie_cli.repository.group_commit import DecodedObjects, GroupCommit, Lease, Plan, Planned
 from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.runs import StoredRuns
@@ -159,20 +170,11 @@ class LocalRepository(StoreRepository):
         metadata: bool = False,
     ) -> Iterator[Reference]:
         """Yields branches, then tags, each sorted by name. Reads metadata in batches."""
-        kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
-        first = self._view.reference(start) if start and len(kinds) > 1 else None
-        if first is not None and first.kind == ReferenceType.TAG:
-            kinds = [ReferenceType.TAG]
-        for index, kind in enumerate(kinds):
-            listed = map(
-                as_reference, self._view.references(kind, prefix, start if index == 0 else "")
-            )
-            if not metadata:
-                yield from listed
-            for batch in (
-                reading.batched(listed, _MOST_REFERENCES, _FIRST_REFERENCES) if metadata else ()
-            ):
-                yield from self._described(batch)
+        listed = self._snapshot.references(type, prefix, start)
+        if not metadata:
+            return listed
+        batches = reading.batched(listed, _MOST_REFERENCES, _FIRST_REFERENCES)
+        return chain.from_iterable(map(self._described, batches))
 
     def _described(self, batch: list[Reference]) -> Iterable[Reference]:
         try:
@@ -205,24 +207,13 @@ class LocalRepository(StoreRepository):
         """Yields commits along first parents or all parents, newest first."""
         first = self._commit_id(start)
         last = self._snapshot.commit_id(until) if until else None
-        walk = (
-            history.reachable(self._objects, [first])
-            if all_parents
-            else history.first_parents(self._objects, first)
-        )
-        for id_, commit in with_progress(
-            walk, self._at.progress, self._known_height(first, all_parents=all_parents)
-        ):
-            yield reading.log_entry(self._objects, id_, commit, operations=operations)
-            if id_ == last:
-                return
-
-    def _known_height(self, commit: Id, *, all_parents: bool) -> int | None:
-        """Returns the number of first-parent commits, if progress is reported."""
-        return (
-            self._objects.commit(commit).height
-            if self._at.progress is not None and not all_parents and commit != NO_COMMIT
-            else None
+        yield from reading.log(
+            self._objects,
+            first,
+            last,
+            operations=operations,
+            all_parents=all_parents,
+            progress=self._at.progress,
         )
 
     def log_excluding(
@@ -273,16 +264,8 @@ class LocalRepository(StoreRepository):
         self, at: AnyRevision, keys: KeyRange = ALL_KEYS, *, content: bool = False
     ) -> Iterator[Entry]:
         """Yields the keys of a commit's state, ascending."""
-        id_ = self._commit_id(at)
-        count = (
-            tree.count(self._objects, root_of(self._objects, id_))
-            if self._at.progress is not None and keys == ALL_KEYS
-            else None
-        )
-        return iter(
-            with_progress(
-                reading.entries(self._objects, id_, keys, content=content), self._at.progress, count
-            )
+        return reading.entries(
+            self._objects, self._commit_id(at), keys, content=content, progress=self._at.progress
         )
 
     def key_finder(self, text: str) -> Callable[[AnyRevision], Iterator[Entry]]:
@@ -431,7 +414,9 @@ class LocalRepository(StoreRepository):
     # -- writing ----------------------------------------------------------------------------------
     def draft(self, change: Change[A], submission: ChangeSubmission | None = None) -> Draft[A]:
         """Drafts a change on the current state of the repository, not visible to others."""
-        draft: Draft[A] = drafting(change)(self._snapshot, change, submission or ChangeSubmission())
+        draft: Draft[A] = _drafting(change)(
+            self._snapshot, change, submission or ChangeSubmission()
+        )
         refuse = refuse_protected(draft, self._view, self._descends)
         refuse = refuse or self._refuse_failed_run(draft)
         if refuse is not None:
@@ -442,9 +427,15 @@ class LocalRepository(StoreRepository):
     def _refuse_failed_run(self, draft: Draft[Any]) -> Callable[[], NessieError] | None:
         if not isinstance(draft.change, Merge | Transplant | AssignReference):
             return None
+        unpublished = self._store.runs.all(*UNPUBLISHED)
+        if not unpublished:
+            return None
         from nessie_cli.repository.failed_runs import refuse_failed_run
+        from nessie_cli.repository.runs import records_of
 
-        return refuse_failed_run(draft, self, self.runs, lambda: self._view.settings().values)
+        return refuse_failed_run(
+            draft, self, records_of(unpublished), lambda: self._view.settings().values
+        )
 
     def before_request(self, request_id: str) -> Self:
         """Returns this repository, but the references that a request moved are where they were."""
@@ -537,18 +528,12 @@ class LocalRepository(StoreRepository):
 
         Raises `InvalidInput` for a grace period under two hours, and `DamagedObject`.
         """
-        from nessie_cli.repository.expiry import expiry
-        from nessie_cli.repository.maintenance import GRACE, SHORTEST_GRACE, maintain
+        from nessie_cli.repository.maintenance import maintain
 
-        chosen = GRACE if grace is None else grace
-        if chosen < SHORTEST_GRACE:
-            raise InvalidInput("the grace period is too short; the shortest is 2h")
-        limits = expiry(self._view.settings().values)
         report = maintain(
             self._store,
-            limits,
             self._at.clock(),
-            chosen,
+            grace,
             dry_run=dry_run,
             full=full,
             progress=self._at.progress,
@@ -582,3 +567,32 @@ class LocalRepository(StoreRepository):
     def close(self) -> None:
         """Closes the store."""
         self._store.close()
+
+
+def _drafting(change: Change[Any]) -> Callable[[StoreSnapshot, Any, ChangeSubmission], Draft[Any]]:
+    """Returns the function that drafts a change. Its module is loaded on first use."""
+    if isinstance(change, Commit):
+        from nessie_cli.repository.commits import commit
+
+        return commit
+    if isinstance(change, Merge):
+        from nessie_cli.repository.merges import merge
+
+        return merge
+    if isinstance(change, Transplant):
+        from nessie_cli.repository.transplants import transplant
+
+        return transplant
+    if isinstance(change, PutSettings):
+        from nessie_cli.repository.settings import put_settings
+
+        return put_settings
+    from nessie_cli.repository import references
+
+    functions: dict[type, Callable[..., Draft[Any]]] = {
+        CreateReference: references.create,
+        AssignReference: references.assign,
+        RenameReference: references.rename,
+        DeleteReference: references.delete,
+    }
+    return functions[type(change)]

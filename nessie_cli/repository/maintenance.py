@@ -12,12 +12,12 @@ from collections import defaultdict
 from collections.abc import Container, Iterable, Iterator, Sequence
 from datetime import timedelta
 
-from nessie_cli.errors import DamagedObject
+from nessie_cli.errors import DamagedObject, InvalidInput
 from nessie_cli.kernel.forms import UNDECODABLE, Id, Kind, decode_node
 from nessie_cli.kernel.reachable import Reachable, damaged
 from nessie_cli.model.progress import Progress
 from nessie_cli.model.results import MaintenanceReport, Reclaimed
-from nessie_cli.repository.expiry import ExpiryLimits, moves_before
+from nessie_cli.repository.expiry import expiry, moves_before
 from nessie_cli.repository.reading import batched, moves
 from nessie_cli.repository.verification import verify_rows
 from nessie_cli.store.base import Store, StoreMaintenance
@@ -34,9 +34,8 @@ _BATCH = 1000
 
 def maintain(
     store: Store,
-    expiry: ExpiryLimits,
     now: int,
-    grace: timedelta = GRACE,
+    grace: timedelta | None = None,
     *,
     dry_run: bool = False,
     full: bool = False,
@@ -46,16 +45,20 @@ def maintain(
 
     `now` is in microseconds since 1970.
     """
+    grace = GRACE if grace is None else grace
+    if grace < SHORTEST_GRACE:
+        raise InvalidInput("the grace period is too short; the shortest is 2h")
+    limits = expiry(store.settings().values)
     with store.maintenance() as maintenance:
         before = maintenance.size()
         # These come first, because they raise if something is missing or damaged.
         verify_rows(store)
         sweep = _Sweep(store, maintenance, (now - _micros(grace)) // 10**6, progress)
-        sweep.mark(moves_before(expiry, now))
+        sweep.mark(moves_before(limits, now))
         garbage = sweep.garbage()
         expired = maintenance.expire(
-            moves_before(expiry, now),
-            now - _micros(expiry.requests),
+            moves_before(limits, now),
+            now - _micros(limits.requests),
             sweep.last_move,
             dry_run=dry_run,
         )

@@ -12,14 +12,14 @@ from msgspec import structs
 from nessie_cli.errors import CommitNotFound, InvalidInput, MergeConflict, NessieError
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import Stamp, check_client_meta, draft_commit, root_of
-from nessie_cli.kernel.conflicts import describe, option_of, place_of
+from nessie_cli.kernel.content_changes import MergeSides, ThreeWay
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.fast_paths import near_merge_base
 from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key
 from nessie_cli.kernel.key_merge import KeyRules
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import Detail, Outcome, describe, option_of, place_of
 from nessie_cli.kernel.virtual_base import virtual_base
 from nessie_cli.model import (
     CommitMeta,
@@ -220,11 +220,13 @@ def rules_of(objects: Objects, options: MergeOptions) -> KeyRules | ContentRules
 
 
 def _sides(objects: Objects, target: MergeTarget, submission: ChangeSubmission) -> MergeSides:
-    if len(target.bases) > 1:
+    ours, theirs = (root_of(objects, id_) for id_ in (target.branch.target, target.source))
+    if len(target.bases) == 1:
+        base, contested = root_of(objects, target.bases[0]), None
+    else:
         # Each further merge base, also of the merge bases, costs one more merge.
         submission.check_size(sys.maxsize)
-    ours, theirs = (root_of(objects, id_) for id_ in (target.branch.target, target.source))
-    base, contested = virtual_base(objects, target.bases, ours, theirs)
+        base, contested = virtual_base(objects, target.bases, ours, theirs)
     most = submission.most_changes
     three_way = tree.three_way(objects, base, ours, theirs, None if most is None else most + 1)
     changes = [ThreeWay(*states) for states in with_progress(three_way, target.progress, None)]
@@ -235,7 +237,7 @@ def _sides(objects: Objects, target: MergeTarget, submission: ChangeSubmission) 
         changes,
         target.branch.target,
         target.source,
-        contested=contested if len(target.bases) > 1 else None,
+        contested=contested,
     )
 
 

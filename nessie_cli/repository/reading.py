@@ -48,7 +48,9 @@ from nessie_cli.model import (
     ReflogEntry,
     ReflogType,
 )
+from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import AnyRevision
+from nessie_cli.repository.reader import ALL_KEYS
 from nessie_cli.repository.requests import values_of
 from nessie_cli.store.base import View
 from nessie_cli.store.records import ReflogRow
@@ -98,11 +100,44 @@ def _operations(objects: Objects, commit: StoredCommit) -> tuple[Operation, ...]
     )
 
 
-def entries(objects: Objects, commit: Id, keys: KeyRange, *, content: bool) -> Iterator[Entry]:
+def log(
+    objects: Objects,
+    first: Id,
+    last: Id | None,
+    *,
+    operations: bool,
+    all_parents: bool,
+    progress: Progress | None,
+) -> Iterator[LogEntry]:
+    """Yields commits along first parents or all parents, newest first, from `first` to `last`."""
+    walk = (
+        history.reachable(objects, [first])
+        if all_parents
+        else history.first_parents(objects, first)
+    )
+    is_counted = progress is not None and not all_parents and first != NO_COMMIT
+    height = objects.commit(first).height if is_counted else None
+    for id_, commit in with_progress(walk, progress, height):
+        yield log_entry(objects, id_, commit, operations=operations)
+        if id_ == last:
+            return
+
+
+def entries(
+    objects: Objects,
+    commit: Id,
+    keys: KeyRange,
+    *,
+    content: bool,
+    progress: Progress | None = None,
+) -> Iterator[Entry]:
     """Yields the keys of a commit's state."""
     check_range(keys)
-    items = _items(objects, root_of(objects, commit), keys)
-    yield from _entries(objects, items, content=content)
+    root = root_of(objects, commit)
+    is_counted = progress is not None and keys == ALL_KEYS
+    count = tree.count(objects, root) if is_counted else None
+    listed = _entries(objects, _items(objects, root, keys), content=content)
+    yield from with_progress(listed, progress, count)
 
 
 def key_finder(

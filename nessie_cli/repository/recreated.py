@@ -12,8 +12,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.metadata_files import metadata_file
-from nessie_cli.model import Content, ContentKey
+from nessie_cli.model import Content, ContentKey, metadata_file
 
 State = Mapping[ContentKey, Content]
 Edits = Mapping[ContentKey, Content | None]

@@ -11,6 +11,7 @@ import hmac
 import re
 import secrets
 import time
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from msgspec import MsgspecError, Struct, json
@@ -67,8 +68,7 @@ class StoredRuns:
 
     def all(self, *states: RunState) -> list[RunRecord]:
         """Returns the records of all runs (in one of these states), the oldest first."""
-        records = map(_record, self._table.all(*states))
-        return sorted(records, key=lambda record: (record.run.began, record.run.id))
+        return records_of(self._table.all(*states))
 
     def put(self, record: RunRecord) -> RunRecord | None:
         """Stores a record, and returns it with its new version, or None."""
@@ -118,6 +118,11 @@ def find_token(records: RunRecords, token: str) -> RunToken | None:
 def run_not_found(id_: str) -> NotFound:
     """Returns the error for an unknown run."""
     return NotFound(f"there is no run {id_}", hint="nessie run --list")
+
+
+def records_of(stored: Iterable[StoredRun]) -> list[RunRecord]:
+    """Returns stored records, the oldest first."""
+    return sorted(map(_record, stored), key=lambda record: (record.run.began, record.run.id))
 
 
 def _record(stored: StoredRun) -> RunRecord:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -137,6 +137,19 @@ class StoreSnapshot:
         if reference is None:
             raise reference_not_found(name)
         return reference
+
+    def references(
+        self, type: ReferenceType | None = None, prefix: str = "", start: str = ""
+    ) -> Iterator[Reference]:
+        """Yields branches, then tags, each sorted by name. The first one is `start`, if given."""
+        kinds = [type] if type else [ReferenceType.BRANCH, ReferenceType.TAG]
+        first = self.view.reference(start) if start and len(kinds) > 1 else None
+        if first is not None and first.kind == ReferenceType.TAG:
+            kinds = [ReferenceType.TAG]
+        for index, kind in enumerate(kinds):
+            yield from map(
+                as_reference, self.view.references(kind, prefix, start if index == 0 else "")
+            )
 
     def resolve(self, revision: str | Revision) -> Reference:
         """Returns the reference and hash that a revision names."""

@@ -17,12 +17,12 @@ from nessie_cli.kernel.commits import (
     operations_of,
     root_of,
 )
-from nessie_cli.kernel.conflicts import Place, joined
+from nessie_cli.kernel.content_changes import MergeSides, ThreeWay
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import Detail, Outcome, Place, joined
 from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
 from nessie_cli.repository.changes import MergeOptions, Transplant
 from nessie_cli.repository.draft import ChangeSubmission, Draft, DraftEffect

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from nessie_cli.kernel import content_rules
-from nessie_cli.kernel.conflicts import KeyConflict
 from nessie_cli.kernel.content_changes import ContentStates, OtherContents, Position
 from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, merge_contents
 from nessie_cli.kernel.forms import content_id_of, record_of
+from nessie_cli.kernel.outcome import KeyConflict
 from nessie_cli.model import IcebergTable, MergeBehavior, Namespace
 
 KEYS = [b"a", b"b", b"c", b"d"]

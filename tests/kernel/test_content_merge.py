@@ -9,10 +9,10 @@ from collections.abc import Mapping
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.conflicts import KeyOption
 from nessie_cli.kernel.content_changes import Position
 from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, Verdict
 from nessie_cli.kernel.forms import content_id_of
+from nessie_cli.kernel.outcome import KeyOption
 from nessie_cli.model import MergeBehavior, Namespace
 from tests.kernel.content_states import (
     History,

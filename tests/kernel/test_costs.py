@@ -11,11 +11,12 @@ import pytest
 from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.ancestry import AncestryIndex
 from nessie_cli.kernel.commits import Stamp, draft_commit
+from nessie_cli.kernel.content_changes import MergeSides, ThreeWay
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import build, edit
 from nessie_cli.kernel.forms import NO_COMMIT, Id, record_of
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import Outcome
 from nessie_cli.kernel.searching import KeySearch
 from nessie_cli.model import CommitMeta, IcebergTable, MergeBehavior
 from tests.kernel.heap import Heap, record

@@ -11,7 +11,7 @@ from copy import copy
 from typing import Any
 
 from nessie_cli.errors import InvalidInput, NessieError
-from nessie_cli.iceberg.builder import partitions, schemas, values
+from nessie_cli.iceberg.builder import partitions, values
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.model.contents import MOST_PROPERTIES
 
@@ -20,6 +20,8 @@ NO_SNAPSHOT = -1
 MAIN = "main"
 ROW_LINEAGE = 3
 """The format version since which rows have ids."""
+_MOST_METADATA_FILES = "write.metadata.previous-versions-max"
+_MOST_METADATA_FILES_DEFAULT = 100
 _ORDER = (
     "format-version", "table-uuid", "location", "last-sequence-number", "last-updated-ms",
     "last-column-id", "schema", "current-schema-id", "schemas", "partition-spec", "default-spec-id",
@@ -91,18 +93,37 @@ def _complete_definitions(made: Document, version: int) -> None:
             values.objects(made, member, where)
         values.integer(made, "last-partition-id", where)
     if "schemas" not in made:
-        made["schemas"] = schemas.with_ids([values.object_(made, "schema", where)])
+        made["schemas"] = with_ids([values.object_(made, "schema", where)])
         made["current-schema-id"] = made["schemas"][0]["schema-id"]
     if "partition-specs" not in made:
         made["partition-specs"] = [{"spec-id": 0, "fields": made.get("partition-spec") or []}]
         made["default-spec-id"] = 0
-    made["schemas"] = schemas.with_ids(made["schemas"])
-    made["partition-specs"] = list(map(partitions.with_field_ids, made["partition-specs"]))
+    made["schemas"] = with_ids(made["schemas"])
+    made["partition-specs"] = list(map(_with_field_ids, made["partition-specs"]))
     if made.get("last-partition-id") is None:
         made["last-partition-id"] = max(map(partitions.last_field_id, made["partition-specs"]))
     if "sort-orders" not in made:
         made["sort-orders"] = [{"order-id": partitions.UNSORTED_ORDER_ID, "fields": []}]
         made["default-sort-order-id"] = partitions.UNSORTED_ORDER_ID
+
+
+def with_ids(schemas: Sequence[Document]) -> list[Document]:
+    """Returns schemas of a metadata file. The schema without an id has the id 0."""
+    return [
+        schema if schema.get("schema-id") is not None else {**schema, "schema-id": 0}
+        for schema in schemas
+    ]
+
+
+def _with_field_ids(spec_: Document) -> Document:
+    """Returns a spec whose fields have ids. Old files leave them out: they follow the order."""
+    given = spec_["fields"]
+    if all("field-id" in field for field in given):
+        return spec_
+    numbered = [
+        {**field, "field-id": partitions.FIRST_FIELD_ID + n} for n, field in enumerate(given)
+    ]
+    return {**spec_, "fields": numbered}
 
 
 def _complete_snapshots(made: Document) -> None:
@@ -143,6 +164,17 @@ def set_properties(properties: dict[str, str], given: Mapping[str, str]) -> bool
     if len(properties) > MOST_PROPERTIES:
         raise InvalidInput(f"properties: there are more than {MOST_PROPERTIES:,}")
     return bool(given)
+
+
+def most_metadata_files(properties: Mapping[str, str]) -> int:
+    """Returns how many earlier metadata files the log of a table names, by its property."""
+    given = properties.get(_MOST_METADATA_FILES, str(_MOST_METADATA_FILES_DEFAULT))
+    try:
+        return max(1, int(given))
+    except ValueError:
+        raise InvalidInput(
+            f"property {_MOST_METADATA_FILES}: must be an integer, not {given!r}"
+        ) from None
 
 
 # -- the requirements of a commit ------------------------------------------------------------------

@@ -118,15 +118,6 @@ def spec(given: Document, earlier: FieldIds, last_id: int) -> Document:
     return {**given, "fields": made}
 
 
-def with_field_ids(spec_: Document) -> Document:
-    """Returns a spec whose fields have ids. Old files leave them out: they follow the order."""
-    given = spec_["fields"]
-    if all("field-id" in field for field in given):
-        return spec_
-    numbered = [{**field, "field-id": FIRST_FIELD_ID + n} for n, field in enumerate(given)]
-    return {**spec_, "fields": numbered}
-
-
 def check_spec(spec_: Document, fields: Mapping[int, Field], version: int) -> None:
     """Raises `InvalidInput` if the spec is invalid for a schema's fields and format version.
 

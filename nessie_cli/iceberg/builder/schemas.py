@@ -6,7 +6,7 @@ https://iceberg.apache.org/spec/#schemas-and-data-types
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
@@ -180,14 +180,6 @@ def canonical(schema: Document) -> Document:
 def ids_by_name(by_id: Mapping[int, Field]) -> dict[str, int]:
     """Returns the ids of fields by their full names."""
     return {field.name: field.id for field in by_id.values()}
-
-
-def with_ids(schemas: Sequence[Document]) -> list[Document]:
-    """Returns schemas of a metadata file. The schema without an id has the id 0."""
-    return [
-        schema if schema.get("schema-id") is not None else {**schema, "schema-id": 0}
-        for schema in schemas
-    ]
 
 
 def check(schema: Document, version: int) -> dict[int, Field]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
@@ -19,12 +20,13 @@ from nessie_cli.iceberg.builder.document import (
     RequirementFailed,
     check_normalized,
     empty,
+    most_metadata_files,
     normalized,
     set_properties,
     supported,
     written,
 )
-from nessie_cli.iceberg.builder.values import Definitions, Document, by_id
+from nessie_cli.iceberg.builder.values import Definitions, Document, by_id, by_snapshot
 
 DEFAULT_VERSION = 2
 LAST_ADDED = -1
@@ -37,10 +39,13 @@ RESERVED_PROPERTIES = frozenset(
 )  # fmt: skip
 """Properties of a request to create a table that are not stored as properties."""
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
-_MOST_METADATA_FILES = "write.metadata.previous-versions-max"
 _MOST_DIGITS = 9
-_MOST_METADATA_FILES_DEFAULT = 100
 _STATISTICS = ("statistics", "partition-statistics")
+_DEFINITIONS = (
+    "schemas", "current-schema-id", "partition-specs", "default-spec-id", "sort-orders",
+    "default-sort-order-id",
+)  # fmt: skip
+"""The members that are checked together, if an update has changed one of them."""
 CLOCK_SKEW = 60_000
 """How many milliseconds a snapshot may be older than the one before it."""
 
@@ -144,10 +149,10 @@ class TableBuilder:
         self._schemas = Definitions(made["schemas"], "schema-id", schemas.form)
         self._specs = Definitions(made["partition-specs"], "spec-id", partitions.spec_form)
         self._orders = Definitions(made["sort-orders"], "order-id", partitions.order_form)
-        self._partition_fields = partitions.field_ids(self._specs)
+        self._earlier_definitions = self._definitions()
         self._columns: dict[int, Columns] = {}
         self._snapshots = by_id(made["snapshots"], "snapshot-id")
-        self._statistics = {name: _by_snapshot(made[name]) for name in _STATISTICS}
+        self._statistics = {name: by_snapshot(made[name]) for name in _STATISTICS}
         self._keys = by_id(made.get("encryption-keys") or [], "key-id")
         self._refs_of: dict[int, set[str]] = {}
         for name, ref in made["refs"].items():
@@ -161,6 +166,14 @@ class TableBuilder:
     @property
     def _version(self) -> int:
         return int(self._made["format-version"])
+
+    def _definitions(self) -> list[Any]:
+        return [self._made[name] for name in _DEFINITIONS]
+
+    @cached_property
+    def _partition_fields(self) -> partitions.FieldIds:
+        """The ids of partition fields, also of specs that an update has removed."""
+        return partitions.field_ids(self._made["partition-specs"])
 
     def require(self, given: Sequence[Document]) -> None:
         """Checks requirements on the updates so far. Raises `RequirementFailed`."""
@@ -189,7 +202,11 @@ class TableBuilder:
         }
         if self._keys or "encryption-keys" in made:
             made["encryption-keys"] = [*self._keys.values()]
-        self._check()
+        for member in ("table-uuid", "location"):
+            if made.get(member) is None and not (member == "table-uuid" and self._version == 1):
+                raise InvalidInput(f"table metadata: {member} is missing")
+        if self._base is None or self._definitions() != self._earlier_definitions:
+            self._check_definitions()
         self._trim_snapshot_log()
         if self._base is not None and previous_location is not None:
             entry = {
@@ -197,19 +214,15 @@ class TableBuilder:
                 "metadata-file": previous_location,
             }
             made["metadata-log"] = [*made["metadata-log"], entry][
-                -_most_files(made["properties"]) :
+                -most_metadata_files(made["properties"]) :
             ]
         # Another machine may have had a clock that is ahead.
         logged = made["snapshot-log"][-1]["timestamp-ms"] if made["snapshot-log"] else 0
         made["last-updated-ms"] = max(self._now, made.get("last-updated-ms", 0), logged)
         return written(made)
 
-    def _check(self) -> None:
-        made = self._made
-        for member in ("table-uuid", "location"):
-            if made.get(member) is None and not (member == "table-uuid" and self._version == 1):
-                raise InvalidInput(f"table metadata: {member} is missing")
-        columns = self._current_columns()
+    def _check_definitions(self) -> None:
+        made, columns = self._made, self._current_columns()
         default = self._specs.get(made["default-spec-id"])
         order = self._orders.get(made["default-sort-order-id"])
         if default is None or order is None:
@@ -485,8 +498,8 @@ class TableBuilder:
         for id_ in given:
             if self._snapshots.pop(id_, None) is None:
                 continue
-            for by_snapshot in self._statistics.values():
-                by_snapshot.pop(id_, None)
+            for files in self._statistics.values():
+                files.pop(id_, None)
             for name in sorted(self._refs_of.get(id_, ())):
                 self._drop_ref(name)
             self._removed_snapshots = self._changed = True
@@ -581,20 +594,3 @@ def _ref(update: Document) -> Document:
             if ref["type"] == "tag" and member != "max-ref-age-ms":
                 raise InvalidInput(f"{where}: a tag has no {member}")
     return ref
-
-
-def _by_snapshot(statistics: Iterable[Document]) -> dict[int, list[Document]]:
-    by_snapshot: dict[int, list[Document]] = {}
-    for file in statistics:
-        by_snapshot.setdefault(file["snapshot-id"], []).append(file)
-    return by_snapshot
-
-
-def _most_files(properties: Mapping[str, str]) -> int:
-    given = properties.get(_MOST_METADATA_FILES, str(_MOST_METADATA_FILES_DEFAULT))
-    try:
-        return max(1, int(given))
-    except ValueError:
-        raise InvalidInput(
-            f"property {_MOST_METADATA_FILES}: must be an integer, not {given!r}"
-        ) from None

@@ -127,6 +127,14 @@ def by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:
     return {document[member]: document for document in documents}
 
 
+def by_snapshot(statistics: Iterable[Document]) -> dict[int, list[Document]]:
+    """Returns files of statistics by their snapshot."""
+    files: dict[int, list[Document]] = {}
+    for file in statistics:
+        files.setdefault(file["snapshot-id"], []).append(file)
+    return files
+
+
 class Definitions:
     """Documents with ids, in order: schemas, partition specs, sort orders, view versions.
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import schemas, values
-from nessie_cli.iceberg.builder.document import NEWEST_VERSION, set_properties
+from nessie_cli.iceberg.builder.document import NEWEST_VERSION, set_properties, with_ids
 from nessie_cli.iceberg.builder.values import Definitions, Document
 
 VERSION = 1
@@ -66,7 +66,7 @@ class ViewBuilder:
         self._made["properties"] = self._made.get("properties") or {}
         for member in ("schemas", "versions", "version-log"):
             self._made.setdefault(member, [])
-        listed = schemas.with_ids(self._made["schemas"])
+        listed = with_ids(self._made["schemas"])
         self._schemas = Definitions(listed, "schema-id", schemas.form)
         self._versions = Definitions(self._made["versions"], "version-id", _behaviour)
         self._last_schema: int | None = None

@@ -14,10 +14,10 @@ from msgspec import structs
 from nessie_cli.errors import ReferenceConflict
 from nessie_cli.kernel.commits import Stamp, draft_commit
 from nessie_cli.kernel.committing import AppliedBatch, OperationBatch, apply_batch, parse_content_id
-from nessie_cli.kernel.conflicts import describe
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import NO_COMMIT, Id, decode_key, encode_key, new_content_id
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import describe
 from nessie_cli.kernel.restored import MOST_COMPARED
 from nessie_cli.model import (
     CommitMeta,

@@ -17,13 +17,12 @@ import psycopg
 from nessie_cli.store.base import Dump
 from nessie_cli.store.postgres.commit import Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
+from nessie_cli.store.postgres.later_tables import PostgresRuns, PostgresSessions
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
-from nessie_cli.store.postgres.login_sessions import PostgresSessions
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
 from nessie_cli.store.postgres.pool import PATIENCE, Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import PUT, Blobs, Texts, is_storable, packed, put_values
-from nessie_cli.store.postgres.runs import PostgresRuns
 from nessie_cli.store.postgres.schema import check_schema, create_schema
 from nessie_cli.store.records import (
     Basis,

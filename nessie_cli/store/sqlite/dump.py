@@ -51,7 +51,7 @@ from nessie_cli.store.rows import (
 )
 from nessie_cli.store.sqlite.commit import ADD_ANCHOR, CREATE, LOG, RECORD, SET
 from nessie_cli.store.sqlite.errors import failure
-from nessie_cli.store.sqlite.later_table import EXISTS, create_later_table
+from nessie_cli.store.sqlite.later_tables import EXISTS, create_later_table
 from nessie_cli.store.sqlite.session import connect
 
 T = TypeVar("T")

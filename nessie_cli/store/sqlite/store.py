@@ -70,9 +70,8 @@ from nessie_cli.store.sqlite.session import (
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
     from nessie_cli.store.sqlite.dump import SQLiteDump
-    from nessie_cli.store.sqlite.login_sessions import SQLiteSessions
+    from nessie_cli.store.sqlite.later_tables import SQLiteRuns, SQLiteSessions
     from nessie_cli.store.sqlite.maintenance import SQLiteMaintenance
-    from nessie_cli.store.sqlite.runs import SQLiteRuns
     from nessie_cli.store.sqlite.watch import Watch
 
 _T = TypeVar("_T")
@@ -463,14 +462,14 @@ class SQLiteStore:
     @property
     def sessions(self) -> SQLiteSessions:
         """The logins of browsers."""
-        from nessie_cli.store.sqlite.login_sessions import SQLiteSessions
+        from nessie_cli.store.sqlite.later_tables import SQLiteSessions
 
         return SQLiteSessions(self._rows, self._transaction)
 
     @property
     def runs(self) -> SQLiteRuns:
         """The records of pipelines' runs."""
-        from nessie_cli.store.sqlite.runs import SQLiteRuns
+        from nessie_cli.store.sqlite.later_tables import SQLiteRuns
 
         return SQLiteRuns(self._rows, self._transaction)
 

@@ -21,12 +21,12 @@ from msgspec import structs
 
 from nessie_cli.errors import MergeConflict, ReferenceConflict
 from nessie_cli.kernel.committing import parse_content_id
-from nessie_cli.kernel.conflicts import describe, joined, option_of
+from nessie_cli.kernel.content_changes import MergeSides, ThreeWay
 from nessie_cli.kernel.content_rules import ContentRules
-from nessie_cli.kernel.decisions import Detail, MergeSides, Outcome, ThreeWay
 from nessie_cli.kernel.edit import build
 from nessie_cli.kernel.forms import content_id_of, decode_key, encode_key, is_namespace
 from nessie_cli.kernel.objects import Objects
+from nessie_cli.kernel.outcome import Detail, Outcome, describe, joined, option_of
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
