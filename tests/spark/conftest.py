@@ -47,7 +47,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from nessie_cli.spark import register
 
-    with session(tmp_path_factory.mktemp("spark"), **settings()) as running:
+    # A task that fails is repeated once.
+    with session(tmp_path_factory.mktemp("spark"), "local[2, 2]", **settings()) as running:
         register(running)
         yield running
 
