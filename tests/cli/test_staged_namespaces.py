@@ -276,3 +276,24 @@ def test_lines_about_random_batches_with_namespaces_work_and_lose_nothing_unsaid
                 is_said = content.id in deletable or str(name) in deleted_by(line, effect)
                 assert content.id in after or is_said, (line, effect, f"{name} is lost")
             attempt.again()
+
+
+def test_no_line_for_all_conflicts_deletes_a_namespace_with_contents(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    catalog.create("main", "n.a")
+    assert nessie("content", "delete", "n").code == 0
+    words = ("--type", "iceberg-table", "--metadata-location", "s3://mine")
+    assert nessie("content", "put", "m", *words).code == 0
+    before = catalog.repository.content("main", key("n"))
+    changed = Namespace(id=before.id, elements=("n",), properties={"owner": "eva"})
+    catalog.commit("main", "changed", Put(key("n"), changed))
+    catalog.create("main", "m")
+    refused = nessie("commit", "-m", "mine")
+    assert "  m  created on main and in the batch" in refused.err
+    assert "--proposed" not in refused.err
+    for conflict in conflicts_of(nessie):
+        assert nessie(*shlex.split(conflict["resolutions"][0])[1:]).code == 0
+    (conflict,) = conflicts_of(nessie)
+    assert conflict["conflictType"] == "NAMESPACE_NOT_EMPTY"

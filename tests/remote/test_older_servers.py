@@ -9,6 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from nessie_cli import connect
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
 from tests.command.process import Nessie
 from tests.remote.listening import Answer, Request, forward, listening
 
@@ -178,3 +180,23 @@ def test_a_table_that_both_branches_renamed_is_renamed_first(at_server: Nessie) 
     at_server.ok("transplant", "work", "--onto", "main")
     keys = at_server.ok("--ref", "main", "content", "list").out
     assert ("theirs" in keys, "ours" in keys) == (True, False)
+
+
+RENAME = ("rename", "a", "b")
+TYPED = ("put", "b", "--type", "iceberg-view", "--metadata-location", "s3://v", "--version-id", "1")
+
+
+@pytest.mark.parametrize("staged", [RENAME, (*TYPED, "--schema-id", "1")], ids=["rename", "type"])
+def test_no_line_stages_what_such_a_server_cannot_commit(
+    at_server: Nessie, server: str, staged: tuple[str, ...]
+) -> None:
+    """Another client has put a table at the key."""
+    at_server.table("a", 1, "-m", "first")
+    at_server.ok("content", *staged)
+    with connect(f"{server}/api/v2") as other:
+        table = IcebergTable(metadata_location="s3://lake/9.json", snapshot_id=9)
+        other.commit("main", [Put(ContentKey(("b",)), table)], CommitMeta("other"))
+    refused = at_server("commit", "-m", "mine")
+    refused.expect(3, "b was created on main and ")
+    lines = [line.partition("nessie ")[2] for line in refused.err.splitlines()]
+    assert [line for line in lines if line] == ["resolve   # one by one", "reset b"]

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 from nessie_cli.cli.app.global_options import carried
 from nessie_cli.cli.errors.resolutions import CurrentHash, command_line, key_option
 from nessie_cli.cli.staging.batch import StagedChange, changes_of
-from nessie_cli.errors import ReferenceConflict, Resolution, WaysOut
+from nessie_cli.errors import InvalidInput, ReferenceConflict, Resolution, WaysOut
 from nessie_cli.iceberg.combination.merging import states_of
 from nessie_cli.inspection.text import short_hash, visible
 from nessie_cli.model import (
     CONTENT_TYPES,
+    CommitMeta,
     Conflict,
     ConflictType,
     Content,
@@ -185,8 +186,15 @@ class BatchResolutions(WaysOut):
             line = self._staging(["put"], [key], options)
             is_back = actual is not None and actual.id == after.id and actual != after
             return [line._replace(effect=_overwritten(key) if is_back else "")]
+        if not self._can_replace(actual, after):
+            return []
         line = self._staging(["replace"], [key], options)
         return [line._replace(effect=_deleted(conflict, key))]
+
+    def _can_replace(self, actual: Content, after: Content) -> bool:
+        """Returns whether one commit can replace a content: only our servers change its type."""
+        is_same_type = actual.type_name == after.type_name
+        return self._keeps_ids or is_same_type or isinstance(actual, Namespace)
 
     def _replacement(
         self, conflict: Conflict, key: ContentKey, edits: Sequence[ContentEdit]
@@ -196,6 +204,8 @@ class BatchResolutions(WaysOut):
         if any(edit.keys != {key} for edit in edits) or len(edits) != len(values) + 1:
             return []
         if values[0] is None or conflict.actual is None or _new_key(conflict) is not None:
+            return []
+        if not self._can_replace(conflict.actual, values[0]):
             return []
         options = (*put_options(values[0]), *self._expected_hash())
         line = self._staging(["replace"], [key], options)
@@ -207,7 +217,7 @@ class BatchResolutions(WaysOut):
         It says which contents are deleted, and which ones have another key now.
         """
         restaged = self._restaged([key]) if len(self._error.conflicts) == 1 else None
-        if restaged is None or self._app.workspace is None or self._lacks_parents(restaged, [key]):
+        if restaged is None or self._app.workspace is None or self._asks_more(restaged, [key]):
             return []
         effects = [effect for _, effect in _effects(conflict, restaged)]
         decision = key_option("--proposed", str(key))
@@ -224,7 +234,7 @@ class BatchResolutions(WaysOut):
         keys = [conflict.key for conflict in conflicts if conflict.key is not None]
         if len(keys) == len(self._error.conflicts) and not self._error.more:
             restaged = self._all_kept
-        if restaged is None or self._app.workspace is None or self._lacks_parents(restaged, keys):
+        if restaged is None or self._app.workspace is None or self._asks_more(restaged, keys):
             return []
         by_key = {conflict.key: conflict for conflict in conflicts}
         effects = {
@@ -236,6 +246,28 @@ class BatchResolutions(WaysOut):
         decisions = [word for key in keys for word in key_option("--proposed", str(key))]
         arguments = (*carried(self._app.options), "resolve", *decisions, *self._expected_hash())
         return [Resolution(command_line(*arguments), "; ".join(effects))]
+
+    def _asks_more(self, restaged: Restaged, decided: Collection[ContentKey]) -> bool:
+        """Returns whether the branch refuses a batch, or asks about namespaces as well."""
+        head, operations = self._error.head, [item.operation for item in restaged.staged]
+        if self._lacks_parents(restaged, decided):
+            return True
+        try:
+            if operations:
+                self._app.repository().commit(
+                    self._error.reference or "",
+                    operations,
+                    CommitMeta(""),
+                    expected_hash=head,
+                    dry_run=True,
+                )
+        except InvalidInput:
+            # A server without our extensions cannot commit every change at once.
+            return True
+        except ReferenceConflict as refused:
+            not_empty = ConflictType.NAMESPACE_NOT_EMPTY
+            return any(conflict.type is not_empty for conflict in refused.conflicts)
+        return False
 
     def _lacks_parents(self, restaged: Restaged, decided: Collection[ContentKey]) -> bool:
         """Returns whether staged contents would lack a namespace, so that more is asked.
@@ -343,6 +375,8 @@ class BatchResolutions(WaysOut):
     def _in_place_of(self, key: ContentKey) -> list[Resolution]:
         """Returns the command that creates a namespace in the place of another content."""
         if key not in self._items:
+            if not self._keeps_ids:
+                return []
             effect = f"deletes the present {_text(key)}"
             line = self._namespace("replace", key, self._expected_hash())
             return [line._replace(effect=effect)]
