@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -38,6 +39,14 @@ __all__ = ["FilterKind", "compile_filter"]
 
 MAX_LENGTH = 10_000
 """The most characters of a filter; the compiler never sees a longer one."""
+MOST_BRACKETS, MOST_FOREIGN = 1_000, 500
+"""The most opening brackets of a filter, and characters outside of texts that are not ASCII.
+
+The compiler holds the interpreter. It compares the types of empty lists with each other, and
+describes each foreign character.
+"""
+_TEXT = re.compile(r""""(?:\\.|[^"\\])*(?:"|\Z)|'(?:\\.|[^'\\])*(?:'|\Z)""", re.DOTALL)
+_FOREIGN = re.compile(r"[^\x00-\x7f]")
 _REMEMBERED = 128
 _OF_CONTENT, _ELEMENT_BYTES = 2, 4
 """The attributes of an operation's content, and the least bytes of an element in a message."""
@@ -55,6 +64,10 @@ def compile_filter(kind: FilterKind, text: str) -> Callable[[Any], bool]:
     """
     if len(text) > MAX_LENGTH:
         raise InvalidInput(f"filter has {len(text)} characters, {MAX_LENGTH} are allowed")
+    if (brackets := sum(map(text.count, "([{"))) > MOST_BRACKETS:
+        raise InvalidInput(f"filter has {brackets} brackets, {MOST_BRACKETS} are allowed")
+    if not text.isascii() and len(_FOREIGN.findall(_TEXT.sub("", text))) > MOST_FOREIGN:
+        raise InvalidInput("filter: has many characters that are not ASCII and not in quotes")
     compiled(kind, CHECKED, text)
     bind = _BINDINGS[kind]
     if kind is FilterKind.LOG and _OPERATIONS not in text:

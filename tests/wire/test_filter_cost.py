@@ -164,3 +164,36 @@ def test_small_loops_are_evaluated_fast(text):
     begun = time.monotonic()
     assert test(ENTRY)
     assert time.monotonic() - begun < SOON
+
+
+DENSE = {
+    "empty lists": f"[{','.join(['[]'] * 3000)}].size() > 0",
+    "empty maps": f"[{','.join(['{}'] * 3000)}].size() > 0",
+    "lists of lists": f"[{','.join(['[[]]'] * 1800)}].size() > 0",
+    "comparisons": " && ".join(["[[]] == [[]]"] * 600),
+    "loops": " && ".join(["[].map(a, a) == []"] * 450),
+    "parentheses": " && ".join(["((((((true))))))"] * 200),
+}
+"""Filters whose compilation holds the interpreter for long, although they have few characters."""
+
+
+@pytest.mark.parametrize("what", DENSE)
+def test_a_filter_with_many_brackets_is_not_compiled(what):
+    with pytest.raises(InvalidInput, match="brackets, 1000 are allowed"):
+        compile_filter(FilterKind.REFERENCES, DENSE[what])
+
+
+def test_a_filter_with_some_brackets_is_compiled():
+    text = " && ".join(["size('') == 0"] * 400 + ["('é' == 'é')"] * 200)
+    assert compile_filter(FilterKind.REFERENCES, text)(BRANCH)
+
+
+@pytest.mark.parametrize("text", ["é" * 9_990, "é'" * 3_000, 'é""é"' * 1_500])
+def test_a_text_of_foreign_characters_is_not_compiled(text):
+    with pytest.raises(InvalidInput, match="not ASCII"):
+        compile_filter(FilterKind.REFERENCES, text)
+
+
+def test_foreign_characters_in_quotes_are_compiled():
+    text = f"ref.name != '{'é' * 4_000}' && ref.name != \"{'中' * 4_000}\""
+    assert compile_filter(FilterKind.REFERENCES, text)(BRANCH)
