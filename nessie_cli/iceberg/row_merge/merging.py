@@ -1,13 +1,15 @@
 """Merges the rows of two sides of a table, and writes what changes in ours.
 
-The three states are compared by their rows; the rows that theirs changed, and that remain, become
-new data files of ours, and deletes for their earlier versions. Rows go through temporary files,
-divided by the hashes of their keys, so memory does not grow with them.
+The differing files are divided into groups that share no key. Groups that only theirs changed merge
+by their files. Of the others, the three states are compared by their rows; the rows that theirs
+changed, and that remain, become new data files of ours, and deletes for their earlier versions.
+Rows go through temporary files, divided by the hashes of their keys, so memory does not grow with
+them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -24,7 +26,9 @@ from nessie_cli.iceberg.builder.schemas import identifiers
 from nessie_cli.iceberg.builder.table import updated
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.combination import Combination
+from nessie_cli.iceberg.combination.equality import EqualityScope
 from nessie_cli.iceberg.combination.file_merge import FileMerge
+from nessie_cli.iceberg.combination.key_evidence import KeyEvidence, KeyPartitions
 from nessie_cli.iceberg.combination.manifests import Reading
 from nessie_cli.iceberg.combination.states import TableFile, file_digest
 from nessie_cli.iceberg.row_diff.deletes import Deletes
@@ -48,6 +52,7 @@ from nessie_cli.iceberg.row_merge.decision import (
     RowEdits,
     Side,
 )
+from nessie_cli.iceberg.row_merge.groups import WHOLE, file_groups
 from nessie_cli.iceberg.row_merge.sides import (
     PlacesOfOurs,
     SideChanges,
@@ -74,7 +79,8 @@ class RowCounts(NamedTuple):
 class RowOutcome(Struct, frozen=True):
     """A merge of rows: what combines the table, or why the rows do not merge.
 
-    `conflicts` are the first ones of `conflict_count`.
+    `conflicts` are the first ones of `conflict_count`. `by_files` is the part of the combination
+    that was merged without reading rows: `counts` do not contain its rows.
     """
 
     combination: Combination
@@ -82,6 +88,7 @@ class RowOutcome(Struct, frozen=True):
     conflicts: Sequence[RowConflict] = ()
     conflict_count: int = 0
     duplicates: Sequence[DuplicateKey] = ()
+    by_files: FileMerge = FileMerge(0)
 
 
 class RowMerger:
@@ -121,11 +128,44 @@ class RowMerger:
             for side, document in ((Side.OURS, ours), (Side.THEIRS, theirs))
         )
         self._read = read
+        self._evidence = KeyEvidence(
+            {field.field_id: field.field_type for field in map(self._schema.find_field, self._key)},
+            [base, ours, theirs, self._merged],
+        )
+        self._groups = file_groups(
+            self._ours.difference.files,
+            self._theirs.difference.files,
+            self._evidence,
+            EqualityScope([schema for each in (base, ours, theirs) for schema in each["schemas"]]),
+        )
+        by_files = self._merged_by_files()
+        self._by_files = by_files or FileMerge(combination.files.sequence)
+        if by_files is None:
+            self._groups = WHOLE
+        else:
+            for changes in (self._ours, self._theirs):
+                changes.select(self._groups.of_both)
+
+    def _merged_by_files(self) -> FileMerge | None:
+        """Merges the groups that only theirs changed by their files. Returns None if they do not.
+
+        Then all groups are merged by rows.
+        """
+        comparison, groups = self._combination.comparison, self._groups
+        if comparison is None or not groups.of_both:
+            return None
+        files = comparison.merge_some(groups.of_theirs, groups.of_both | groups.of_ours)
+        return None if files.conflicts or files.unions else files
 
     @property
     def bytes(self) -> int:
         """The bytes of the data files that are read for the changes of both sides."""
         return self._ours.difference.bytes + self._theirs.difference.bytes
+
+    @property
+    def new_bytes(self) -> int:
+        """The bytes of the data files of theirs with rows that may be written again."""
+        return self._theirs.difference.added.bytes
 
     def merge(self, reader: Reader, write: Write, decisions: Decisions) -> RowOutcome:
         """Merges the rows, and writes new data files and deletes. With conflicts, they are void.
@@ -138,16 +178,36 @@ class RowMerger:
             theirs = changed.noting(self._theirs.read(reader))
             changes.fill(chain(self._ours.read(reader), theirs))
             ours = PlacesOfOurs(
-                self._combination.ours, self._schema, self._key, self._theirs.keys, self._read
+                self._combination.ours,
+                self._schema,
+                self._key,
+                self._theirs.keys,
+                self._read,
+                may_contain=self._files_with_keys(),
             )
             with Spool(ours.schema, parts) as places:
                 places.fill(changed.selecting(ours.read(reader)))
                 writer, result = self._writer(write), _Result(len(ours.files))
                 self._merge_parts(changes, places, decisions, writer, result)
             if result.is_refused:
-                return result.outcome(self._combination)
+                return result.outcome(self._combination, self._by_files)
             deletes, removed = self._deletes(result.deleted, ours.files, reader, write)
-        return result.outcome(self._combined([*writer.files, *deletes], removed))
+        combined = self._combined([*writer.files, *deletes], removed)
+        return result.outcome(combined, self._by_files)
+
+    def _files_with_keys(self) -> Callable[[TableFile], bool]:
+        """Returns whether a data file of ours can have a key that theirs changed."""
+        groups = self._groups
+        changed = [pair.file for pair in self._theirs.difference.files]
+        partitions = KeyPartitions(self._evidence, changed)
+        return lambda file: (
+            file.identity in groups.of_both
+            or (
+                file.identity not in groups.of_ours
+                and file.identity not in groups.of_theirs
+                and partitions.may_contain(file)
+            )
+        )
 
     def _merge_parts(
         self,
@@ -235,14 +295,17 @@ class RowMerger:
         old = self._combination
         listed = {path: Reading(row) for path, row in old.listed.rows.items()}
         # The rows of the new files of theirs are in the merged files: no later merge adds these.
-        gone = {
+        merged = {
             file_digest(pair.file.path)
             for pair in self._theirs.difference.files
             if pair.before is None
         }
+        by_files = self._by_files
         return structs.replace(
             old,
-            files=FileMerge(old.files.sequence, removed=removed, gone=gone),
+            files=structs.replace(
+                by_files, removed=[*by_files.removed, *removed], gone=merged.union(by_files.gone)
+            ),
             sources={**listed, **old.sources},
             written=files,
             replaces_only=False,
@@ -301,10 +364,14 @@ class _Result:
     def add_duplicates(self, duplicates: Sequence[DuplicateKey]) -> None:
         self._duplicates += duplicates[: MOST_DUPLICATES - len(self._duplicates)]
 
-    def outcome(self, combination: Combination) -> RowOutcome:
-        counts = RowCounts(self.inserted, self.updated, self.removed)
+    def outcome(self, combination: Combination, by_files: FileMerge) -> RowOutcome:
         return RowOutcome(
-            combination, counts, self._conflicts, self._conflict_count, self._duplicates
+            combination,
+            RowCounts(self.inserted, self.updated, self.removed),
+            self._conflicts,
+            self._conflict_count,
+            self._duplicates,
+            by_files,
         )
 
 

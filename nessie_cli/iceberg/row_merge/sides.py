@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import structs
 from pyiceberg.schema import Schema
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.combination.identifiers import value_range
-from nessie_cli.iceberg.combination.states import TableFile
+from nessie_cli.iceberg.combination.bounds import value_range
+from nessie_cli.iceberg.combination.states import Identity, TableFile
 from nessie_cli.iceberg.row_diff.changes import CHANGE_TYPE, INSERT, RowChanges
 from nessie_cli.iceberg.row_diff.difference import TableDifference
 from nessie_cli.iceberg.row_diff.encoding import HASH, hashes
@@ -89,6 +90,11 @@ class SideChanges:
         self.keys = KeyRange(schema, key)
         """The range of the keys, complete after `read`."""
 
+    def select(self, files: Container[Identity]) -> None:
+        """Leaves only these data files. Those that are left out have no row with the same key."""
+        pairs = [pair for pair in self.difference.files if pair.file.identity in files]
+        self.difference = structs.replace(self.difference, files=pairs)
+
     def read(self, reader: Reader) -> Iterator[pa.RecordBatch]:
         """Yields the changed rows. Rows that were only written again are left out."""
         row_type = self.schema.field("row").type
@@ -106,16 +112,24 @@ class SideChanges:
 class PlacesOfOurs:
     """Where the rows of ours are: batches with the hash of the key, file, position and row id.
 
-    Reads the columns of the key in the data files of ours that may contain some keys.
+    Reads the columns of the key in the data files of ours that may contain some keys: those for
+    which `may_contain` is true, by default all, and which have some by their bounds.
     """
 
     def __init__(
-        self, ours: Document, schema: Schema, key: Sequence[str], keys: KeyRange, read: Read
+        self,
+        ours: Document,
+        schema: Schema,
+        key: Sequence[str],
+        keys: KeyRange,
+        read: Read,
+        *,
+        may_contain: Callable[[TableFile], bool] = lambda _: True,
     ) -> None:
         files = [
             pair
             for pair in differing_files(None, ours, read)
-            if pair.after is not None and keys.may_be_in(pair.after.file)
+            if keys.may_be_in(pair.file) and may_contain(pair.file)
         ]
         columns = selected(schema, key)
         # The ids of rows are read as well: all are below this one.
