@@ -27,9 +27,9 @@ class FileGroups(NamedTuple):
     of_ours: frozenset[Identity]
     of_theirs: frozenset[Identity]
 
-
-WHOLE = FileGroups(frozenset(), frozenset(), frozenset())
-"""Stands for a table that is not divided."""
+    def are_about(self, id_: Identity) -> bool:
+        """Returns whether a file is in some group."""
+        return any(id_ in group for group in self)
 
 
 def file_groups(

@@ -52,7 +52,7 @@ from nessie_cli.iceberg.row_merge.decision import (
     RowEdits,
     Side,
 )
-from nessie_cli.iceberg.row_merge.groups import WHOLE, file_groups
+from nessie_cli.iceberg.row_merge.groups import file_groups
 from nessie_cli.iceberg.row_merge.sides import (
     PlacesOfOurs,
     SideChanges,
@@ -140,19 +140,18 @@ class RowMerger:
         )
         by_files = self._merged_by_files()
         self._by_files = by_files or FileMerge(combination.files.sequence)
-        if by_files is None:
-            self._groups = WHOLE
-        else:
-            for changes in (self._ours, self._theirs):
-                changes.select(self._groups.of_both)
+        groups = self._groups
+        self._by_rows = groups.of_both if by_files else groups.of_both | groups.of_theirs
+        for changes in (self._ours, self._theirs):
+            changes.select(self._by_rows)
 
     def _merged_by_files(self) -> FileMerge | None:
         """Merges the groups that only theirs changed by their files. Returns None if they do not.
 
-        Then all groups are merged by rows.
+        Then these groups are merged by rows, too.
         """
         comparison, groups = self._combination.comparison, self._groups
-        if comparison is None or not groups.of_both:
+        if comparison is None:
             return None
         files = comparison.merge_some(groups.of_theirs, groups.of_both | groups.of_ours)
         return None if files.conflicts or files.unions else files
@@ -197,16 +196,11 @@ class RowMerger:
 
     def _files_with_keys(self) -> Callable[[TableFile], bool]:
         """Returns whether a data file of ours can have a key that theirs changed."""
-        groups = self._groups
         changed = [pair.file for pair in self._theirs.difference.files]
         partitions = KeyPartitions(self._evidence, changed)
         return lambda file: (
-            file.identity in groups.of_both
-            or (
-                file.identity not in groups.of_ours
-                and file.identity not in groups.of_theirs
-                and partitions.may_contain(file)
-            )
+            file.identity in self._by_rows
+            or (not self._groups.are_about(file.identity) and partitions.may_contain(file))
         )
 
     def _merge_parts(

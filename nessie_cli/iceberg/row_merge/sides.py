@@ -35,9 +35,11 @@ class KeyRange:
     def __init__(self, schema: Schema, key: Sequence[str]) -> None:
         self._fields = {name: schema.find_field(name) for name in key}
         self._bounds: dict[str, tuple[Any, Any]] = {}
+        self._is_empty = True
 
     def add(self, rows: pa.Array) -> None:
         """Adds the keys of rows. Raises `InvalidInput` for a key that is null."""
+        self._is_empty = self._is_empty and not len(rows)
         columns = dict(zip((field.name for field in rows.type), rows.flatten(), strict=True))
         for name in self._fields:
             column = columns[name]
@@ -62,7 +64,7 @@ class KeyRange:
                 continue
             if of_rows[0] > of_file[1] or of_rows[1] < of_file[0]:
                 return False
-        return True
+        return not self._is_empty
 
 
 class SideChanges:
