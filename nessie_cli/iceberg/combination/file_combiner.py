@@ -209,7 +209,7 @@ class FileCombiner(Combiner):
             is_serializable=self._rules.is_serializable,
             # Rows that both sides added with one key are merged as well.
             refuses_same_keys=self._rules.refuses_same_keys or self._rules.rows is not None,
-            key=self._rules.rows.key if self._rules.rows else (),
+            key=self._rules.rows.key_of(_keys(states)) if self._rules.rows else (),
             limits=self._limits,
             engine=self._engine,
         )
@@ -246,12 +246,12 @@ class FileCombiner(Combiner):
             self._document(states.base),
             self._files.read,
             time.time_ns() // 1_000_000,
-            key=rules.key,
+            key=rules.key_of(_keys(states)),
             whole_rows=rules.whole_rows,
         )
         if self._announce is not None:
             self._announce(states.key, merger.bytes, merger.new_bytes)
-        decisions = decisions_of(rules, [states.key, states.head_key, states.theirs_key])
+        decisions = decisions_of(rules, _keys(states))
         outcome = merger.merge(self._files, self._writing(written), decisions)
         refusal = refusal_of(outcome, decisions)
         if refusal is not None:
@@ -315,6 +315,11 @@ class FileCombiner(Combiner):
         document = parse_document(self._files.read(location), location)
         check_metadata(document)
         return dict(in_state(document, content))
+
+
+def _keys(states: TableStates) -> list[ContentKey]:
+    """Returns the keys that a table has on the two sides."""
+    return [states.key, states.head_key, states.theirs_key]
 
 
 def _collision(conflict: FileConflict | DefinitionConflict) -> Collision:
