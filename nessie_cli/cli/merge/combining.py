@@ -170,10 +170,13 @@ class _CombiningMerge(Generic[T]):
             announce=self._announce,
         )
 
-    def _announce(self, table: ContentKey, size: int) -> None:
+    def _announce(self, table: ContentKey, read: int, written: int) -> None:
         if table not in self._announced:
             self._announced.add(table)
-            self._app.output.note(f"merging rows of {table} reads up to {human_size(size)}")
+            self._app.output.note(
+                f"merging rows of {table} reads up to {human_size(read)} and writes up to about"
+                f" {human_size(written)}"
+            )
 
 
 def _asking(
