@@ -249,7 +249,7 @@ class FileCombiner(Combiner):
             key=rules.key_of(_keys(states)),
             whole_rows=rules.whole_rows,
         )
-        if self._announce is not None:
+        if self._announce is not None and merger.bytes:
             self._announce(states.key, merger.bytes, merger.new_bytes)
         decisions = decisions_of(rules, _keys(states))
         outcome = merger.merge(self._files, self._writing(written), decisions)
