@@ -83,3 +83,12 @@ def test_it_says_how_much_it_reads_and_writes(nessie: InProcess, partitioned: La
     # Row 1 is in a file of the base, and in two files of each side: one has the other rows.
     assert words[1:-2] == ["kB", "and", "writes", "up", "to", "about"]
     assert 2.5 < read_ / written < 3.5
+
+
+def test_appends_of_other_keys_need_no_rows(nessie: InProcess, lake: Lake) -> None:
+    lake.append("main", 10)
+    lake.append("dev", 20)
+    ran = nessie("merge", "dev", *BY_ID)
+    assert ran.code == 0
+    assert "rows" not in ran.err
+    assert lake.ids("main") == [1, 2, 3, 10, 20]

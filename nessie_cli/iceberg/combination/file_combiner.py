@@ -257,7 +257,7 @@ class FileCombiner(Combiner):
             whole_rows=rules.whole_rows,
             engine=None if self._row_engine is None else self._row_engine(written),
         )
-        if self._announce is not None:
+        if self._announce is not None and merger.bytes:
             self._announce(states.key, merger.bytes, merger.new_bytes)
         decisions = decisions_of(rules, _keys(states))
         outcome = merger.merge(self._files, self._writing(written), decisions)

@@ -29,7 +29,7 @@ class KeyEvidence:
     """Shows that data files cannot have a row with the same key.
 
     `types` are those of the columns of the key, by id, and `documents` the metadata of all states.
-    A partition spec whose id means different things in them is no evidence.
+    A partition spec whose id means different things in them shows nothing.
     """
 
     def __init__(
@@ -48,8 +48,8 @@ class KeyEvidence:
             if any(_differ(value, there.get(name)) for name, value in here.items()):
                 return True
         for id_ in self._types:
-            one, other = (self._range(file, id_) for file in (first, second))
-            if one is not None and other is not None and (one[1] < other[0] or other[1] < one[0]):
+            mine, other = (self._range(file, id_) for file in (first, second))
+            if mine and other and (mine[1] < other[0] or other[1] < mine[0]):
                 return True
         return False
 
@@ -86,7 +86,7 @@ class KeyEvidence:
 
     def _by_partition(self, files: Sequence[TableFile], name: str) -> list[Sequence[TableFile]]:
         values = [self.partition(file).get(name) for file in files]
-        # A null is no evidence, and values of different types can be equal.
+        # A null shows nothing, and values of different types can be equal.
         if len({value and value[0] for value in values}) > 1 or None in values:
             return [files]
         parts: dict[Values | None, list[TableFile]] = {}

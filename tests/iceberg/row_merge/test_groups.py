@@ -118,6 +118,13 @@ def test_deletes_of_several_files_bring_these_together(tmp_path: Path) -> None:
     sides.check(merged, *range(8))
 
 
+def test_partitions_without_changes_of_both_sides_need_no_rows(tmp_path: Path) -> None:
+    sides = Sides(tmp_path, spec("range", "truncate[5]"), bounds=False)
+    ours = changed(START, "text", "ours", 0)
+    sides.change(ours, changed(START, "number", 2.5, 5), "wide")
+    sides.check(changed(ours, "number", 2.5, 5))
+
+
 def test_equality_deletes_reach_their_partition(tmp_path: Path) -> None:
     sides = Sides(tmp_path, spec("range", "truncate[5]"))
     ours = changed(START, "text", "ours", 0, 10)
