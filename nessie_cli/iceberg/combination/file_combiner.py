@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -63,6 +64,11 @@ class UnwrittenFiles(Files):
         """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
         data = self._new.get(uri)
         return self._files.read(uri) if data is None else data
+
+    def open(self, uri: str) -> Any:
+        """Opens a file for random access. Raises the errors of `read`."""
+        data = self._new.get(uri)
+        return self._files.open(uri) if data is None else BytesIO(data)
 
     def write(self, uri: str, data: bytes) -> None:
         """Keeps a new file in memory."""
