@@ -234,6 +234,15 @@ def test_a_pick_and_a_revert(nessie: InProcess, edited: Lake) -> None:
     assert read(edited, "main") == {1: ("ours", 1), 3: ("x", 1), 10: ("ours", 10)}
 
 
+def test_a_dry_run_of_several_commits_reads_its_own_rows(nessie: InProcess, edited: Lake) -> None:
+    write(edited, "dev", {1: ("x", 3), 2: ("x", 1), 20: ("theirs", 21)})
+    before = edited.files()
+    dry = nessie("transplant", "main..dev", *BY_ID, "--dry-run")
+    assert (dry.code, edited.files()) == (0, before)
+    assert nessie("transplant", "main..dev", *BY_ID).code == 0
+    assert read(edited, "main") == {1: ("ours", 3), 10: ("ours", 10), 20: ("theirs", 21)}
+
+
 def test_a_dry_run_writes_nothing(nessie: InProcess, edited: Lake) -> None:
     before = edited.files()
     dry = nessie("merge", "dev", *BY_ID, "--dry-run")

@@ -44,7 +44,7 @@ KEY = ContentKey(("t",))
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tables are merged on Spark, too, in several parts."""
     monkeypatch.setattr(nessie_cli.spark.row_merge, "LEAST", 0)
-    monkeypatch.setattr(nessie_cli.spark.row_merge, "ROWS_OF_PART", 5)
+    monkeypatch.setattr(nessie_cli.spark.row_merge, "ROWS_OF_PART", 12)
 
 
 def sides(folder: Path, version: int, rng: random.Random) -> list[IcebergTable]:

@@ -160,7 +160,10 @@ class _CombiningMerge(Generic[T]):
         if (spark := _spark(self._app, self._options, stack)) is not None:
             from nessie_cli.spark import SparkEngine, SparkRows
 
-            engine, row_engine = SparkEngine(files, spark), partial(SparkRows, files, spark)
+            engine = SparkEngine(files, spark)
+            # A dry run of several commits reads its new rows, which are in memory only.
+            if not (merging.dry_run and self.commits > 1):
+                row_engine = partial(SparkRows, files, spark)
         return FileCombiner(
             files,
             self._description,

@@ -1,4 +1,4 @@
-"""Merges the rows of single parts, which are divided by the hashes of keys, and adds the results.
+"""Merges the rows of single parts, divided by the hashes of keys, and adds the results.
 
 A part needs no other one, so any process can merge it.
 """

@@ -171,9 +171,9 @@ T = TypeVar("T", SideChanges, PlacesOfOurs)
 
 def of_files(rows: T, files: Sequence[FilePair]) -> T:
     """Returns changes or places in other files, for a process of its own: `keys` are shared."""
-    some = copy(rows)
-    some.difference = structs.replace(rows.difference, files=files)
-    return some
+    selection = copy(rows)
+    selection.difference = structs.replace(rows.difference, files=files)
+    return selection
 
 
 def key_hashes(rows: pa.Array, key: Sequence[str]) -> pa.Array:
