@@ -77,7 +77,8 @@ class Planner:
         self._reader = SourceReader(files, copies=not rules.pointers_only)
         self._faults: list[PlanProblem] = []
         self._keys = self._keys_of_contents()
-        self._imported_keys: set[ContentKey] = set()
+        self._rows_by_uuid: dict[str | None, ImportedTable] = {}
+        self._rows_by_file: dict[str, ImportedTable] = {}
 
     def plan(
         self, head: Reference, record: ImportRecord | None, progress: Progress | None = None
@@ -87,9 +88,11 @@ class Planner:
         Cost: one walk through the keys of the commit, and one read of each metadata file of the
         source that is not imported yet.
         """
-        self._imported_keys = {row.key for row in record.tables} if record else set()
+        imported = record.tables if record else ()
         # The last row of a name is that of its present location.
-        rows = {row.name: row for row in record.tables} if record else {}
+        rows = {row.name: row for row in imported}
+        self._rows_by_uuid = {row.uuid: row for row in imported}
+        self._rows_by_file = {normal_place(row.metadata): row for row in imported}
         problems = [*self._faults]
         namespaces = self._namespace_keys(problems)
         contents = [each for each in self._listing.contents if each.name in self._keys]
@@ -220,7 +223,7 @@ class Planner:
     def _needs_metadata(self, item: _Item, target: Target) -> bool:
         """Whether the file of the source has to be read: not if nothing can come of it."""
         if item.placed is not None:
-            return item.row is None
+            return self._is_new_name(item, item.placed)
         if item.row is None:
             return True
         # Another content can have the key of the row, so only the pointer proves anything.
@@ -265,21 +268,28 @@ class Planner:
 
     def _planned(self, item: _Item, target: Target) -> PlannedContent:
         """Returns what the import does with a content. Raises `_Refused`."""
-        source, row = item.source, item.row
+        source = item.source
         if item.placed is not None:
-            return self._imported_before(item, item.placed)
+            return self._imported_before(item, item.placed, target)
         if not self._needs_metadata(item, target):
-            assert row is not None
-            tracked = target.with_file([row.metadata])
+            assert item.row is not None
+            tracked = target.with_file([item.row.metadata])
             assert tracked is not None
             return PlannedContent(source, tracked.key, Action.NEWER)
         metadata = self._metadata(source)
-        same = self._same_content(metadata, item, target)
+        row = self._row_of(item, metadata)
+        same = self._same_content(metadata, item, row, target)
         if row is None or same is None:
             return self._new(item, metadata, target, same)
+        if row.name != source.name and same.key != item.key:
+            raise self._with_another_name(item, same, target)
         pointer = normal_place(same.content.metadata_location)
         has_moved = row.source_metadata != absolute_location(source.metadata_location)
-        if not has_moved and pointer != normal_place(row.metadata):
+        if (
+            not has_moved
+            and pointer != normal_place(row.metadata)
+            and not self._is_earlier(same, row, source, target)
+        ):
             return PlannedContent(source, same.key, Action.CHANGED)
         if not self._rules.update:
             return PlannedContent(source, same.key, Action.NEWER)
@@ -297,14 +307,23 @@ class Planner:
             metadata.is_copied,
         )
 
-    def _imported_before(self, item: _Item, placed: PlacedContent) -> PlannedContent:
-        if item.row is not None:
+    def _imported_before(
+        self, item: _Item, placed: PlacedContent, target: Target
+    ) -> PlannedContent:
+        if not self._is_new_name(item, placed):
             return PlannedContent(item.source, placed.key, Action.UNCHANGED)
         if placed.key != item.key:
-            raise self._with_another_name(item.source, placed)
+            raise self._with_another_name(item, placed, target)
         metadata = self._metadata(item.source)
         row = self._row(item, item.key, metadata, metadata_file=placed.content.metadata_location)
         return PlannedContent(item.source, item.key, Action.UNCHANGED, row=row)
+
+    def _is_new_name(self, item: _Item, placed: PlacedContent) -> bool:
+        """Returns whether a content was not imported with the name that the source gives it."""
+        if item.row is None:
+            return True
+        row = self._rows_by_file.get(normal_place(placed.content.metadata_location), item.row)
+        return row.name != item.source.name
 
     def _new(
         self,
@@ -314,7 +333,7 @@ class Planner:
         same: PlacedContent | None,
     ) -> PlannedContent:
         if same is not None:
-            raise self._with_another_name(item.source, same)
+            raise self._with_another_name(item, same, target)
         there = target.at(item.key)
         if there is not None:
             raise _Refused(
@@ -332,13 +351,18 @@ class Planner:
             is_copied=metadata.is_copied,
         )
 
-    def _with_another_name(self, source: SourceContent, placed: PlacedContent) -> _Refused:
-        if placed.key in self._imported_keys:
-            key = shlex.quote(str(placed.key))
+    def _with_another_name(self, item: _Item, placed: PlacedContent, target: Target) -> _Refused:
+        rows = self._rows_by_file
+        is_row = normal_place(placed.content.metadata_location) in rows
+        if is_row or any(row.key == placed.key for row in rows.values()):
+            old, new = shlex.quote(str(placed.key)), shlex.quote(str(item.key))
+            is_free = target.at(item.key) is None
+            way = f"`nessie content rename {old} {new} -m MSG`"
+            if not is_free:
+                way = f"rename {placed.key} to {item.key} here, too, after the table that is there"
             reason = (
-                "imported with another name: the source renamed it. Hint:"
-                f" `nessie content delete {key} -m MSG` makes room for it, and --exclude leaves it"
-                " out"
+                f"imported with another name: the source renamed it. Hint: {way}, or --exclude"
+                " leaves it out"
             )
         else:
             reason = (
@@ -347,7 +371,7 @@ class Planner:
             )
         return _Refused(
             ProblemKind.CONFLICT,
-            f"the branch has this {source.kind} as {placed.key}, {reason}",
+            f"the branch has this {item.source.kind} as {placed.key}, {reason}",
         )
 
     def _check_update(
@@ -369,8 +393,22 @@ class Planner:
             )
         if normal_place(location) == normal_place(row.metadata):
             return
-        # The record has the last import into any branch; this branch may have an earlier one.
-        # It was changed here if it had the last one, too: then it was put back.
+        if not self._is_earlier(same, row, source, target):
+            raise _Refused(
+                ProblemKind.CONFLICT,
+                f"it was changed here ({same.key}) and at the source. Hint: without --update, it"
+                " stays as it is",
+            )
+
+    def _is_earlier(
+        self, same: PlacedContent, row: ImportedTable, source: SourceContent, target: Target
+    ) -> bool:
+        """Returns whether the branch has an earlier import of a content.
+
+        The record has the last import into any branch. The content was changed here if the branch
+        had the last one, too: then it was put back.
+        """
+        location = same.content.metadata_location
         is_earlier = is_copy(location)
         if not is_earlier:
             before = self._target_files.document(same.content)
@@ -378,21 +416,22 @@ class Planner:
             is_earlier = normal_place(location) in names_in_log(after) or (
                 before is not None and is_earlier_view(before, after)
             )
-        if not is_earlier or target.had(same.key, row.metadata):
-            raise _Refused(
-                ProblemKind.CONFLICT,
-                f"it was changed here ({same.key}) and at the source. Hint: without --update, it"
-                " stays as it is",
-            )
+        return is_earlier and not target.had(same.key, row.metadata)
+
+    def _row_of(self, item: _Item, metadata: SourceMetadata) -> ImportedTable | None:
+        """Returns the row of a content: not that of its name if the source has renamed it."""
+        row = item.row
+        if metadata.uuid is None or (row is not None and row.uuid in (None, metadata.uuid)):
+            return row
+        return self._rows_by_uuid.get(metadata.uuid, row)
 
     def _same_content(
-        self, metadata: SourceMetadata, item: _Item, target: Target
+        self, metadata: SourceMetadata, item: _Item, row: ImportedTable | None, target: Target
     ) -> PlacedContent | None:
         """Returns the table or view of the branch that is the one of the source, or None.
 
         It has the metadata file of the record, or the UUID and a metadata file in the same folder.
         """
-        row = item.row
         if row is not None and (placed := target.with_file([row.metadata])) is not None:
             return placed
         places = [absolute_location(item.source.metadata_location)]

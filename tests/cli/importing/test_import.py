@@ -324,15 +324,58 @@ def test_a_pointer_of_a_discarded_branch(ours: InProcess, theirs: SqlLake, tmp_p
     assert ids(tmp_path, "sales.orders") == [1, 2, 3]
 
 
-def test_a_table_that_was_renamed_at_the_source(ours: InProcess, theirs: SqlLake) -> None:
+def test_a_branch_with_an_earlier_import_is_updated(
+    ours: InProcess, theirs: SqlLake, tmp_path: Path
+) -> None:
+    """The record has the last import into any branch."""
     assert ours("import", theirs.uri).code == 0
+    assert ours("branch", "staging").code == 0
+    theirs.append("sales.orders", 2)
+    assert ours("import", theirs.uri, "--update", "--into", "staging").code == 0
+    assert ours("import", theirs.uri).lines[0].endswith("2 unchanged, 1 newer at the source")
+    assert ours("import", theirs.uri, "--update").lines[0].endswith("1 updated, 2 unchanged")
+    assert ids(tmp_path, "sales.orders") == [1, 2]
+
+
+def test_tables_that_were_swapped_at_the_source(
+    ours: InProcess, theirs: SqlLake, tmp_path: Path
+) -> None:
+    theirs.append("sales.orders", 2)
+    assert ours("import", theirs.uri).code == 0
+    moves = (("orders", "t"), ("items", "orders"), ("t", "items"))
+    with theirs.catalog() as catalog:
+        for old, new in moves:
+            catalog.rename_table(f"sales.{old}", f"sales.{new}")
+    refused = ours("import", theirs.uri, "--update")
+    refused.expect(3, "the branch has this table as sales.items, imported with another name")
+    assert "delete" not in refused.err
+    theirs.append("sales.orders", 3)
+    ours("import", theirs.uri, "--update").expect(3, "sales.orders: ", "the source renamed it")
+    for old, new in moves:
+        assert ours("content", "rename", f"sales.{old}", f"sales.{new}").code == 0
+    assert ours("commit", "-m", "as the source").code == 0
+    assert ours("import", theirs.uri, "--update").lines[0].endswith("1 updated, 2 unchanged")
+    theirs.append("sales.items", 4)
+    assert ours("import", theirs.uri, "--update").lines[0].endswith("1 updated, 2 unchanged")
+    assert ids(tmp_path, "sales.orders") == [1, 3]
+    assert ids(tmp_path, "sales.items") == [1, 2, 4]
+
+
+def test_a_table_that_was_renamed_at_the_source(
+    ours: InProcess, theirs: SqlLake, tmp_path: Path
+) -> None:
+    assert ours("import", theirs.uri).code == 0
+    id_ = ours("content", "show", "sales.orders", "--json").json["content"]["id"]
     with theirs.catalog() as catalog:
         catalog.rename_table("sales.orders", "sales.with space")
     theirs.append("sales.with space", 2)
     ran = ours("import", theirs.uri).expect(3, "the source renamed it")
     hint = ran.err.partition("`nessie ")[2].partition("`")[0]
-    assert ours(*shlex.split(hint.replace("MSG", "room"))).code == 0
-    assert ours("import", theirs.uri).code == 0
+    assert ours(*shlex.split(hint.replace("MSG", "follow"))).code == 0
+    assert ours("import", theirs.uri, "--update").lines[0].endswith("1 updated, 2 unchanged")
+    assert ids(tmp_path, "sales.with space") == [1, 2]
+    shown = ours("content", "show", "sales.with space", "--json").json
+    assert shown["content"]["id"] == id_
 
 
 def test_a_table_that_was_made_again_at_the_source(ours: InProcess, theirs: SqlLake) -> None:
