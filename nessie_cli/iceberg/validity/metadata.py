@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
@@ -22,3 +23,20 @@ def check_metadata(document: Mapping[str, Any]) -> None:
         check(DocumentNode(document))
     except RecursionError:
         raise InvalidInput("not valid Iceberg metadata: it is nested too deeply") from None
+
+
+@contextmanager
+def placed_faults(document: Mapping[str, Any], location: str) -> Iterator[None]:
+    """Raises `InvalidInput` for an error that an invalid part of a metadata file has caused.
+
+    A whole check takes long, so files of other programs are used without one. Errors that the
+    document does not explain are raised unchanged.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        try:
+            check_metadata(document)
+        except InvalidInput as error:
+            raise InvalidInput(f"{location}: {error.message}") from None
+        raise

@@ -23,6 +23,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.metadata import NO_SNAPSHOT, content_of, in_state
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.validity.additions import check_additions
+from nessie_cli.iceberg.validity.metadata import placed_faults
 from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import (
     LOCATION,
@@ -140,7 +141,9 @@ def report_metrics(call: IcebergCall) -> Answer | Reply:
 
 def read_table(call: IcebergCall, content: IcebergTable) -> Document:
     """Returns the metadata of a table in the state that its content names."""
-    return dict(in_state(call.read(content.metadata_location), content))
+    document = call.read(content.metadata_location)
+    with placed_faults(document, content.metadata_location):
+        return dict(in_state(document, content))
 
 
 def table_answer(
@@ -183,8 +186,10 @@ def _table_text(
     """
     if snapshots == ALL and _is_in_state(head, content):
         return text
-    document = dict(in_state(call.parsed(text, content.metadata_location), content))
-    return encode(_with_refs_only(document) if snapshots == REFS else document)
+    document = call.parsed(text, content.metadata_location)
+    with placed_faults(document, content.metadata_location):
+        made = in_state(document, content)
+        return encode(_with_refs_only(made) if snapshots == REFS else made)
 
 
 def loaded(metadata: bytes, content: IcebergTable | IcebergView, more: Mapping[str, Any]) -> bytes:
@@ -376,10 +381,11 @@ def _updated_by(
     """Returns a table that exists with the changes, None if they change nothing."""
     there = need_table(state, key)
     base = read_table(call, there)
-    updates, document = _applied(base, several, [], there.metadata_location)
-    if document is base:
-        return None
-    file = changed_file(call, key, there, base, document)
+    with placed_faults(base, there.metadata_location):
+        updates, document = _applied(base, several, [], there.metadata_location)
+        if document is base:
+            return None
+        file = changed_file(call, key, there, base, document)
     return _made(key, there, document, file, message=messages.changed(key, updates))
 
 

@@ -11,6 +11,7 @@ from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.validity.additions import check_additions
+from nessie_cli.iceberg.validity.metadata import placed_faults
 from nessie_cli.iceberg.warehouses.metadata_files import head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, new_location
 from nessie_cli.model import CommitResult, ContentKey, IcebergView, Put
@@ -113,13 +114,14 @@ def replace_view(call: IcebergCall) -> Answer | Reply:
     def make(state: State) -> Proposal[CommitResult] | None:
         there = need_view(state, key)
         base = _read_view(call, there)
-        check_requirements(changes.requirements, base, of_view=True)
-        with illegal_arguments():
-            document = updated(base, changes.updates, now())
-            check_additions(document, base)
-        if document is base:
-            return None
-        file = changed_file(call, key, there, base, document)
+        with placed_faults(base, there.metadata_location):
+            check_requirements(changes.requirements, base, of_view=True)
+            with illegal_arguments():
+                document = updated(base, changes.updates, now())
+                check_additions(document, base)
+            if document is base:
+                return None
+            file = changed_file(call, key, there, base, document)
         put = Put(key, content_of(document, file).with_id(there.id), there)
         return call.proposal(state, f"replace view {key}", [put], [(file, encode(document))])
 
@@ -147,9 +149,10 @@ def _view_answer(call: IcebergCall, content: IcebergView) -> Reply:
 def _read_view(call: IcebergCall, content: IcebergView) -> Document:
     """Returns the metadata of a view in the version that its content names."""
     document = call.read(content.metadata_location)
-    versions = document.get("versions") or ()
-    if document.get("current-version-id") != content.version_id and any(
-        version.get("version-id") == content.version_id for version in versions
-    ):
-        return {**document, "current-version-id": content.version_id}
+    with placed_faults(document, content.metadata_location):
+        versions = document.get("versions") or ()
+        if document.get("current-version-id") != content.version_id and any(
+            version.get("version-id") == content.version_id for version in versions
+        ):
+            return {**document, "current-version-id": content.version_id}
     return document

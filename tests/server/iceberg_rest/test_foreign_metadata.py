@@ -11,7 +11,7 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
-from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, IcebergView, Put
 from tests.iceberg.mutants import bases, mutants, recorded
 from tests.iceberg.test_validity import ONLY_ICEBERG_ACCEPTS
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake
@@ -55,6 +55,63 @@ def test_a_file_is_registered_if_iceberg_accepts_it_and_can_then_be_changed(
         assert changed.body["metadata"]["properties"]["k"] == "v", one[:3]
         registered += 1
     assert registered > 10
+
+
+def test_an_invalid_file_that_nessies_api_put_is_no_fault_of_the_server(
+    main: IcebergClient, served: Lake
+) -> None:
+    """A Put reads no file. The requests that do so name the file and the place in it."""
+    refused = 0
+    for number, one in enumerate(mutants(SAMPLE)):
+        name, is_view = f"t{number}", one.base == "view"
+        location = written(served, name, one.document)
+        content = (
+            IcebergView(metadata_location=location, version_id=1, schema_id=0)
+            if is_view
+            else IcebergTable(metadata_location=location, snapshot_id=11, schema_id=1)
+        )
+        put = Put(ContentKey(("db", name)), content)
+        served.repository.commit("main", [put], CommitMeta("put"))
+        path = f"/namespaces/db/{'views' if is_view else 'tables'}/{name}"
+        update = {"action": "set-properties", "updates": {"k": "v"}}
+        drop = {"action": "remove-snapshots", "snapshot-ids": [1]}
+        for answer in (
+            main.get(path),
+            main.get(f"{path}?snapshots=refs"),
+            main.post(path, {"requirements": [], "updates": [update]}),
+            main.post(path, {"requirements": [], "updates": [drop]}),
+        ):
+            assert answer.status < 500, (one[:3], answer.body)
+            refused += answer.status == 400 and location in answer.body["error"]["message"]
+    assert refused > 10
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        ({"refs": "x"}, "refs"),
+        ({"refs": {"old": 1}}, "refs.old"),
+        ({"snapshots": [7]}, "snapshots[0]"),
+        ({"schemas": 1.5}, "schemas"),
+        ({"snapshot-log": {"a": 1}}, "snapshot-log"),
+        ({"last-updated-ms": "now"}, "last-updated-ms"),
+    ],
+)
+def test_a_load_or_change_of_an_invalid_file_names_the_place(
+    main: IcebergClient, served: Lake, change: dict[str, Any], place: str
+) -> None:
+    base = bases()["v2"]
+    location = written(served, "t", {**base, **change})
+    table = IcebergTable(
+        metadata_location=location, snapshot_id=7, schema_id=7, spec_id=base["default-spec-id"]
+    )
+    put = Put(ContentKey(("db", "t")), table)
+    served.repository.commit("main", [put], CommitMeta("put"))
+    answers = [main.load("db", "t", "?snapshots=refs"), main.set_properties("db", "t")]
+    messages = [each.body["error"]["message"] for each in answers if each.status != 200]
+    assert messages
+    for message in messages:
+        assert place in message, message
 
 
 def test_the_reason_names_the_file_and_the_place(main: IcebergClient, served: Lake) -> None:
