@@ -18,14 +18,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder.document import NEWEST_VERSION, NO_SNAPSHOT
 from nessie_cli.iceberg.files import MAX_BYTES, read_file
 from nessie_cli.iceberg.locations import absolute_location, shown
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import IcebergTable, IcebergView
 from nessie_cli.wire.large_json import decode
 
-NO_SNAPSHOT = -1
-_NEWEST_TABLE_FORMAT = 3
 _NEWEST_VIEW_FORMAT = 1
 _FIRST_FORMAT_WITH_REQUIRED_IDS = 2
 _STRUCTURE = re.compile(r"[\s,:{\[]\S|[}\]]")
@@ -284,7 +283,7 @@ def too_deep() -> InvalidInput:
 
 
 def _table(document: Document, location: str) -> IcebergTable:
-    version = _format(document, "table", _NEWEST_TABLE_FORMAT)
+    version = _format(document, "table", NEWEST_VERSION)
     _need(document, "location", str, "a string")
     _whole_number(document, "last-column-id")
     required = version >= _FIRST_FORMAT_WITH_REQUIRED_IDS
