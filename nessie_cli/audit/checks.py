@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from nessie_cli.audit.findings import AuditFinding, ContentAudit, FindingKind, Holder
 from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.iceberg.builder.document import NO_SNAPSHOT
 from nessie_cli.iceberg.files import Files, MissingFile, MissingPackage
 from nessie_cli.iceberg.locations import shown
-from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, content_of, parse_document
+from nessie_cli.iceberg.metadata import Document, content_of, parse_document
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import UDF, Content, ContentKey, DeltaLakeTable, IcebergTable, IcebergView
 

@@ -13,9 +13,10 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
+from nessie_cli.iceberg.builder.document import NO_SNAPSHOT
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import shown
-from nessie_cli.iceberg.metadata import NO_SNAPSHOT, oldest_snapshot, parse_document
+from nessie_cli.iceberg.metadata import oldest_snapshot, parse_document
 from nessie_cli.model import ContentKey, IcebergTable
 
 _TOLD = ("total-records", "total-data-files", "total-files-size")

@@ -52,7 +52,7 @@ from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import content_of, read_content, read_document
 from nessie_cli.iceberg.names import key_of, location_in, namespace_key
 from nessie_cli.iceberg.reference import BoundReference, CatalogChange, PyIcebergState
-from nessie_cli.iceberg.validity.additions import check_additions
+from nessie_cli.iceberg.validity.metadata import check_additions
 from nessie_cli.model import (
     Content,
     ContentKey,

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder.document import NO_SNAPSHOT
 from nessie_cli.iceberg.locations import scheme_of, shown
-from nessie_cli.iceberg.metadata import NO_SNAPSHOT, read_document
+from nessie_cli.iceberg.metadata import read_document
 from nessie_cli.model import Content, ContentKey, IcebergTable
 
 

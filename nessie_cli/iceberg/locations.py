@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 from posixpath import normpath
@@ -341,3 +341,47 @@ class Allowed:
         except LocationRefused:
             return False
         return True
+
+
+# -- folders of tables -----------------------------------------------------------------------------
+
+
+_NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
+_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
+_ISSUED_FOLDER = re.compile(rf"[^/]*_({_UUID})")
+"""The folder that a server issues for a table, with the content id of the table."""
+
+
+def folder_for(base: str, names: Iterable[str]) -> str:
+    """Returns a folder with these names below a base, without characters that need escapes."""
+    folders = (_NOT_FOR_FOLDERS.sub("_", name) for name in names)
+    return "/".join((base.rstrip("/"), *folders))
+
+
+def issued_uuid(location: str) -> str | None:
+    """Returns the UUID of the outermost folder `NAME_UUID` in which a location lies."""
+    match = _ISSUED_FOLDER.fullmatch(issued_folder(location).rpartition("/")[2])
+    return match[1] if match else None
+
+
+def issued_folder(location: str) -> str:
+    """Returns the location of the outermost folder `NAME_UUID`, or the location without one."""
+    folders = location.split("/")
+    for number, folder in enumerate(folders, 1):
+        if _ISSUED_FOLDER.fullmatch(folder):
+            return "/".join(folders[:number])
+    return location
+
+
+def refuse_issued(location: str, own: Collection[str | None]) -> None:
+    """Refuse a folder that the server issued, unless its UUID is one of the table's own.
+
+    Some programs decode a location or resolve its dots before they use it, so all of its readings
+    count.
+    """
+    place = parse(location)
+    for reading in readings(place.path):
+        for path in (reading, without_dots(reading)):
+            issued = issued_uuid(place._replace(path=path).normal)
+            if issued is not None and issued not in own:
+                raise LocationRefused(f"location {location} lies in the folder of another table")

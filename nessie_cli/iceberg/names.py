@@ -9,7 +9,7 @@ from pyiceberg.exceptions import NoSuchNamespaceError
 from pyiceberg.typedef import Identifier
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.warehouses.issuing import folder_for
+from nessie_cli.iceberg.locations import folder_for
 from nessie_cli.model import ContentKey
 
 

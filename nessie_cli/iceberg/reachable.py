@@ -23,9 +23,10 @@ from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.avro import read_avro
+from nessie_cli.iceberg.builder.document import NO_SNAPSHOT
 from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer, first_line
 from nessie_cli.iceberg.locations import normalised, shown
-from nessie_cli.iceberg.metadata import NO_SNAPSHOT, Document, parse_document
+from nessie_cli.iceberg.metadata import Document, parse_document
 
 
 class FileKind(StrEnum):

@@ -7,8 +7,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.builder import table, view
-from nessie_cli.iceberg.validity.additions import check_additions
-from nessie_cli.iceberg.validity.metadata import check_metadata
+from nessie_cli.iceberg.validity.metadata import check_additions, check_metadata
 
 NOW = 1_900_000_000_000
 UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"

@@ -112,6 +112,17 @@ def test_updates_that_change_nothing_return_the_base() -> None:
     assert table.updated(base, [update], NOW + 1, "old.json") is base
 
 
+def test_schemas_and_specs_are_checked_if_an_update_changes_one_of_them() -> None:
+    sources = {"source-id": 9, "field-id": 1000, "name": "p", "transform": "identity"}
+    base = made() | {"partition-specs": [{"spec-id": 0, "fields": [sources]}]}
+    properties = {"action": "set-properties", "updates": {"a": "b"}}
+    assert table.updated(base, [properties, snapshot(7)], NOW)["properties"]["a"] == "b"
+    column = {"id": 2, "name": "b", "required": False, "type": "int"}
+    schema = {**SCHEMA, "schema-id": 1, "fields": [COLUMN, column]}
+    with pytest.raises(InvalidInput, match="the schema has no field 9"):
+        table.updated(base, [properties, {"action": "add-schema", "schema": schema}], NOW)
+
+
 def test_the_base_is_not_modified() -> None:
     base = made()
     before = repr(base)

@@ -41,11 +41,7 @@ RESERVED_PROPERTIES = frozenset(
 _NEW_TABLE_PROPERTIES = {"write.parquet.compression-codec": "zstd"}
 _MOST_DIGITS = 9
 _STATISTICS = ("statistics", "partition-statistics")
-_DEFINITIONS = (
-    "schemas", "current-schema-id", "partition-specs", "default-spec-id", "sort-orders",
-    "default-sort-order-id",
-)  # fmt: skip
-"""The members that are checked together, if an update has changed one of them."""
+_CURRENT = ("current-schema-id", "default-spec-id", "default-sort-order-id")
 CLOCK_SKEW = 60_000
 """How many milliseconds a snapshot may be older than the one before it."""
 
@@ -146,10 +142,11 @@ class TableBuilder:
         self._made = made = normalized(base) if base is not None else empty(supported(version))
         self._exists = base is not None
         self._changed = base is None
+        self._redefined = base is None
+        """Whether schemas, partition specs or sort orders were changed, or the current ones."""
         self._schemas = Definitions(made["schemas"], "schema-id", schemas.form)
         self._specs = Definitions(made["partition-specs"], "spec-id", partitions.spec_form)
         self._orders = Definitions(made["sort-orders"], "order-id", partitions.order_form)
-        self._earlier_definitions = self._definitions()
         self._columns: dict[int, Columns] = {}
         self._snapshots = by_id(made["snapshots"], "snapshot-id")
         self._statistics = {name: by_snapshot(made[name]) for name in _STATISTICS}
@@ -166,9 +163,6 @@ class TableBuilder:
     @property
     def _version(self) -> int:
         return int(self._made["format-version"])
-
-    def _definitions(self) -> list[Any]:
-        return [self._made[name] for name in _DEFINITIONS]
 
     @cached_property
     def _partition_fields(self) -> partitions.FieldIds:
@@ -205,7 +199,7 @@ class TableBuilder:
         for member in ("table-uuid", "location"):
             if made.get(member) is None and not (member == "table-uuid" and self._version == 1):
                 raise InvalidInput(f"table metadata: {member} is missing")
-        if self._base is None or self._definitions() != self._earlier_definitions:
+        if self._redefined:
             self._check_definitions()
         self._trim_snapshot_log()
         if self._base is not None and previous_location is not None:
@@ -294,6 +288,7 @@ class TableBuilder:
         if self._made.get(member) != value:
             self._made[member] = value
             self._changed = True
+            self._redefined |= member in _CURRENT
 
     # -- schemas ----------------------------------------------------------------------------------
 
@@ -337,6 +332,7 @@ class TableBuilder:
     def _note_added(self, kind: str, id_: int) -> None:
         self._added[kind].add(id_)
         self._last_added[kind] = id_
+        self._redefined = True
 
     def _remove(
         self, definitions: Definitions, update: Document, ids: str, current: str
@@ -349,6 +345,7 @@ class TableBuilder:
             )
         definitions.remove(gone)
         self._changed |= bool(gone)
+        self._redefined |= bool(gone)
         return gone
 
     # -- partition specs and sort orders ----------------------------------------------------------

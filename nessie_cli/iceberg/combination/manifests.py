@@ -18,6 +18,7 @@ from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.avro import USUAL, AvroFile, AvroLimits, Projection, read_avro
+from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.engines import ManifestJob, Read
 from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
 from nessie_cli.iceberg.files import first_line
@@ -25,7 +26,6 @@ from nessie_cli.iceberg.locations import shown
 
 _PATH_FIELD = 2147483546
 """The field id of the column `file_path` of position deletes."""
-_ROW_LINEAGE = 3
 _DECIDING = ("null_value_counts", "lower_bounds", "upper_bounds")
 """The statistics of columns that decisions can depend on."""
 _STATISTICS = frozenset(
@@ -393,7 +393,7 @@ def _remaining(files: Iterable[TableFile], job: Rewriting) -> Iterator[NewEntry]
 
 def _row(entry: NewEntry, version: int) -> Row:
     file = {**entry.file.row}
-    if version >= _ROW_LINEAGE and entry.file.is_data:
+    if version >= ROW_LINEAGE and entry.file.is_data:
         file["first_row_id"] = entry.first_row_id
     row: Row = {"status": int(entry.status), "snapshot_id": entry.snapshot_id, "data_file": file}
     if version > 1:

@@ -1,4 +1,4 @@
-"""UUIDs and folders of new tables, which the server recognises without storing them.
+"""UUIDs of new tables, which the server recognises without storing them.
 
 A client creates a table in two steps: it gets the metadata of a staged table, and commits it later.
 The UUID is the content id of the table and the end of its location, so a client must not choose it.
@@ -8,21 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import re
 import secrets
 import uuid
-from collections.abc import Collection, Iterable
 
 from msgspec import msgpack
 
-from nessie_cli.iceberg.locations import LocationRefused, parse, readings, without_dots
 from nessie_cli.model import ContentKey, Secret
 
 _PURPOSE = "nessie table uuid 2"
 _HALF = 8
-_NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
-_UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
-_ISSUED_FOLDER = re.compile(rf"[^/]*_({_UUID})")
 
 
 class UuidIssuer:
@@ -55,38 +49,3 @@ class UuidIssuer:
         message = msgpack.encode((_PURPOSE, branch, list(key.elements), last_change, random))
         mac = hmac.digest(self._secret.reveal().encode(), message, hashlib.sha256)
         return str(uuid.UUID(bytes=random + mac[:_HALF], version=4))
-
-
-def folder_for(base: str, names: Iterable[str]) -> str:
-    """Returns a folder with these names below a base, without characters that need escapes."""
-    folders = (_NOT_FOR_FOLDERS.sub("_", name) for name in names)
-    return "/".join((base.rstrip("/"), *folders))
-
-
-def issued_uuid(location: str) -> str | None:
-    """Returns the UUID of the outermost folder `NAME_UUID` in which a location lies."""
-    match = _ISSUED_FOLDER.fullmatch(issued_folder(location).rpartition("/")[2])
-    return match[1] if match else None
-
-
-def issued_folder(location: str) -> str:
-    """Returns the location of the outermost folder `NAME_UUID`, or the location without one."""
-    folders = location.split("/")
-    for number, folder in enumerate(folders, 1):
-        if _ISSUED_FOLDER.fullmatch(folder):
-            return "/".join(folders[:number])
-    return location
-
-
-def refuse_issued(location: str, own: Collection[str | None]) -> None:
-    """Refuse a folder that the server issued, unless its UUID is one of the table's own.
-
-    Some programs decode a location or resolve its dots before they use it, so all of its readings
-    count.
-    """
-    place = parse(location)
-    for reading in readings(place.path):
-        for path in (reading, without_dots(reading)):
-            issued = issued_uuid(place._replace(path=path).normal)
-            if issued is not None and issued not in own:
-                raise LocationRefused(f"location {location} lies in the folder of another table")

@@ -32,7 +32,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
 from nessie_cli.iceberg.locations import LOCAL, Allowed, LocationRefused, ParsedLocation
-from nessie_cli.iceberg.metadata_text import NoJson, TooLarge, json_of, too_deep, unpacked
+from nessie_cli.iceberg.metadata import NoJson, TooLarge, json_of, too_deep, unpacked
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.wire.large_json import MOST_VALUES, count_values, steps
 

@@ -8,11 +8,13 @@ from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import non_empty_text
-from nessie_cli.iceberg.locations import Allowed, LocationRefused, parse
-from nessie_cli.iceberg.warehouses.issuing import (
+from nessie_cli.iceberg.locations import (
+    Allowed,
+    LocationRefused,
     folder_for,
     issued_folder,
     issued_uuid,
+    parse,
     refuse_issued,
 )
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles

@@ -20,11 +20,13 @@ from nessie_cli.iceberg.locations import (
     Allowed,
     Base,
     LocationRefused,
+    issued_folder,
+    issued_uuid,
     parse,
     readings,
+    refuse_issued,
     scheme_of,
 )
-from nessie_cli.iceberg.warehouses.issuing import issued_folder, issued_uuid, refuse_issued
 from nessie_cli.model import IcebergTable, IcebergView, Secret
 
 VENDED_CREDENTIALS = "vended-credentials"

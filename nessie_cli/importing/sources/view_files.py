@@ -9,7 +9,7 @@ from pyiceberg.view.metadata import ViewMetadata
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import MAX_BYTES, Files
-from nessie_cli.iceberg.metadata_text import unpacked
+from nessie_cli.iceberg.metadata import unpacked
 from nessie_cli.importing.sources.folders import entries_of
 
 _METADATA_PATH = "write.metadata.path"

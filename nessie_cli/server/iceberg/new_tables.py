@@ -13,8 +13,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.validity.additions import check_additions
-from nessie_cli.iceberg.validity.metadata import check_metadata
+from nessie_cli.iceberg.validity.metadata import check_additions, check_metadata
 from nessie_cli.iceberg.warehouses.metadata_files import next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
 from nessie_cli.model import (

@@ -17,13 +17,17 @@ from msgspec import msgpack, structs
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg import messages
 from nessie_cli.iceberg.builder import values
-from nessie_cli.iceberg.builder.document import RequirementFailed, check_requirements, creates_table
+from nessie_cli.iceberg.builder.document import (
+    NO_SNAPSHOT,
+    RequirementFailed,
+    check_requirements,
+    creates_table,
+)
 from nessie_cli.iceberg.builder.table import builder_for
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.metadata import NO_SNAPSHOT, content_of, in_state
+from nessie_cli.iceberg.metadata import content_of, in_state
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.validity.additions import check_additions
-from nessie_cli.iceberg.validity.metadata import placed_faults
+from nessie_cli.iceberg.validity.metadata import check_additions, placed_faults
 from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import (
     LOCATION,

@@ -10,8 +10,7 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.builder.view import new_view, updated
 from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.validity.additions import check_additions
-from nessie_cli.iceberg.validity.metadata import placed_faults
+from nessie_cli.iceberg.validity.metadata import check_additions, placed_faults
 from nessie_cli.iceberg.warehouses.metadata_files import head_of, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import LOCATION, new_location
 from nessie_cli.model import CommitResult, ContentKey, IcebergView, Put

@@ -1,4 +1,4 @@
-"""The tables that PostgreSQL stores of this format may lack, because older versions made none.
+"""The tables that stores may lack, because older versions of this format made none.
 
 They have the records of pipelines' runs, and the logins of browsers.
 """

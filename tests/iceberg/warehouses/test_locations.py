@@ -14,8 +14,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
-from nessie_cli.iceberg.locations import Allowed, LocationRefused
-from nessie_cli.iceberg.warehouses.issuing import issued_uuid
+from nessie_cli.iceberg.locations import Allowed, LocationRefused, issued_uuid
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
 from nessie_cli.iceberg.warehouses.tables import (
     PATH_PROPERTIES,

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.metadata import parse_document
-from nessie_cli.iceberg.metadata_text import MAX_DEPTH, MOST_MEMBERS, MOST_VALUES_OF_ITEM
+from nessie_cli.iceberg.metadata import MAX_DEPTH, MOST_MEMBERS, MOST_VALUES_OF_ITEM, parse_document
 from nessie_cli.iceberg.warehouses.metadata_files import head_of, parsed, plain
 from nessie_cli.wire.large_json import MOST_VALUES
 

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from msgspec import DecodeError, msgpack
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.iceberg.locations import Allowed
-from nessie_cli.iceberg.warehouses.issuing import issued_uuid
+from nessie_cli.iceberg.locations import Allowed, issued_uuid
 from nessie_cli.iceberg.warehouses.warehouse import (
     REMOTE_SIGNING,
     VENDED_CREDENTIALS,
