@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -38,6 +39,9 @@ from nessie_cli.model import (
     TableCombination,
 )
 
+if TYPE_CHECKING:
+    from nessie_cli.iceberg.row_diff.parquet import Reader
+
 MOST_FILES_NAMED = 20
 """The most files of one collision that are named."""
 MOST_CACHED = 5_000
@@ -47,19 +51,25 @@ MOST_CACHED = 5_000
 class UnwrittenFiles(Files):
     """The files of a dry run: those of `files`, and new ones in memory."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Reader) -> None:
         super().__init__()
         self._files = files
         self._new: dict[str, bytes] = {}
 
-    def has_answered(self, uri: str) -> bool:
-        """Whether the file system of a file has answered any request."""
-        return self._files.has_answered(uri)
+    @property
+    def new(self) -> Mapping[str, bytes]:
+        """The new files by their locations, in the order in which they were written."""
+        return self._new
 
     def read(self, uri: str) -> bytes:
         """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
         data = self._new.get(uri)
         return self._files.read(uri) if data is None else data
+
+    def open(self, uri: str) -> Any:
+        """Opens a file for random access. Raises the errors of `read`."""
+        data = self._new.get(uri)
+        return self._files.open(uri) if data is None else io.BytesIO(data)
 
     def write(self, uri: str, data: bytes) -> None:
         """Keeps a new file in memory."""
@@ -105,8 +115,8 @@ class FileCombiner(Combiner):
     a table may not be combined, and `check` if its metadata may not be replaced by other metadata.
     `limits` are those of each manifest and of all entries together.
     The `engine` reads and encodes manifests, by default in this process. `announce` is called with
-    the table and the bytes of its files before rows are read. `cache` returns that of the permitted
-    table.
+    the table and the bytes of its files before rows are read, and `check_rows` with each batch of
+    them; both may raise an error. `cache` returns that of the permitted table.
     """
 
     def __init__(
@@ -120,6 +130,7 @@ class FileCombiner(Combiner):
         limits: AvroLimits = USUAL,
         engine: Engine | None = None,
         announce: Callable[[ContentKey, int], None] | None = None,
+        check_rows: Callable[[Any], object] | None = None,
         cache: Callable[[], CollisionCache] = CollisionCache,
     ) -> None:
         self._files = files
@@ -130,6 +141,7 @@ class FileCombiner(Combiner):
         self._limits = limits
         self._engine = engine
         self._announce = announce
+        self._check_rows = check_rows
         self._cache = cache
         self._written: dict[str, list[str]] = {}
 
@@ -211,6 +223,7 @@ class FileCombiner(Combiner):
             time.time_ns() // 1_000_000,
             key=rules.key,
             whole_rows=rules.whole_rows,
+            check=self._check_rows,
         )
         if self._announce is not None:
             self._announce(states.key, merger.bytes)

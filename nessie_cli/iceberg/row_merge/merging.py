@@ -31,6 +31,7 @@ from nessie_cli.iceberg.row_diff.deletes import Deletes
 from nessie_cli.iceberg.row_diff.difference import check_key
 from nessie_cli.iceberg.row_diff.encoding import HASH
 from nessie_cli.iceberg.row_diff.parquet import Reader
+from nessie_cli.iceberg.row_diff.reading import Check
 from nessie_cli.iceberg.row_diff.scan import Read, ScannedFile
 from nessie_cli.iceberg.row_diff.schemas import check_columns, every_field, schema_of
 from nessie_cli.iceberg.row_diff.spool import Spool
@@ -89,7 +90,8 @@ class RowMerger:
 
     `combination` is the one of its files, and `base` the metadata of the base. `key` are the names
     of columns; by default, the identifier fields. With `whole_rows`, a row that both sides changed
-    is a conflict. Reads manifests at once. Raises `InvalidInput` if the rows cannot be merged.
+    is a conflict. `check` is called with each batch of rows that was read, and may raise an error.
+    Reads manifests at once. Raises `InvalidInput` if the rows cannot be merged.
     """
 
     def __init__(
@@ -101,6 +103,7 @@ class RowMerger:
         *,
         key: Sequence[str] = (),
         whole_rows: bool = False,
+        check: Check | None = None,
     ) -> None:
         self._combination = combination
         self._whole_rows = whole_rows
@@ -117,10 +120,11 @@ class RowMerger:
         ids = [field.field_id for field in self._schema.fields]
         check_columns(ours, theirs, ids)
         self._ours, self._theirs = (
-            SideChanges(side, (base, document), self._schema, self._key, read)
+            SideChanges(side, (base, document), self._schema, self._key, read, check=check)
             for side, document in ((Side.OURS, ours), (Side.THEIRS, theirs))
         )
         self._read = read
+        self._check = check
 
     @property
     def bytes(self) -> int:
@@ -138,7 +142,12 @@ class RowMerger:
             theirs = changed.noting(self._theirs.read(reader))
             changes.fill(chain(self._ours.read(reader), theirs))
             ours = PlacesOfOurs(
-                self._combination.ours, self._schema, self._key, self._theirs.keys, self._read
+                self._combination.ours,
+                self._schema,
+                self._key,
+                self._theirs.keys,
+                self._read,
+                check=self._check,
             )
             with Spool(ours.schema, parts) as places:
                 places.fill(changed.selecting(ours.read(reader)))

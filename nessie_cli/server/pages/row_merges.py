@@ -1,0 +1,222 @@
+"""Merges of rows for the page of a merge: what a process has to read, and what it says.
+
+The rows are read with the credentials of the server, so a caller needs the right `READ_ROWS` for
+each of the three states of a table.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from msgspec import structs
+
+from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed
+from nessie_cli.iceberg.combination.merging import TableStates, states_of
+from nessie_cli.model import Conflict, IcebergTable
+from nessie_cli.server.http.failures import Unavailable
+from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.conflicts import decision_fields, table_digest
+from nessie_cli.server.pages.row_choices import (
+    MOST_SHOWN,
+    MOST_TABLES,
+    ROWS,
+    ShownRows,
+    decisions_of,
+    rest_of,
+    shown_rows,
+)
+from nessie_cli.server.pages.table_access import TableAccess
+from nessie_cli.server.runtime.row_merge_answer import MergedRows, RowMerge, decode_merges
+from nessie_cli.server.runtime.row_request import RowMergeRequest, TableRows
+
+_MOST_COUNTED = 5_000
+"""The most tables whose bytes are remembered."""
+_States = tuple[object, object, object]
+
+
+class Given(NamedTuple):
+    """The decisions of a form about tables, and those about rows, by the names of their fields."""
+
+    tables: Mapping[str, str]
+    rows: Mapping[str, str]
+
+
+class RowPlan(NamedTuple):
+    """What a process has to do for a page or form.
+
+    `fields` name the decisions about the tables of the request, in order. `results` are known
+    without a process.
+    """
+
+    request: RowMergeRequest | None
+    fields: Sequence[str]
+    results: Mapping[str, RowMerge]
+
+
+class RowResults(NamedTuple):
+    """What is known about the rows of tables, by the names of the decisions about these."""
+
+    results: Mapping[str, RowMerge] = {}
+    merged: Mapping[str, MergedRows] = {}
+
+    @property
+    def are_outdated(self) -> bool:
+        """Whether a decision is about a row that is not in conflict."""
+        return any(merge.outdated for merge in self.results.values())
+
+    def refused(self, left: Sequence[Conflict]) -> RowResults:
+        """Returns the results, given the conflicts that are left after decisions.
+
+        A merged table may be refused, because of its locations for example.
+        """
+        refusals = {
+            field: "; ".join(collision.reason for collision in conflict.collisions)
+            for field, conflict in zip(decision_fields(left), left, strict=True)
+            if field in self.merged
+        }
+        results = {
+            field: structs.replace(merge, reason=refusals[field]) if field in refusals else merge
+            for field, merge in self.results.items()
+        }
+        return RowResults(results, self.merged)
+
+    def shown(self, given: Given) -> dict[str, ShownRows]:
+        """Returns what a page shows of them."""
+        return {
+            field: shown_rows(table_digest(field), merge, given.rows)
+            for field, merge in self.results.items()
+        }
+
+
+NO_ROWS = RowResults()
+
+
+class RowMerges:
+    """Has the rows of tables merged by processes, or their bytes counted."""
+
+    def __init__(self, access: TableAccess) -> None:
+        self._access = access
+        # The files of a state never change.
+        self._counted: dict[_States, RowMerge] = {}
+
+    def plan(
+        self,
+        call: PageCall,
+        error: MergeConflict,
+        commits: tuple[str, str, str],
+        given: Given,
+        *,
+        description: str,
+        offered: Collection[str],
+        writes: bool,
+    ) -> RowPlan:
+        """Returns what a process has to do.
+
+        It merges the rows of the tables for which that is chosen, and counts the bytes of those
+        `offered`. `commits` are those of base, ours and theirs.
+        """
+        requested: list[tuple[str, TableRows]] = []
+        results: dict[str, RowMerge] = {}
+        for field, states in _mergeable(error):
+            is_chosen = given.tables.get(field) == ROWS
+            if not is_chosen and field not in offered:
+                continue
+            if is_chosen and sum(each.reads for _, each in requested) >= MOST_TABLES:
+                results[field] = _refusal(f"a page merges the rows of at most {MOST_TABLES} tables")
+                continue
+            try:
+                table = self._table(call, commits, states)
+            except NotAllowed as refusal:
+                if is_chosen:
+                    results[field] = _refusal(refusal.message)
+                continue
+            counted = self._counted.get((table.base, table.ours, table.theirs))
+            if is_chosen:
+                digest = table_digest(field)
+                decisions, rest = decisions_of(digest, given.rows), rest_of(digest, given.rows)
+                table = structs.replace(table, reads=True, decisions=decisions, rest=rest)
+            elif counted is not None:
+                results[field] = counted
+                continue
+            requested.append((field, table))
+        if not requested:
+            return RowPlan(None, (), results)
+        assert self._access.rows is not None, "it has found the place of a table"
+        request = RowMergeRequest(
+            tables=[table for _, table in requested],
+            description=description,
+            writes=writes,
+            most_shown=MOST_SHOWN,
+            limits=self._access.rows.processes.limits,
+        )
+        return RowPlan(request, [field for field, _ in requested], results)
+
+    async def run(self, call: PageCall, plan: RowPlan) -> RowResults:
+        """Returns the results of a plan; one that fails has the reason. Raises `ClientGone`."""
+        request = plan.request
+        if request is None or self._access.rows is None:
+            return RowResults(plan.results)
+        try:
+            data = await self._access.rows.processes.whole(request, call.watch_client())
+            merged = dict(zip(plan.fields, decode_merges(data, request.tables), strict=True))
+        except (InvalidInput, Unavailable) as error:
+            return RowResults(
+                {**plan.results, **dict.fromkeys(plan.fields, _refusal(error.message))}
+            )
+        for each in merged.values():
+            self._remember(each)
+        results = {field: each.merge for field, each in merged.items()}
+        is_merged = {field: each for field, each in merged.items() if each.merge.content}
+        return RowResults({**plan.results, **results}, is_merged)
+
+    def _remember(self, merged: MergedRows) -> None:
+        merge = merged.merge
+        if merge.bytes is None and not merge.is_final:
+            return
+        if len(self._counted) >= _MOST_COUNTED:
+            self._counted = {}
+        reason = merge.reason if merge.bytes is None else ""
+        self._counted[merged.states] = RowMerge(bytes=merge.bytes, reason=reason)
+
+    def _table(
+        self, call: PageCall, commits: tuple[str, str, str], states: TableStates
+    ) -> TableRows:
+        """Returns a table whose rows the caller may read. Raises `NotAllowed`."""
+        if self._access.rows is None:
+            raise NotAllowed("this server reads no rows")
+        base, ours, theirs = states.base, states.ours, states.theirs
+        assert isinstance(base, IcebergTable)
+        keys = (states.base_key, states.head_key, states.theirs_key)
+        sides = list(zip(commits, keys, strict=True))
+        place = self._access.rows.place(call.repository, sides, (base, ours, theirs))
+        return TableRows(
+            key=states.key,
+            base=base,
+            ours=ours,
+            theirs=theirs,
+            warehouse=place.warehouse,
+            folders=place.folders,
+            reads=False,
+        )
+
+
+def _mergeable(error: MergeConflict) -> Iterator[tuple[str, TableStates]]:
+    """Yields the tables whose files collide, with the fields of the decisions about them."""
+    fields = decision_fields(error.conflicts)
+    # A decision can be about the key of a table as well: then it takes a whole state.
+    numbers = Counter(fields)
+    for field, conflict in zip(fields, error.conflicts, strict=True):
+        states = states_of(conflict, error)
+        if (
+            states is not None
+            and conflict.collisions
+            and numbers[field] == 1
+            and isinstance(states.base, IcebergTable)
+        ):
+            yield field, states
+
+
+def _refusal(reason: str) -> RowMerge:
+    return RowMerge(bytes=None, reason=reason)
