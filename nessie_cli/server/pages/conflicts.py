@@ -127,11 +127,8 @@ class ConflictRow(NamedTuple):
 
     @property
     def why_not_rows(self) -> str:
-        """Why the rows cannot be merged, if that is not a reason of the conflict itself."""
-        if self.rows is None or self.rows.bytes is not None:
-            return ""
-        reasons = {collision.reason for collision in self.conflict.collisions}
-        if self.rows.reason in reasons and not self.merges_rows:
+        """Why the rows cannot be merged, though that is the decision."""
+        if not self.merges_rows or self.rows is None or self.rows.bytes is not None:
             return ""
         return self.rows.reason.removeprefix("the rows cannot be merged: ")
 

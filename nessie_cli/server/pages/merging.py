@@ -217,8 +217,8 @@ class MergePages:
         return await self._page(call, given, begun=True)
 
     async def _page(self, call: PageCall, given: Given, *, begun: bool) -> Reply:
-        begin = partial(self._begin_page, given)
-        page = await self._access.answer_with_files(call, begin, begun=begun)
+        start = partial(self._begin_page, given)
+        page = await self._access.answer_with_files(call, start, begun=begun)
         if isinstance(page, _Preview):
             results = await self._rows.run(call, page.plan)
             end = partial(self._end_page, given, page, results)

@@ -1,4 +1,4 @@
-"""The decisions about rows in conflict: the names of their fields in a form, and what is shown."""
+"""The decisions about rows in conflict: their fields in a form, and what a page shows."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from nessie_cli.server.runtime.row_merge_answer import RowMerge, ShownConflict
 ROWS = "rows"
 """The decision about a table to merge its rows."""
 MOST_SHOWN = 50
-"""The most conflicts about rows of one table on a page."""
+"""The most conflicts about the rows of one table on a page."""
 MOST_TABLES = 5
 """The most tables of one merge whose rows are merged on pages."""
 _SIDES = {"ours": False, "theirs": True}
 _REST, _ROW = "rest.", "row."
-"""The beginnings of the names of fields, which go on with the digest of the table's decision."""
+"""The beginnings of the names of fields; the digest of the table's decision follows."""
 
 
 class RowChoice(NamedTuple):
-    """A row or cell in conflict with its field: the name, and the chosen side or an empty text."""
+    """A row or cell in conflict, the name of its field, and the chosen side, if any."""
 
     field: str
     chosen: str
@@ -79,8 +79,8 @@ def carried(
     given: Mapping[str, str], tables: Collection[str], shown: Collection[str]
 ) -> dict[str, str]:
     """Returns the decisions about rows of some tables that the page does not show."""
-    kept = set(tables) - set(shown)
-    return {name: side for name, side in given.items() if name.split(".")[1] in kept}
+    hidden = set(tables) - set(shown)
+    return {name: side for name, side in given.items() if name.split(".")[1] in hidden}
 
 
 def shown_rows(table: str, merge: RowMerge, given: Mapping[str, str]) -> ShownRows:

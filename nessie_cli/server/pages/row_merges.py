@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from msgspec import structs
 
-from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed
+from nessie_cli.errors import InvalidInput, MergeConflict, NessieError, NotAllowed
+from nessie_cli.iceberg.builder.schemas import identifiers
+from nessie_cli.iceberg.builder.values import by_id
 from nessie_cli.iceberg.combination.merging import TableStates, states_of
+from nessie_cli.iceberg.metadata import in_state
 from nessie_cli.model import Conflict, IcebergTable
 from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.pages.call import PageCall
@@ -117,41 +121,40 @@ class RowMerges:
         It merges the rows of the tables for which that is chosen, and counts the bytes of those
         `offered`. `commits` are those of base, ours and theirs.
         """
-        requested: list[tuple[str, TableRows]] = []
+        tables: dict[str, TableRows] = {}
         results: dict[str, RowMerge] = {}
-        for field, states in _mergeable(error):
-            is_chosen = given.tables.get(field) == ROWS
-            if not is_chosen and field not in offered:
+        mergeable = list(_mergeable(error))
+        for field, states in mergeable:
+            if given.tables.get(field) != ROWS:
                 continue
-            if is_chosen and sum(each.reads for _, each in requested) >= MOST_TABLES:
-                results[field] = _refusal(f"a page merges the rows of at most {MOST_TABLES} tables")
+            if len(tables) == MOST_TABLES:
+                results[field] = _refusal(f"pages merge the rows of at most {MOST_TABLES} tables")
                 continue
             try:
-                table = self._table(call, commits, states)
+                tables[field] = _decided(self._table(call, commits, states), field, given)
             except NotAllowed as refusal:
-                if is_chosen:
-                    results[field] = _refusal(refusal.message)
-                continue
-            counted = self._counted.get((table.base, table.ours, table.theirs))
-            if is_chosen:
-                digest = table_digest(field)
-                decisions, rest = decisions_of(digest, given.rows), rest_of(digest, given.rows)
-                table = structs.replace(table, reads=True, decisions=decisions, rest=rest)
-            elif counted is not None:
-                results[field] = counted
-                continue
-            requested.append((field, table))
-        if not requested:
+                results[field] = _refusal(refusal.message)
+        for field, states in mergeable:
+            if field in offered and given.tables.get(field) != ROWS:
+                # Who may not read rows gets no offer.
+                with suppress(NotAllowed):
+                    table = self._table(call, commits, states)
+                    counted = self._counted.get((table.base, table.ours, table.theirs))
+                    if counted is not None:
+                        results[field] = counted
+                    elif self._has_key(call, commits[1], states):
+                        tables[field] = table
+        if not tables:
             return RowPlan(None, (), results)
         assert self._access.rows is not None, "it has found the place of a table"
         request = RowMergeRequest(
-            tables=[table for _, table in requested],
+            tables=list(tables.values()),
             description=description,
             writes=writes,
             most_shown=MOST_SHOWN,
             limits=self._access.rows.processes.limits,
         )
-        return RowPlan(request, [field for field, _ in requested], results)
+        return RowPlan(request, list(tables), results)
 
     async def run(self, call: PageCall, plan: RowPlan) -> RowResults:
         """Returns the results of a plan; one that fails has the reason. Raises `ClientGone`."""
@@ -177,8 +180,18 @@ class RowMerges:
             return
         if len(self._counted) >= _MOST_COUNTED:
             self._counted = {}
-        reason = merge.reason if merge.bytes is None else ""
-        self._counted[merged.states] = RowMerge(bytes=merge.bytes, reason=reason)
+        self._counted[merged.states] = RowMerge(bytes=merge.bytes)
+
+    def _has_key(self, call: PageCall, commit: str, states: TableStates) -> bool:
+        """Returns whether a table has identifier fields. Without them, no process is asked."""
+        with self._access.metadata(call.repository) as reader:
+            try:
+                document = reader.read(commit, states.head_key, states.ours)
+            except NessieError:
+                return False
+        table = in_state(document, states.ours)
+        schemas = by_id(table.get("schemas") or (), "schema-id")
+        return bool(identifiers(schemas.get(table.get("current-schema-id")) or {}))
 
     def _table(
         self, call: PageCall, commits: tuple[str, str, str], states: TableStates
@@ -216,6 +229,13 @@ def _mergeable(error: MergeConflict) -> Iterator[tuple[str, TableStates]]:
             and isinstance(states.base, IcebergTable)
         ):
             yield field, states
+
+
+def _decided(table: TableRows, field: str, given: Given) -> TableRows:
+    """Returns a table whose rows are to be merged, with the decisions about them."""
+    digest = table_digest(field)
+    decisions, rest = decisions_of(digest, given.rows), rest_of(digest, given.rows)
+    return structs.replace(table, reads=True, decisions=decisions, rest=rest)
 
 
 def _refusal(reason: str) -> RowMerge:

@@ -157,11 +157,12 @@ def test_a_limit_of_rows_is_said(tmp_path: Path) -> None:
         assert "The rows are not merged yet: the server compares at most 1 rows" in page.text
 
 
-def test_a_table_without_a_key_offers_no_rows(tmp_path: Path) -> None:
+def test_the_rows_of_a_table_without_a_key_are_not_merged(tmp_path: Path) -> None:
     with lake_server(tmp_path) as server:
         collide(server.lake)
         browser = Browser(server.client)
-        for _ in range(2):
-            page = browser.get(MERGE)
-            assert "Merge the rows" not in page.text
-            assert "The rows cannot be merged here: the table has no identifier fields" in page.text
+        page = browser.get(MERGE)
+        assert "Merge the rows" not in page.text
+        [table] = decisions_of(page)
+        page = browser.get(url_of({**page.form("/ui/merge"), table: "rows"}))
+        assert "rows cannot be merged here: the table has no identifier fields" in page.text
