@@ -26,7 +26,12 @@ from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, Table
 from nessie_cli.iceberg.files import Files, MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
-from nessie_cli.iceberg.warehouses.tables import LOCATION, NewMetadata, check_new_metadata
+from nessie_cli.iceberg.warehouses.tables import (
+    LOCATION,
+    NewMetadata,
+    check_new_metadata,
+    table_folder,
+)
 from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, is_in
 from nessie_cli.model import (
     CombinationRules,
@@ -280,7 +285,7 @@ class TableCombinations:
         merged = MergedRowsCombiner(
             rows,
             UnwrittenFiles(files) if dry_run else files,
-            permit=_permission(call, change.branch, files),
+            permit=_permission(call, change.branch, files, writes_rows=True),
             check=files.check,
         )
         commits = len(change.commits) if isinstance(change, Transplant) else 1
@@ -321,13 +326,15 @@ class WarehouseFiles(Files):
         self._is_trusted = False
         self._folders: set[str] | None = None
         self._ours: IcebergTable | None = None
+        self._writes_rows = False
 
-    def restrict(self, table: TableStates, *, is_trusted: bool) -> None:
+    def restrict(self, table: TableStates, *, is_trusted: bool, writes_rows: bool = False) -> None:
         """Sets the table that is read next.
 
         Unless its caller is trusted with locations, its files must be beside its metadata files.
+        With `writes_rows`, new ones may be anywhere in its folder.
         """
-        self._ours, self._is_trusted = table.ours, is_trusted
+        self._ours, self._is_trusted, self._writes_rows = table.ours, is_trusted, writes_rows
         sides = *table.bases, table.ours, table.theirs
         self._folders = None if is_trusted else {dirname(s.metadata_location) for s in sides}
 
@@ -380,14 +387,18 @@ class WarehouseFiles(Files):
     def write(self, uri: str, data: bytes) -> None:
         """Writes a new file, in the warehouse of the present metadata file of ours.
 
-        Where callers need a right to choose locations, it is beside that file: the location in the
-        metadata is theirs. Raises `LocationRefused` or `StoreUnavailable`.
+        Where callers need a right to choose locations, it is beside that file, or in the folder of
+        its table (`restrict`): the location in the metadata is theirs. Raises `LocationRefused` or
+        `StoreUnavailable`.
         """
         assert self._ours is not None
         present = self._ours.metadata_location
         warehouse, folder = self._warehouse_of(present), dirname(present)
+        is_own = is_in(folder, uri) or (
+            self._writes_rows and is_in(table_folder(present), uri, directly=False)
+        )
         if self._warehouse_of(uri) is not warehouse or (
-            self._folders is not None and self._locations.guards(uri) and not is_in(folder, uri)
+            self._folders is not None and self._locations.guards(uri) and not is_own
         ):
             raise LocationRefused(f"location {uri} is not in the folder of the table")
         warehouse.write(uri, data)
@@ -434,11 +445,14 @@ def _combiner(
     )
 
 
-def _permission(call: Call, branch: str, files: WarehouseFiles) -> Callable[[TableStates], None]:
+def _permission(
+    call: Call, branch: str, files: WarehouseFiles, *, writes_rows: bool = False
+) -> Callable[[TableStates], None]:
     """Returns a function that raises `NotAllowed` for a table that the caller may not combine."""
 
     def permit(table: TableStates) -> None:
-        files.restrict(table, is_trusted=call.may_combine(branch, {table.key, table.head_key}))
+        is_trusted = call.may_combine(branch, {table.key, table.head_key})
+        files.restrict(table, is_trusted=is_trusted, writes_rows=writes_rows)
 
     return permit
 

@@ -48,7 +48,15 @@ from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import Listing, listing
 from nessie_cli.server.pages.previews import MOST_PREVIEWED, preview_page
 from nessie_cli.server.pages.row_choices import ROWS, row_choices
-from nessie_cli.server.pages.row_merges import NO_ROWS, Given, RowMerges, RowPlan, RowResults
+from nessie_cli.server.pages.row_merges import (
+    NO_PLAN,
+    NO_ROWS,
+    Given,
+    RowAnswer,
+    RowMerges,
+    RowPlan,
+    RowResults,
+)
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import page_url
 
@@ -166,8 +174,8 @@ class MergePages:
         given = _given(call.form)
         step = await self._access.answer_with_files(call, partial(self._begin_merge, given))
         if isinstance(step, _Sent):
-            results = await self._rows.run(call, step.plan)
-            end = partial(self._end_merge, given, step, results)
+            answer = await self._rows.run(call, step.plan)
+            end = partial(self._end_merge, given, step, answer)
             step = await self._access.answer_with_files(call, end, begun=True)
         if isinstance(step, _Shown):
             page = await self._present_page(call, given, begun=True)
@@ -190,12 +198,13 @@ class MergePages:
             return _Shown()
         plan = self._plan(call, sides, undecided, given, offered=(), writes=True)
         sent = _Sent(sides, _conflicts(undecided), plan)
-        return sent if plan.request else self._end_merge(given, sent, NO_ROWS, call)
+        return sent if plan.request else self._end_merge(given, sent, RowAnswer(plan), call)
 
     def _end_merge(
-        self, given: Given, sent: _Sent, rows: RowResults, call: PageCall
+        self, given: Given, sent: _Sent, answer: RowAnswer, call: PageCall
     ) -> Reply | _Shown:
         sides, conflicts, _ = sent
+        rows = self._rows.results(answer)
         if has_outdated(conflicts, given.tables) or rows.are_outdated:
             # A file that was not readable for the page combines now, for example.
             return _Shown(HTTPStatus.CONFLICT)
@@ -220,8 +229,8 @@ class MergePages:
         start = partial(self._begin_page, given)
         page = await self._access.answer_with_files(call, start, begun=begun)
         if isinstance(page, _Preview):
-            results = await self._rows.run(call, page.plan)
-            end = partial(self._end_page, given, page, results)
+            answer = await self._rows.run(call, page.plan)
+            end = partial(self._end_page, given, page, answer)
             page = await self._access.answer_with_files(call, end, begun=True)
         reply: Reply = page
         return reply
@@ -242,10 +251,13 @@ class MergePages:
         preview = _Preview(sides, undecided, plan)
         if plan.request is not None:
             return preview
-        return self._end_page(given, preview, RowResults(plan.results), call)
+        return self._end_page(given, preview, RowAnswer(plan), call)
 
-    def _end_page(self, given: Given, preview: _Preview, rows: RowResults, call: PageCall) -> Reply:
+    def _end_page(
+        self, given: Given, preview: _Preview, answer: RowAnswer, call: PageCall
+    ) -> Reply:
         sides, undecided, _ = preview
+        rows = self._rows.results(answer)
         conflicts = _conflicts(undecided)
         decided = undecided
         if conflicts and given.tables:
@@ -283,7 +295,7 @@ class MergePages:
     ) -> RowPlan:
         """Returns what a process has to do."""
         if self._combinations is None or not isinstance(undecided, MergeConflict):
-            return RowPlan(None, (), {})
+            return NO_PLAN
         base = undecided.result.common_ancestor or NO_ANCESTOR
         return self._rows.plan(
             call,

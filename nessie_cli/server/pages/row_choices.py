@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from nessie_cli.server.runtime.row_merge_answer import RowMerge, ShownConflict
+from nessie_cli.server.runtime.row_request import RowLimits
 
 ROWS = "rows"
 """The decision about a table to merge its rows."""
@@ -32,6 +33,7 @@ class ShownRows(NamedTuple):
     `bytes` would be read for it, None if the rows cannot be merged. `reason` says why they are not
     merged, and `numbers` how many rows of ours change if they are. `more` conflicts are not shown,
     at least if it `is_least`. The field named `rest_field` decides about all without a decision.
+    `limits` are those of the process that has read the rows.
     """
 
     bytes: int | None
@@ -43,6 +45,7 @@ class ShownRows(NamedTuple):
     rest_field: str = ""
     rest: str = ""
     outdated: int = 0
+    limits: RowLimits | None = None
 
     @property
     def are_read(self) -> bool:
@@ -83,7 +86,9 @@ def carried(
     return {name: side for name, side in given.items() if name.split(".")[1] in hidden}
 
 
-def shown_rows(table: str, merge: RowMerge, given: Mapping[str, str]) -> ShownRows:
+def shown_rows(
+    table: str, merge: RowMerge, given: Mapping[str, str], limits: RowLimits | None
+) -> ShownRows:
     """Returns the merge of the rows of a table with the decisions about them."""
     choices = [
         RowChoice(name, given.get(name, ""), conflict)
@@ -102,4 +107,5 @@ def shown_rows(table: str, merge: RowMerge, given: Mapping[str, str]) -> ShownRo
         rest,
         given.get(rest, ""),
         merge.outdated,
+        limits,
     )

@@ -33,10 +33,12 @@ from nessie_cli.server.pages.row_choices import (
 )
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.runtime.row_merge_answer import MergedRows, RowMerge, decode_merges
-from nessie_cli.server.runtime.row_request import RowMergeRequest, TableRows
+from nessie_cli.server.runtime.row_request import RowLimits, RowMergeRequest, TableRows
 
 _MOST_COUNTED = 5_000
 """The most tables whose bytes are remembered."""
+_MOST_WRITTEN = 32 << 20
+"""The most bytes of new files of a merge; the server has a few copies of them in memory."""
 _States = tuple[object, object, object]
 
 
@@ -59,11 +61,23 @@ class RowPlan(NamedTuple):
     results: Mapping[str, RowMerge]
 
 
+class RowAnswer(NamedTuple):
+    """The answer of a process to a plan, or why there is none."""
+
+    plan: RowPlan
+    data: bytes = b""
+    refusal: str = ""
+
+
 class RowResults(NamedTuple):
-    """What is known about the rows of tables, by the names of the decisions about these."""
+    """What is known about the rows of tables, by the names of the decisions about these.
+
+    `limits` are those of the process that has read them.
+    """
 
     results: Mapping[str, RowMerge] = {}
     merged: Mapping[str, MergedRows] = {}
+    limits: RowLimits | None = None
 
     @property
     def are_outdated(self) -> bool:
@@ -84,17 +98,18 @@ class RowResults(NamedTuple):
             field: structs.replace(merge, reason=refusals[field]) if field in refusals else merge
             for field, merge in self.results.items()
         }
-        return RowResults(results, self.merged)
+        return self._replace(results=results)
 
     def shown(self, given: Given) -> dict[str, ShownRows]:
         """Returns what a page shows of them."""
         return {
-            field: shown_rows(table_digest(field), merge, given.rows)
+            field: shown_rows(table_digest(field), merge, given.rows, self.limits)
             for field, merge in self.results.items()
         }
 
 
 NO_ROWS = RowResults()
+NO_PLAN = RowPlan(None, (), {})
 
 
 class RowMerges:
@@ -147,32 +162,44 @@ class RowMerges:
         if not tables:
             return RowPlan(None, (), results)
         assert self._access.rows is not None, "it has found the place of a table"
+        limits = self._access.rows.processes.limits
         request = RowMergeRequest(
             tables=list(tables.values()),
             description=description,
             writes=writes,
             most_shown=MOST_SHOWN,
-            limits=self._access.rows.processes.limits,
+            limits=limits._replace(answer=min(limits.answer, _MOST_WRITTEN)),
         )
         return RowPlan(request, list(tables), results)
 
-    async def run(self, call: PageCall, plan: RowPlan) -> RowResults:
-        """Returns the results of a plan; one that fails has the reason. Raises `ClientGone`."""
-        request = plan.request
-        if request is None or self._access.rows is None:
+    async def run(self, call: PageCall, plan: RowPlan) -> RowAnswer:
+        """Carries out a plan. A refusal is part of the answer. Raises `ClientGone`."""
+        if plan.request is None or self._access.rows is None:
+            return RowAnswer(plan)
+        try:
+            data = await self._access.rows.processes.whole(plan.request, call.watch_client())
+        except (InvalidInput, Unavailable) as error:
+            return RowAnswer(plan, refusal=error.message)
+        return RowAnswer(plan, data)
+
+    def results(self, answer: RowAnswer) -> RowResults:
+        """Returns the results in an answer. Those of a process that failed have the reason."""
+        plan, data, refusal = answer
+        if plan.request is None:
             return RowResults(plan.results)
         try:
-            data = await self._access.rows.processes.whole(request, call.watch_client())
-            merged = dict(zip(plan.fields, decode_merges(data, request.tables), strict=True))
-        except (InvalidInput, Unavailable) as error:
-            return RowResults(
-                {**plan.results, **dict.fromkeys(plan.fields, _refusal(error.message))}
-            )
-        for each in merged.values():
+            merged = decode_merges(data, plan.request.tables) if data else ()
+        except InvalidInput as error:
+            merged, refusal = (), error.message
+        if not merged:
+            failed = dict.fromkeys(plan.fields, _refusal(refusal))
+            return RowResults({**plan.results, **failed})
+        for each in merged:
             self._remember(each)
-        results = {field: each.merge for field, each in merged.items()}
-        is_merged = {field: each for field, each in merged.items() if each.merge.content}
-        return RowResults({**plan.results, **results}, is_merged)
+        by_field = dict(zip(plan.fields, merged, strict=True))
+        results = {field: each.merge for field, each in by_field.items()}
+        complete = {field: each for field, each in by_field.items() if each.merge.content}
+        return RowResults({**plan.results, **results}, complete, plan.request.limits)
 
     def _remember(self, merged: MergedRows) -> None:
         merge = merged.merge

@@ -18,7 +18,6 @@ from nessie_cli.wire.rows import FAULT, ROWS, frames
 
 _DIGEST_BYTES = 8
 _LENGTH = 8
-_NO_LENGTH = "the process that merges rows has sent no answer"
 
 
 class ShownConflict(Struct, frozen=True):
@@ -100,13 +99,16 @@ def decode_merges(data: bytes, tables: Sequence[TableRows]) -> list[MergedRows]:
 
     Raises `InvalidInput` with the reason if it has failed.
     """
+    received = bytearray()
     try:
-        received = list(frames(data))
+        for frame in frames(data):
+            if frame.kind == FAULT:
+                raise InvalidInput(json.decode(frame.content)["message"])
+            if frame.kind == ROWS:
+                received += frame.content
     except ValueError:
-        raise InvalidInput(_NO_LENGTH) from None
-    if received[-1].kind == FAULT:
-        raise InvalidInput(json.decode(received[-1].content)["message"])
-    stream = memoryview(b"".join(frame.content for frame in received if frame.kind == ROWS))
+        raise InvalidInput("the process that merges rows has sent no answer") from None
+    stream = memoryview(received)
     place = _LENGTH + int.from_bytes(stream[:_LENGTH])
     merged = []
     merges = json.decode(stream[_LENGTH:place], type=list[RowMerge])

@@ -10,7 +10,7 @@ import pytest
 from nessie_cli.model import CommitMeta
 from nessie_cli.server.pages.row_choices import MOST_SHOWN
 from tests.cli.lake import Lake
-from tests.cli.rows import write
+from tests.cli.rows import read, write
 from tests.server.row_server import DIFF, LIMITS, RowServer, guarded_rows, lake_server
 from tests.server.web import catalogs
 from tests.server.web.browser import Browser, Page
@@ -106,7 +106,9 @@ def write_html(lake: Lake, ref: str, rows: dict[int, tuple[str, int]]) -> None:
 def test_rows_need_the_right_to_read_them_in_every_state(tmp_path: Path) -> None:
     changes = "['LIST_COMMIT_LOG', 'COMMIT_CHANGE_AGAINST_REFERENCE', 'UPDATE_ENTITY']"
     rights = f"user == 'eve' && ({DIFF} || op in {changes})"
-    with guarded_rows(tmp_path, rights, served=lake_server, key=["id"]) as (guarded, server):
+    warehouse = {"choose_locations": False}
+    served = guarded_rows(tmp_path, rights, served=lake_server, key=["id"], warehouse=warehouse)
+    with served as (guarded, server):
         collide(server.lake)
         browser, before = Browser(guarded.as_("eve")), server.lake.files()
         head = server.repository.reference("main").hash
@@ -123,6 +125,11 @@ def test_rows_need_the_right_to_read_them_in_every_state(tmp_path: Path) -> None
                 assert not choices_of(page)
         assert server.repository.reference("main").hash == head
         assert server.lake.files() == before
+        # The new files lie in the folder of the table, where this caller may write.
+        guarded.rule(rights, "op == 'READ_ROWS'")
+        theirs = {f"rest.{table.partition('.')[2]}": "theirs"}
+        assert "The merge is done" in browser.post("/ui/merge", **chosen | theirs).text
+        assert read(server.lake, "main") == read(server.lake, "dev")
 
 
 @pytest.mark.parametrize(
