@@ -23,13 +23,19 @@ def rows(*ids: int) -> pa.Table:
 
 
 class Lake:
-    """A store with the table `db.t` of three rows on main, and a branch dev."""
+    """A store with the table `db.t` of three rows on main, and a branch dev.
 
-    def __init__(self, store: str, folder: Path) -> None:
+    `key` are the identifier fields of the table.
+    """
+
+    def __init__(self, store: str, folder: Path, *key: str) -> None:
         self._store, self.folder = store, folder / "lake"
         with self.catalog("main") as catalog:
             catalog.create_namespace("db")
             with catalog.create_table_transaction("db.t", rows(1).schema) as transaction:
+                if key:
+                    with transaction.update_schema() as update:
+                        update.set_identifier_fields(*key)
                 transaction.append(rows(1, 2, 3))
         with connect(store) as repository:
             head = repository.reference("main").hash

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -59,12 +59,21 @@ class RowServer:
 @contextmanager
 def row_server(folder: Path, limits: RowLimits = LIMITS, **more: Any) -> Iterator[RowServer]:
     """main has the rows 1, 2, 3 and dev the rows 1, 3, 7, 8."""
+    with lake_server(folder, limits, **more) as server:
+        server.lake.append("dev", 7, 8)
+        server.lake.delete("dev", 2)
+        yield server
+
+
+@contextmanager
+def lake_server(
+    folder: Path, limits: RowLimits = LIMITS, key: Sequence[str] = (), **more: Any
+) -> Iterator[RowServer]:
+    """main and dev have the rows 1, 2, 3, with the identifier fields `key`."""
     folder.mkdir(exist_ok=True)
     store = str(folder / "store.sqlite")
     create(store).close()
-    lake = Lake(store, folder)
-    lake.append("dev", 7, 8)
-    lake.delete("dev", 2)
+    lake = Lake(store, folder, *key)
     place = f"file://{lake.folder}"
     warehouses = more.pop("warehouses", None) or Warehouses(
         [Warehouse(name="w", location=place, allowed=(place,), **more.pop("warehouse", {}))]
@@ -80,12 +89,17 @@ def row_server(folder: Path, limits: RowLimits = LIMITS, **more: Any) -> Iterato
 
 
 @contextmanager
-def guarded_rows(folder: Path, *rules: str, **more: Any) -> Iterator[tuple[Guarded, RowServer]]:
+def guarded_rows(
+    folder: Path,
+    *rules: str,
+    served: Callable[..., AbstractContextManager[RowServer]] = row_server,
+    **more: Any,
+) -> Iterator[tuple[Guarded, RowServer]]:
     folder.mkdir(exist_ok=True)
     (folder / "tokens").touch(0o600)
     write_rules(folder, rules)
     security = Security(tokens=folder / "tokens", rules=folder / "rules")
-    with row_server(folder, gate=open_gate(security), **more) as server:
+    with served(folder, gate=open_gate(security), **more) as server:
         guarded = Guarded(server.url, folder, server.repository)
         try:
             yield guarded, server

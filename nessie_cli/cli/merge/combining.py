@@ -174,7 +174,7 @@ class _CombiningMerge(Generic[T]):
         )
 
     def _announce(self, table: ContentKey, read: int, written: int) -> None:
-        if table not in self._announced:
+        if read and table not in self._announced:
             self._announced.add(table)
             self._app.output.note(
                 f"merging rows of {table} reads up to {human_size(read)} and writes up to about"

@@ -6,7 +6,7 @@ import shutil
 import time
 import uuid
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -44,6 +44,7 @@ from nessie_cli.model import (
 )
 
 if TYPE_CHECKING:
+    from nessie_cli.iceberg.row_diff.parquet import Reader
     from nessie_cli.iceberg.row_merge.engines import RowEngine
 
 MOST_FILES_NAMED = 20
@@ -57,16 +58,17 @@ MOST_IN_MEMORY = 64 * 2**20
 class UnwrittenFiles(Files):
     """The files of a dry run: those of `files`, and new ones, which are in no table's folder."""
 
-    def __init__(self, files: Files, most_in_memory: int = MOST_IN_MEMORY) -> None:
+    def __init__(self, files: Reader, most_in_memory: int = MOST_IN_MEMORY) -> None:
         super().__init__()
         self._files = files
         self._left = most_in_memory
         self._new: dict[str, bytes | Path] = {}
         self._folder: Path | None = None
 
-    def has_answered(self, uri: str) -> bool:
-        """Whether the file system of a file has answered any request."""
-        return self._files.has_answered(uri)
+    @property
+    def new(self) -> Mapping[str, bytes]:
+        """The new files by their locations, in the order in which they were written."""
+        return {uri: self.read(uri) for uri in self._new}
 
     def read(self, uri: str) -> bytes:
         """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
@@ -74,13 +76,6 @@ class UnwrittenFiles(Files):
         if new is None:
             return self._files.read(uri)
         return new if isinstance(new, bytes) else new.read_bytes()
-
-    def size(self, uri: str) -> int:
-        """Returns the size of a file in bytes. Raises the errors of `read`."""
-        new = self._new.get(uri)
-        if new is None:
-            return self._files.size(uri)
-        return len(new) if isinstance(new, bytes) else new.stat().st_size
 
     def open(self, uri: str) -> Any:
         """Opens a file for random access. Raises the errors of `read`."""
@@ -148,8 +143,8 @@ class FileCombiner(Combiner):
     The `engine` reads and encodes manifests, by default in this process. `row_engine` returns the
     one that merges rows, by default in this process, and takes a list, to which it adds the
     locations of files that other processes write. `announce` is called with the table, the bytes of
-    its files to read and about the most to write, before rows are read. `cache` returns that of the
-    permitted table.
+    its files to read and about the most to write, before rows are read, and `check_rows` with each
+    batch of them; both may raise an error. `cache` returns that of the permitted table.
     """
 
     def __init__(
@@ -164,6 +159,7 @@ class FileCombiner(Combiner):
         engine: Engine | None = None,
         row_engine: Callable[[list[str]], RowEngine] | None = None,
         announce: Callable[[ContentKey, int, int], None] | None = None,
+        check_rows: Callable[[Any], object] | None = None,
         cache: Callable[[], CollisionCache] = CollisionCache,
     ) -> None:
         self._files = files
@@ -175,6 +171,7 @@ class FileCombiner(Combiner):
         self._engine = engine
         self._row_engine = row_engine
         self._announce = announce
+        self._check_rows = check_rows
         self._cache = cache
         self._written: dict[str, list[str]] = {}
 
@@ -256,8 +253,9 @@ class FileCombiner(Combiner):
             key=rules.key_of(_keys(states)),
             whole_rows=rules.whole_rows,
             engine=None if self._row_engine is None else self._row_engine(written),
+            check=self._check_rows,
         )
-        if self._announce is not None and merger.bytes:
+        if self._announce is not None:
             self._announce(states.key, merger.bytes, merger.new_bytes)
         decisions = decisions_of(rules, _keys(states))
         outcome = merger.merge(self._files, self._writing(written), decisions)

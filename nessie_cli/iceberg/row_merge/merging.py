@@ -29,6 +29,7 @@ from nessie_cli.iceberg.combination.states import TableFile, file_digest
 from nessie_cli.iceberg.row_diff.deletes import Deletes
 from nessie_cli.iceberg.row_diff.difference import check_key
 from nessie_cli.iceberg.row_diff.parquet import Reader
+from nessie_cli.iceberg.row_diff.reading import Check
 from nessie_cli.iceberg.row_diff.scan import Read, ScannedFile
 from nessie_cli.iceberg.row_diff.schemas import check_columns, every_field, schema_of
 from nessie_cli.iceberg.row_merge.data_files import (
@@ -65,8 +66,9 @@ class RowMerger:
 
     `combination` is the one of its files, and `base` the metadata of the base. `key` are the names
     of columns; by default, the identifier fields. With `whole_rows`, a row that both sides changed
-    is a conflict. The `engine` reads, merges and writes rows, by default in this process. Reads
-    manifests at once. Raises `InvalidInput` if the rows cannot be merged.
+    is a conflict. The `engine` reads, merges and writes rows, by default in this process. `check` is
+    called with each batch of rows that this process reads, and may raise an error. Reads manifests
+    at once. Raises `InvalidInput` if the rows cannot be merged.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class RowMerger:
         key: Sequence[str] = (),
         whole_rows: bool = False,
         engine: RowEngine | None = None,
+        check: Check | None = None,
     ) -> None:
         self._combination = combination
         self._engine = engine or LocalRows()
@@ -96,10 +99,11 @@ class RowMerger:
         ids = [field.field_id for field in self._schema.fields]
         check_columns(ours, theirs, ids)
         self._ours, self._theirs = (
-            SideChanges(side, (base, document), self._schema, self._key, read)
+            SideChanges(side, (base, document), self._schema, self._key, read, check=check)
             for side, document in ((Side.OURS, ours), (Side.THEIRS, theirs))
         )
         self._read = read
+        self._check = check
         self._evidence = KeyEvidence(
             {field.field_id: field.field_type for field in map(self._schema.find_field, self._key)},
             [base, ours, theirs, self._merged],
@@ -168,6 +172,7 @@ class RowMerger:
             keys,
             self._read,
             may_contain=self._files_with_keys(),
+            check=self._check,
         )
 
     def _outcome(self, combination: Combination, result: RowResult) -> RowOutcome:

@@ -19,7 +19,7 @@ from nessie_cli.iceberg.row_diff.changes import CHANGE_TYPE, INSERT, RowChanges
 from nessie_cli.iceberg.row_diff.difference import TableDifference
 from nessie_cli.iceberg.row_diff.encoding import HASH, hashes
 from nessie_cli.iceberg.row_diff.parquet import Reader
-from nessie_cli.iceberg.row_diff.reading import RowReader
+from nessie_cli.iceberg.row_diff.reading import Check, RowReader
 from nessie_cli.iceberg.row_diff.scan import FilePair, Read, ScannedFile, differing_files
 from nessie_cli.iceberg.row_diff.schemas import arrow_type, selected
 from nessie_cli.iceberg.row_merge.decision import Side
@@ -87,14 +87,20 @@ class SideChanges:
         schema: Schema,
         key: Sequence[str],
         read: Read,
+        *,
+        check: Check | None = None,
     ) -> None:
-        """Takes the states of the base and of the side. Reads manifests only."""
+        """Takes the states of the base and of the side. Reads manifests only.
+
+        `check` is called with each batch of rows that was read, and may raise an error.
+        """
         before, after = states
         files = differing_files(before, after, read)
         # Without a key, the changes are not paired: that comes later, with those of the other side.
         self.difference = TableDifference(before, after, files, schema, (), None, None, None)
         self._side = side
         self._key = key
+        self._check = check
         row = arrow_type(schema.as_struct())
         self.schema = pa.schema(
             [("hash", HASH), ("side", pa.int8()), ("sign", pa.int8()), ("row", row)]
@@ -110,7 +116,7 @@ class SideChanges:
     def read(self, reader: Reader) -> Iterator[pa.RecordBatch]:
         """Yields the changed rows. Rows that were only written again are left out."""
         row_type = self.schema.field("row").type
-        for batch in RowChanges(self.difference, reader):
+        for batch in RowChanges(self.difference, reader, check=self._check):
             rows = pa.StructArray.from_arrays(batch.columns[1:], fields=list(row_type))
             is_new = pc.equal(batch[CHANGE_TYPE], INSERT)
             sign = pc.if_else(is_new, pa.scalar(1, pa.int8()), pa.scalar(-1, pa.int8()))
@@ -139,6 +145,7 @@ class PlacesOfOurs:
         read: Read,
         *,
         may_contain: Callable[[TableFile], bool] = lambda _: True,
+        check: Check | None = None,
     ) -> None:
         files = [
             pair
@@ -149,6 +156,7 @@ class PlacesOfOurs:
         # The ids of rows are read as well: all are below this one.
         self.difference = TableDifference(None, ours, files, columns, (), _EVERY_ROW_ID, None, None)
         self._key = key
+        self._check = check
         self.schema = pa.schema(
             [("hash", HASH), ("file", pa.int32()), ("position", pa.int64()), ("row_id", pa.int64())]
         )
@@ -160,7 +168,7 @@ class PlacesOfOurs:
 
     def read(self, reader: Reader) -> Iterator[pa.RecordBatch]:
         """Yields the places of all live rows in the files."""
-        for batch in RowReader(self.difference, reader, places=True):
+        for batch in RowReader(self.difference, reader, check=self._check, places=True):
             arrays = [key_hashes(batch["row"], self._key)]
             arrays += [batch[name] for name in ("file", "position", "row_id")]
             yield pa.record_batch(arrays, schema=self.schema)

@@ -245,15 +245,15 @@ def _holds(folder: str, location: str) -> bool:
         return False
 
 
-def is_in(folder: str, location: str) -> bool:
-    """Returns whether all readings of a file's location are directly in a folder."""
+def is_in(folder: str, location: str, *, directly: bool = True) -> bool:
+    """Returns whether all readings of a file's location are in a folder, `directly` or below it."""
     place = parse(location)
     try:
         allowed = Allowed((folder,))
         ways = [allowed.find(place._replace(path=path).normal) for path in readings(place.path)]
     except LocationRefused:
         return False
-    return all(dirname(file.path) == base.resolved.path for file, base in ways)
+    return not directly or all(dirname(file.path) == base.resolved.path for file, base in ways)
 
 
 # -- options of the command ------------------------------------------------------------------------

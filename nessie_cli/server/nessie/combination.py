@@ -16,7 +16,6 @@ from typing import Any
 from msgspec import structs, to_builtins
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.iceberg.avro import AvroLimits
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.file_combiner import (
     CollisionCache,
@@ -27,7 +26,12 @@ from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, Table
 from nessie_cli.iceberg.files import Files, MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
-from nessie_cli.iceberg.warehouses.tables import LOCATION, NewMetadata, check_new_metadata
+from nessie_cli.iceberg.warehouses.tables import (
+    LOCATION,
+    NewMetadata,
+    check_new_metadata,
+    table_folder,
+)
 from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, is_in
 from nessie_cli.model import (
     CombinationRules,
@@ -47,11 +51,14 @@ from nessie_cli.revisions import Revision
 from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.http.messages import LARGE
 from nessie_cli.server.nessie.extensions import require_extensions
+from nessie_cli.server.nessie.merged_rows import MergedRowsCombiner
 from nessie_cli.server.nessie.v2.writing import answer_merge, answer_transplant, branch_of
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES_FILES, Endpoint
 from nessie_cli.server.pipeline.targets import parse_segment
 from nessie_cli.server.runtime.memory import LargeFiles
+from nessie_cli.server.runtime.row_merge_answer import MergedRows
+from nessie_cli.server.runtime.row_request import MANIFEST_LIMITS
 from nessie_cli.server.runtime.thread_pool import BUSY
 from nessie_cli.wire import merges as wire
 from nessie_cli.wire.bodies import Combination, TableCombinationRequest
@@ -61,8 +68,6 @@ from nessie_cli.wire.values import key_of
 
 MOST_BYTES = 64 * 2**20
 """The most bytes of metadata files, manifest lists and manifests that a request reads."""
-LIMITS = AvroLimits(100_000, 64 * 2**20)
-"""The most entries of manifests that are read to combine one table, and of unpacked bytes."""
 MOST_RUNNING, MOST_ADMITTED = 2, 8
 """The most requests that combine tables at once, and those that run or wait.
 
@@ -188,12 +193,14 @@ class TableCombinations:
         change: Merge | Transplant,
         rules: CombinationRules,
         most_changes: int | None = None,
+        rows: Sequence[MergedRows] = (),
     ) -> MergeResult:
         """Merges or transplants, and combines the tables in conflict.
 
-        Waits for its turn, for other writes, and for files: only for threads that may wait. Raises
-        as `Call.submit` does, `Unavailable` if many others combine tables, and `LargeMerge` for a
-        dry run of more changes than `most_changes`.
+        Processes have merged the `rows` of some tables; their files are written here. Waits for its
+        turn, for other writes, and for files: only for threads that may wait. Raises as
+        `Call.submit` does, `Unavailable` if many others combine tables, and `LargeMerge` for a dry
+        run of more changes than `most_changes`.
         """
         # Conflicts need their contents. The behaviors of combined tables are not the client's.
         asked = structs.replace(change, options=structs.replace(change.options, combination=rules))
@@ -202,7 +209,8 @@ class TableCombinations:
         try:
             with self._turn():
                 replayed = _replayed(call, change)
-                return replayed or self._merged(call, change, rules, files, most_changes)
+                merger = self._merger(call, change, rules, files, rows)
+                return replayed or _merged(call, change, merger, most_changes)
         except _Repeated:
             replayed = _replayed(call, change)
             assert replayed is not None, "it was carried out"
@@ -228,7 +236,7 @@ class TableCombinations:
             CombinationRules(),
             permit=permit,
             check=files.check,
-            limits=LIMITS,
+            limits=MANIFEST_LIMITS,
             cache=self._cache_of(files),
         )
         try:
@@ -236,6 +244,11 @@ class TableCombinations:
                 yield TableMerger([combiner])
         finally:
             files.end_turn()
+
+    @staticmethod
+    def describe(change: Merge | Transplant) -> str:
+        """Returns what names a merge or transplant in the summaries of new snapshots."""
+        return _description(change)
 
     def is_deleted(self, location: str) -> bool:
         """Whether a local file in a warehouse is missing. False for all other locations."""
@@ -251,24 +264,15 @@ class TableCombinations:
             return False
         return False
 
-    def _merged(
+    def _merger(
         self,
         call: Call,
         change: Merge | Transplant,
         rules: CombinationRules,
         files: WarehouseFiles,
-        most_changes: int | None,
-    ) -> MergeResult:
-        call.check_rights(change)
-
-        def do(options: MergeOptions) -> MergeResult:
-            asked = structs.replace(change, options=options)
-            dry_run = options.dry_run
-            result = call.preview(asked, most_changes) if dry_run else call.commit(asked)
-            if call.repeated:
-                raise _Repeated
-            return result
-
+        rows: Sequence[MergedRows],
+    ) -> TableMerger:
+        dry_run = change.options.dry_run
         combiner = _combiner(
             call,
             change.branch,
@@ -276,11 +280,32 @@ class TableCombinations:
             _description(change),
             rules,
             cache=self._cache_of(files),
-            dry_run=change.options.dry_run,
+            dry_run=dry_run,
+        )
+        merged = MergedRowsCombiner(
+            rows,
+            UnwrittenFiles(files) if dry_run else files,
+            permit=_permission(call, change.branch, files, writes_rows=True),
+            check=files.check,
         )
         commits = len(change.commits) if isinstance(change, Transplant) else 1
-        merger = TableMerger([combiner], excluded=rules.excluded, commits=commits)
-        return merger.merge(do, change.options)
+        return TableMerger([merged, combiner], excluded=rules.excluded, commits=commits)
+
+
+def _merged(
+    call: Call, change: Merge | Transplant, merger: TableMerger, most_changes: int | None
+) -> MergeResult:
+    call.check_rights(change)
+
+    def do(options: MergeOptions) -> MergeResult:
+        asked = structs.replace(change, options=options)
+        dry_run = options.dry_run
+        result = call.preview(asked, most_changes) if dry_run else call.commit(asked)
+        if call.repeated:
+            raise _Repeated
+        return result
+
+    return merger.merge(do, change.options)
 
 
 class WarehouseFiles(Files):
@@ -301,13 +326,15 @@ class WarehouseFiles(Files):
         self._is_trusted = False
         self._folders: set[str] | None = None
         self._ours: IcebergTable | None = None
+        self._writes_rows = False
 
-    def restrict(self, table: TableStates, *, is_trusted: bool) -> None:
+    def restrict(self, table: TableStates, *, is_trusted: bool, writes_rows: bool = False) -> None:
         """Sets the table that is read next.
 
         Unless its caller is trusted with locations, its files must be beside its metadata files.
+        With `writes_rows`, new ones may be anywhere in its folder.
         """
-        self._ours, self._is_trusted = table.ours, is_trusted
+        self._ours, self._is_trusted, self._writes_rows = table.ours, is_trusted, writes_rows
         sides = *table.bases, table.ours, table.theirs
         self._folders = None if is_trusted else {dirname(s.metadata_location) for s in sides}
 
@@ -360,14 +387,18 @@ class WarehouseFiles(Files):
     def write(self, uri: str, data: bytes) -> None:
         """Writes a new file, in the warehouse of the present metadata file of ours.
 
-        Where callers need a right to choose locations, it is beside that file: the location in the
-        metadata is theirs. Raises `LocationRefused` or `StoreUnavailable`.
+        Where callers need a right to choose locations, it is beside that file, or in the folder of
+        its table (`restrict`): the location in the metadata is theirs. Raises `LocationRefused` or
+        `StoreUnavailable`.
         """
         assert self._ours is not None
         present = self._ours.metadata_location
         warehouse, folder = self._warehouse_of(present), dirname(present)
+        is_own = is_in(folder, uri) or (
+            self._writes_rows and is_in(table_folder(present), uri, directly=False)
+        )
         if self._warehouse_of(uri) is not warehouse or (
-            self._folders is not None and self._locations.guards(uri) and not is_in(folder, uri)
+            self._folders is not None and self._locations.guards(uri) and not is_own
         ):
             raise LocationRefused(f"location {uri} is not in the folder of the table")
         warehouse.write(uri, data)
@@ -403,18 +434,27 @@ def _combiner(
     cache: Callable[[], CollisionCache],
     dry_run: bool,
 ) -> FileCombiner:
-    def permit(table: TableStates) -> None:
-        files.restrict(table, is_trusted=call.may_combine(branch, {table.key, table.head_key}))
-
     return FileCombiner(
         UnwrittenFiles(files) if dry_run else files,
         description,
         rules,
-        permit=permit,
+        permit=_permission(call, branch, files),
         check=files.check,
-        limits=LIMITS,
+        limits=MANIFEST_LIMITS,
         cache=cache,
     )
+
+
+def _permission(
+    call: Call, branch: str, files: WarehouseFiles, *, writes_rows: bool = False
+) -> Callable[[TableStates], None]:
+    """Returns a function that raises `NotAllowed` for a table that the caller may not combine."""
+
+    def permit(table: TableStates) -> None:
+        is_trusted = call.may_combine(branch, {table.key, table.head_key})
+        files.restrict(table, is_trusted=is_trusted, writes_rows=writes_rows)
+
+    return permit
 
 
 def _table_at(call: Call, place: ContentPlace) -> IcebergTable:

@@ -57,6 +57,17 @@ class RowQuestion(NamedTuple):
     rows: bool = True
 
 
+TableSide = tuple[str, ContentKey]
+"""The hash of a commit, and the key of a table there."""
+
+
+class TablePlace(NamedTuple):
+    """The warehouse of a table, and the folders in which its files have to lie, if any."""
+
+    warehouse: Warehouse
+    folders: Sequence[str]
+
+
 class RowReads:
     """Answers requests for changed rows."""
 
@@ -113,9 +124,11 @@ class RowReads:
         Raises the errors of reading contents, `NotAllowed` without `READ_ROWS`, `LocationRefused`
         for a table outside of the warehouses, and `InvalidInput` for what is not a table.
         """
-        references = (question.before, question.after)
-        keys = (question.old_key, question.key)
-        tables = _tables(repository, *zip(references, keys, strict=True))
+        sides = (
+            (question.before.hash, question.old_key),
+            (question.after.hash, question.key),
+        )
+        tables = _tables(repository, *sides)
         warehouse = self._warehouse_of([table for table in tables if table is not None])
         return RowRequest(
             before=tables[0],
@@ -126,9 +139,25 @@ class RowReads:
             limit=question.limit,
             rows=question.rows,
             warehouse=warehouse,
-            folders=_folders(repository, warehouse, references, keys, tables),
+            folders=_folders(repository, warehouse, sides, tables),
             limits=self.processes.limits,
         )
+
+    def place(
+        self,
+        repository: ReadableRepository,
+        sides: Sequence[TableSide],
+        tables: Sequence[IcebergTable],
+    ) -> TablePlace:
+        """Returns where the files of a table lie that a process has to read for the caller.
+
+        The caller has read the table in these states. Raises `NotAllowed` without `READ_ROWS` for
+        one of them, and `LocationRefused` for a table outside of the warehouses.
+        """
+        for (hash_, key), table in zip(sides, tables, strict=True):
+            require_rows(repository, Revision(None, hash_), key, table.type_name)
+        warehouse = self._warehouse_of(tables)
+        return TablePlace(warehouse, _folders(repository, warehouse, sides, tables))
 
     def _warehouse_of(self, tables: Sequence[IcebergTable]) -> Warehouse:
         """Returns the warehouse in which all metadata files lie. Raises `LocationRefused`."""
@@ -143,11 +172,8 @@ class RowReads:
         )
 
 
-_Side = tuple[Reference, ContentKey]
-
-
 def _tables(
-    repository: ReadableRepository, before: _Side, after: _Side
+    repository: ReadableRepository, before: TableSide, after: TableSide
 ) -> tuple[IcebergTable | None, IcebergTable | None]:
     """Returns the table in both states, as the caller may read it.
 
@@ -160,21 +186,21 @@ def _tables(
             f"Could not find content for key '{after[1].plain}' in both references", after[1]
         )
     type_ = next(content.type_name for content in contents if content is not None)
-    for reference, key in sides:
-        require_rows(repository, Revision(None, reference.hash), key, type_)
+    for hash_, key in sides:
+        require_rows(repository, Revision(None, hash_), key, type_)
     old, new = (content if isinstance(content, IcebergTable) else None for content in contents)
     if old is None and new is None:
         raise InvalidInput(f"{after[1]} is not an Iceberg table, so it has no rows")
     return old, new
 
 
-def _content(repository: ReadableRepository, at: Reference, key: ContentKey) -> Content | None:
-    entries = repository.entries(Revision(None, at.hash), KeyRange(keys=(key,)), content=True)
+def _content(repository: ReadableRepository, at: str, key: ContentKey) -> Content | None:
+    entries = repository.entries(Revision(None, at), KeyRange(keys=(key,)), content=True)
     return next((entry.content for entry in entries), None)
 
 
 def _is_shown(
-    repository: ReadableRepository, sides: Sequence[_Side], contents: Sequence[Content | None]
+    repository: ReadableRepository, sides: Sequence[TableSide], contents: Sequence[Content | None]
 ) -> bool:
     """Whether a diff shows these contents. One side may be hidden from the caller."""
     (before, old_key), (after, key) = sides
@@ -184,7 +210,7 @@ def _is_shown(
     if old_key != key or (old is None and new is None):
         return False
     differences = repository.diff(
-        Revision(None, before.hash), Revision(None, after.hash), KeyRange(keys=(key,))
+        Revision(None, before), Revision(None, after), KeyRange(keys=(key,))
     )
     return any(True for _ in differences)
 
@@ -192,8 +218,7 @@ def _is_shown(
 def _folders(
     repository: ReadableRepository,
     warehouse: Warehouse,
-    references: Sequence[Reference],
-    keys: Sequence[ContentKey],
+    sides: Sequence[TableSide],
     tables: Sequence[IcebergTable | None],
 ) -> list[str]:
     """Returns the folders in which the files of a table have to lie; none if any will do.
@@ -204,10 +229,10 @@ def _folders(
     if warehouse.choose_locations:
         return []
     folders = []
-    for reference, key, table in zip(references, keys, tables, strict=True):
+    for (hash_, key), table in zip(sides, tables, strict=True):
         if table is None:
             continue
-        if may_choose_location(repository, Revision(None, reference.hash), key, table.type_name):
+        if may_choose_location(repository, Revision(None, hash_), key, table.type_name):
             return []
         folders.append(table_folder(table.metadata_location))
     return folders

@@ -22,7 +22,7 @@ from nessie_cli.server.pages.html import html_reply
 from nessie_cli.server.pages.urls import ROOT, page_url
 from nessie_cli.server.pipeline.call import Call
 
-MOST_FORM, MOST_FIELDS = 64 << 10, 1_000
+MOST_FORM, MOST_FIELDS = 64 << 10, 1_200
 """The most bytes and fields of a form."""
 _REQUEST_ID = re.compile("[0-9a-f]{32}")
 _FORM = "application/x-www-form-urlencoded"

@@ -13,8 +13,8 @@ from nessie_cli.inspection.comparison import first_changes
 from nessie_cli.model import ContentKey, KeyRange, Reference, ReferenceType
 from nessie_cli.repository.reader import ALL_KEYS
 from nessie_cli.revisions import Revision
-from nessie_cli.server.http.messages import LiveChunks, Reply
-from nessie_cli.server.nessie.rows import RowQuestion, RowReads
+from nessie_cli.server.http.messages import Reply
+from nessie_cli.server.nessie.rows import RowQuestion
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.changes import CHANGES, MOST_CHANGES, shown_changes
 from nessie_cli.server.pages.listings import listing
@@ -96,7 +96,9 @@ async def compare(access: TableAccess, call: PageCall) -> Reply:
     asked: _Asked = await access.answer(call, partial(_ask_rows, access))
     if asked.request is not None and access.rows is not None:
         try:
-            asked = asked._replace(data=await _read(access.rows, asked.request, call))
+            processes = access.rows.processes
+            data = await processes.whole(asked.request, call.watch_client())
+            asked = asked._replace(data=data)
         except InvalidInput as error:
             # The process refuses what it cannot read, such as a filter or too many rows.
             asked = asked._replace(refusal=error.message)
@@ -177,19 +179,6 @@ def _ask_rows(access: TableAccess, call: PageCall) -> _Asked:
         return _Asked(sides, key, refusal=error.message)
     limits = request.limits._replace(answer=min(request.limits.answer, _MOST_ANSWER))
     return _Asked(sides, key, structs.replace(request, limits=limits))
-
-
-async def _read(rows: RowReads, request: RowRequest, call: PageCall) -> bytes:
-    """Returns the whole answer of a process, which is limited."""
-    reply = await rows.processes.reply(request, call.watch_client())
-    assert isinstance(reply.chunks, LiveChunks)
-    parts = []
-    try:
-        while part := await reply.chunks.read():
-            parts.append(part)
-    finally:
-        await reply.chunks.close()
-    return b"".join(parts)
 
 
 def _rows(access: TableAccess, asked: _Asked, call: PageCall) -> Reply:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import NamedTuple
@@ -31,6 +31,7 @@ from nessie_cli.model.conflicts import OF_NAMESPACES
 from nessie_cli.revisions import Revision
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.listings import Listing, listing
+from nessie_cli.server.pages.row_choices import ROWS, ShownRows, carried
 from nessie_cli.server.pages.table_access import MetadataReader, TableAccess
 
 CONFLICTS = 20
@@ -38,7 +39,7 @@ CONFLICTS = 20
 MOST_DECIDED = 800
 """The most conflicts that are decided on pages: addresses and forms contain all decisions."""
 _DECISION = "decide."
-"""The beginning of the names of fields with decisions; see `_fields_of`."""
+"""The beginning of the names of fields with decisions; see `decision_fields`."""
 _DIGEST_BYTES = 12
 BEHAVIORS: Mapping[str, MergeBehavior] = {
     "ours": MergeBehavior.DROP,
@@ -68,10 +69,16 @@ class ConflictStates(NamedTuple):
 
 
 class Decided(NamedTuple):
-    """The decisions about conflicts, and the contents of the branch after them, by id."""
+    """The decisions about conflicts, and the contents of the branch after them, by id.
+
+    `given_rows` are the decisions about rows, and `rows` the merges of rows by the fields of the
+    decisions about their tables.
+    """
 
     given: Mapping[str, str]
     results: Mapping[str | None, Content]
+    given_rows: Mapping[str, str] = {}
+    rows: Mapping[str, ShownRows] = {}
 
 
 class ConflictRow(NamedTuple):
@@ -81,7 +88,8 @@ class ConflictRow(NamedTuple):
     if the caller may see them. `problem` says why the metadata files of the states are not read.
     `result` has the fields of the content after the decision; None if the content is absent then,
     or nothing is decided. The caller may not read a side that is hidden, nor the files of a table
-    without `shows_files`.
+    without `shows_files`. `rows` is the merge of the rows of a table whose files collide, if the
+    page may show anything of it.
     """
 
     conflict: Conflict
@@ -98,6 +106,7 @@ class ConflictRow(NamedTuple):
     hides_ours: bool
     hides_theirs: bool
     shows_files: bool
+    rows: ShownRows | None
 
     @property
     def is_table(self) -> bool:
@@ -107,6 +116,23 @@ class ConflictRow(NamedTuple):
         return conflict.key is not None and any(isinstance(s, IcebergTable) for s in states)
 
     @property
+    def merges_rows(self) -> bool:
+        """Whether the decision is to merge the rows."""
+        return self.chosen == ROWS
+
+    @property
+    def shows_rows(self) -> bool:
+        """Whether the page shows the decisions about rows."""
+        return self.merges_rows and self.rows is not None and self.rows.are_read
+
+    @property
+    def why_not_rows(self) -> str:
+        """Why the rows cannot be merged, though that is the decision."""
+        if not self.merges_rows or self.rows is None or self.rows.bytes is not None:
+            return ""
+        return self.rows.reason.removeprefix("the rows cannot be merged: ")
+
+    @property
     def is_about_others(self) -> bool:
         """Whether other contents are the reason: namespaces, or another key of the content."""
         conflict = self.conflict
@@ -114,16 +140,18 @@ class ConflictRow(NamedTuple):
         return conflict.type in OF_NAMESPACES or any(others)
 
 
-def decisions(fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Returns the decisions of a form by the names of their fields."""
+def decisions(
+    fields: Mapping[str, Sequence[str]], values: Collection[str] = BEHAVIORS
+) -> dict[str, str]:
+    """Returns the decisions of a form, which are some `values`, by the names of their fields."""
     return {
-        name: values[0]
-        for name, values in fields.items()
-        if name.startswith(_DECISION) and values[0] in BEHAVIORS
+        name: given[0]
+        for name, given in fields.items()
+        if name.startswith(_DECISION) and given[0] in values
     }
 
 
-def _fields_of(conflicts: Sequence[Conflict]) -> list[str]:
+def decision_fields(conflicts: Sequence[Conflict]) -> list[str]:
     """Returns the names of the fields with the decisions about conflicts, one for each content.
 
     A name is a digest of what is decided: a decision does not count for another state.
@@ -133,6 +161,11 @@ def _fields_of(conflicts: Sequence[Conflict]) -> list[str]:
     for content, conflict in zip(contents, conflicts, strict=True):
         digests[content].update(repr(_decided(conflict)).encode())
     return [f"{_DECISION}{digests[content].hexdigest()}" for content in contents]
+
+
+def table_digest(field: str) -> str:
+    """Returns the digest in the name of the field with the decision about a table."""
+    return field.removeprefix(_DECISION)
 
 
 def _decided(conflict: Conflict) -> Sequence[object]:
@@ -147,21 +180,18 @@ def _decided(conflict: Conflict) -> Sequence[object]:
 
 
 def behaviors(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> list[KeyBehavior]:
-    """Returns the decisions about conflicts in their present states."""
+    """Returns the decisions for a side of conflicts in their present states."""
     decided: dict[str, KeyBehavior] = {}
-    for field, conflict in zip(_fields_of(conflicts), conflicts, strict=True):
-        if field in given and conflict.key is not None:
-            decided[field] = KeyBehavior(
-                conflict.key,
-                BEHAVIORS[given[field]],
-                content_id=conflict.content_id,
-            )
+    for field, conflict in zip(decision_fields(conflicts), conflicts, strict=True):
+        behavior = BEHAVIORS.get(given.get(field, ""))
+        if behavior is not None and conflict.key is not None:
+            decided[field] = KeyBehavior(conflict.key, behavior, content_id=conflict.content_id)
     return list(decided.values())
 
 
 def has_outdated(conflicts: Sequence[Conflict], given: Mapping[str, str]) -> bool:
     """Returns whether a decision is about a state that is not in conflict, or no longer so."""
-    return not given.keys() <= set(_fields_of(conflicts))
+    return not given.keys() <= set(decision_fields(conflicts))
 
 
 def arising(undecided: Sequence[Conflict], left: Sequence[Conflict]) -> list[str]:
@@ -186,6 +216,14 @@ class ShownConflicts(NamedTuple):
         return self.listing.total > MOST_DECIDED
 
 
+def conflicts_of_page(
+    call: PageCall, conflicts: Sequence[Conflict]
+) -> Listing[tuple[str, Conflict]]:
+    """Returns the conflicts of a page with the names of the fields of their decisions."""
+    named = list(zip(decision_fields(conflicts), conflicts, strict=True))
+    return listing(call, named, CONFLICTS, "conflicts")
+
+
 def shown_conflicts(
     call: PageCall,
     access: TableAccess,
@@ -197,15 +235,17 @@ def shown_conflicts(
 
     Costs up to three metadata files for each conflict.
     """
-    fields = _fields_of(conflicts)
-    named = list(zip(fields, conflicts, strict=True))
-    page = listing(call, named, CONFLICTS, "conflicts")
+    fields = decision_fields(conflicts)
+    page = conflicts_of_page(call, conflicts)
     with access.metadata(call.repository) as metadata:
         reader = metadata if access.has_warehouses else None
         rows = [_conflict_row(call, reader, each, decided, states) for each in page.rows]
     shown = {row.field for row in rows}
     others = set(fields) - shown
     other_decisions = {name: value for name, value in decided.given.items() if name in others}
+    with_rows = {row.field for row in rows if row.shows_rows}
+    tables, shown_tables = (set(map(table_digest, names)) for names in (fields, with_rows))
+    other_decisions |= carried(decided.given_rows, tables, shown_tables)
     outdated = len(decided.given.keys() - fields)
     return ShownConflicts(page.with_rows(rows), other_decisions, outdated)
 
@@ -257,6 +297,7 @@ def _conflict_row(
         hides_ours,
         hides_theirs,
         key is not None and call.may_read_rows(states.ours, key),
+        decided.rows.get(field),
     )
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from http import HTTPStatus
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -33,10 +34,12 @@ from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.changes import has_rows
 from nessie_cli.server.pages.conflicts import (
+    BEHAVIORS,
     ConflictStates,
     Decided,
     arising,
     behaviors,
+    conflicts_of_page,
     decisions,
     has_outdated,
     shown_conflicts,
@@ -44,6 +47,16 @@ from nessie_cli.server.pages.conflicts import (
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import Listing, listing
 from nessie_cli.server.pages.previews import MOST_PREVIEWED, preview_page
+from nessie_cli.server.pages.row_choices import ROWS, row_choices
+from nessie_cli.server.pages.row_merges import (
+    NO_PLAN,
+    NO_ROWS,
+    Given,
+    RowAnswer,
+    RowMerges,
+    RowPlan,
+    RowResults,
+)
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import page_url
 
@@ -116,60 +129,115 @@ class Sides(NamedTuple):
         return f"Merge {kind} '{name}' into {self.target.name}"
 
 
+class _Preview(NamedTuple):
+    """A merge without decisions on a page, and what a process has to do for the page."""
+
+    sides: Sides
+    undecided: MergeResult | MergeConflict
+    plan: RowPlan
+
+
+class _Sent(NamedTuple):
+    """A merge that was sent, its conflicts without decisions, and what a process does before."""
+
+    sides: Sides
+    conflicts: Sequence[Conflict]
+    plan: RowPlan
+
+
+class _Shown(NamedTuple):
+    """The page is shown instead of a merge, with a status of its own or with another one."""
+
+    status: HTTPStatus | None = None
+
+
 class MergePages:
-    """The pages of merges. With `combinations`, tables that both sides changed combine."""
+    """The pages of merges. With `combinations`, tables that both sides changed combine.
+
+    Each request takes a thread that may wait, and none while a process merges rows.
+    """
 
     def __init__(self, access: TableAccess, combinations: TableCombinations | None) -> None:
         self._access = access
         self._combinations = combinations
+        self._rows = RowMerges(access)
 
-    def show(self, call: PageCall) -> Reply:
+    async def show(self, call: PageCall) -> Reply:
         """`GET /ui/merge`: what a merge with some decisions would change.
 
         With the commits that were shown, it says what has moved since.
         """
-        return self._present_page(call, decisions(call.parameters))
+        return await self._present_page(call, _given(call.parameters))
 
-    def merge(self, call: PageCall) -> Reply:
+    async def merge(self, call: PageCall) -> Reply:
         """`POST /ui/merge`: the merge that was shown, or what has moved since."""
+        given = _given(call.form)
+        step = await self._access.answer_with_files(call, partial(self._begin_merge, given))
+        if isinstance(step, _Sent):
+            answer = await self._rows.run(call, step.plan)
+            end = partial(self._end_merge, given, step, answer)
+            step = await self._access.answer_with_files(call, end, begun=True)
+        if isinstance(step, _Shown):
+            page = await self._present_page(call, given, begun=True)
+            return page if step.status is None else page._replace(status=step.status)
+        reply: Reply = step
+        return reply
+
+    def _begin_merge(self, given: Given, call: PageCall) -> Reply | _Shown | _Sent:
+        """Merges, unless a process has to merge rows before."""
         sides = _sides_of(call)
         for name in ("source_hash", "target_hash"):
             call.needed_field(name)
-        given = decisions(call.form)
-        done = redirect(page_url("history", ref=sides.target.name, done="merge"))
         if call.was_done(sides.target.name):
-            return done
+            return _done(sides)
         if _moved_from(call, sides) is not None:
-            return self._present_page(call, given)
+            return _Shown()
         try:
-            return self._merged(call, sides, given) or done
+            undecided = self._draft(call, sides, ())
         except ReferenceMoved:
-            # The target has changed the same contents after the check above.
-            return self._present_page(call, given)
+            return _Shown()
+        plan = self._plan(call, sides, undecided, given, offered=(), writes=True)
+        sent = _Sent(sides, _conflicts(undecided), plan)
+        return sent if plan.request else self._end_merge(given, sent, RowAnswer(plan), call)
 
-    def _merged(self, call: PageCall, sides: Sides, given: Mapping[str, str]) -> Reply | None:
-        """Merges; returns a page if it has to be shown before. Raises `ReferenceMoved`."""
-        conflicts = _conflicts(self._draft(call, sides, ()))
-        if has_outdated(conflicts, given):
+    def _end_merge(
+        self, given: Given, sent: _Sent, answer: RowAnswer, call: PageCall
+    ) -> Reply | _Shown:
+        sides, conflicts, _ = sent
+        rows = self._rows.results(answer)
+        if has_outdated(conflicts, given.tables) or rows.are_outdated:
             # A file that was not readable for the page combines now, for example.
-            return self._page(call, sides, given)._replace(status=HTTPStatus.CONFLICT)
-        decided = behaviors(conflicts, given)
+            return _Shown(HTTPStatus.CONFLICT)
+        decided = behaviors(conflicts, given.tables)
         meta = CommitMeta(call.field("message") or sides.message, authors=call.authors)
         try:
-            self._submit(call, _merge(sides, decided, meta, dry_run=False))
-        except MergeConflict:
-            return self._present_page(call, given)
-        return None
+            self._submit(call, _merge(sides, decided, meta, dry_run=False), rows=rows)
+        except (MergeConflict, ReferenceMoved):
+            # The target has changed the same contents after the check above, for example.
+            return _Shown()
+        return _done(sides)
 
     # -- the preview -------------------------------------------------------------------------------
-    def _present_page(self, call: PageCall, given: Mapping[str, str]) -> Reply:
+    async def _present_page(self, call: PageCall, given: Given, *, begun: bool = False) -> Reply:
         """Returns the page of the present commits, which may move while it is made."""
         for _ in range(MOST_TRIES):
             with suppress(ReferenceMoved):
-                return self._page(call, _sides_of(call), given)
-        return self._page(call, _sides_of(call), given)
+                return await self._page(call, given, begun=begun)
+        return await self._page(call, given, begun=True)
 
-    def _page(self, call: PageCall, sides: Sides, given: Mapping[str, str]) -> Reply:
+    async def _page(self, call: PageCall, given: Given, *, begun: bool) -> Reply:
+        start = partial(self._begin_page, given)
+        page = await self._access.answer_with_files(call, start, begun=begun)
+        if isinstance(page, _Preview):
+            answer = await self._rows.run(call, page.plan)
+            end = partial(self._end_page, given, page, answer)
+            page = await self._access.answer_with_files(call, end, begun=True)
+        reply: Reply = page
+        return reply
+
+    def _begin_page(self, given: Given, call: PageCall) -> Reply | _Preview:
+        """Returns the page, unless a process has to read something for it."""
+        sides = _sides_of(call)
         most = None if call.value("full") else MOST_PREVIEWED
         try:
             undecided = self._draft(call, sides, (), most)
@@ -178,20 +246,35 @@ class MergePages:
                 return _reply(call, sides, is_large=True)
             # The rights of the caller are checked on the whole merge.
             undecided = self._draft(call, sides, ())
+        offered = {field for field, _ in conflicts_of_page(call, _conflicts(undecided)).rows}
+        plan = self._plan(call, sides, undecided, given, offered=offered, writes=False)
+        preview = _Preview(sides, undecided, plan)
+        if plan.request is not None:
+            return preview
+        return self._end_page(given, preview, RowAnswer(plan), call)
+
+    def _end_page(
+        self, given: Given, preview: _Preview, answer: RowAnswer, call: PageCall
+    ) -> Reply:
+        sides, undecided, _ = preview
+        rows = self._rows.results(answer)
         conflicts = _conflicts(undecided)
         decided = undecided
-        if conflicts and given:
-            decided = self._draft(call, sides, behaviors(conflicts, given))
+        if conflicts and given.tables:
+            decided = self._draft(call, sides, behaviors(conflicts, given.tables), rows=rows)
         result = decided.result if isinstance(decided, MergeConflict) else decided
         changes = _certain_changes(result)
         states = sides.states(result.common_ancestor or NO_ANCESTOR)
-        results = _results(result)
+        shown = Decided(
+            given.tables,
+            _results(result),
+            given.rows,
+            rows.refused(_conflicts(decided)).shown(given),
+        )
         return _reply(
             call,
             sides,
-            conflicts=shown_conflicts(
-                call, self._access, conflicts, Decided(given, results), states
-            ),
+            conflicts=shown_conflicts(call, self._access, conflicts, shown, states),
             left=len(_conflicts(decided)),
             arising=arising(conflicts, _conflicts(decided)),
             numbers=tally(changes),
@@ -200,30 +283,71 @@ class MergePages:
             reads_rows=call.reads_rows,
         )
 
+    def _plan(
+        self,
+        call: PageCall,
+        sides: Sides,
+        undecided: MergeResult | MergeConflict,
+        given: Given,
+        *,
+        offered: Collection[str],
+        writes: bool,
+    ) -> RowPlan:
+        """Returns what a process has to do."""
+        if self._combinations is None or not isinstance(undecided, MergeConflict):
+            return NO_PLAN
+        base = undecided.result.common_ancestor or NO_ANCESTOR
+        return self._rows.plan(
+            call,
+            undecided,
+            sides.states(base).commits,
+            given,
+            description=self._combinations.describe(_merge(sides, (), None, dry_run=False)),
+            offered=offered,
+            writes=writes,
+        )
+
     def _draft(
         self,
         call: PageCall,
         sides: Sides,
         behaviors: Sequence[KeyBehavior],
         most_changes: int | None = None,
+        *,
+        rows: RowResults = NO_ROWS,
     ) -> MergeResult | MergeConflict:
         """Returns the result of a dry run, or its conflicts.
 
         Raises `LargeMerge` for more changes than `most_changes`.
         """
         try:
-            return self._submit(call, _merge(sides, behaviors, None, dry_run=True), most_changes)
+            change = _merge(sides, behaviors, None, dry_run=True)
+            return self._submit(call, change, most_changes, rows=rows)
         except MergeConflict as conflict:
             return conflict
 
     def _submit(
-        self, call: PageCall, change: Merge, most_changes: int | None = None
+        self,
+        call: PageCall,
+        change: Merge,
+        most_changes: int | None = None,
+        *,
+        rows: RowResults = NO_ROWS,
     ) -> MergeResult:
         if self._combinations is not None:
-            return self._combinations.submit(call, change, CombinationRules(), most_changes)
+            rules, merged = CombinationRules(), list(rows.merged.values())
+            return self._combinations.submit(call, change, rules, most_changes, merged)
         if change.is_dry_run:
             return call.preview(change, most_changes)
         return call.commit(change)
+
+
+def _given(fields: Mapping[str, Sequence[str]]) -> Given:
+    return Given(decisions(fields, {*BEHAVIORS, ROWS}), row_choices(fields))
+
+
+def _done(sides: Sides) -> Reply:
+    return redirect(page_url("history", ref=sides.target.name, done="merge"))
 
 
 def _reply(call: PageCall, sides: Sides, *, is_large: bool = False, **values: Any) -> Reply:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from msgspec import json
-
-from nessie_cli.inspection.cells import differ
+from nessie_cli.inspection.cells import cell_text, differ
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.row_diff.difference import DifferenceSummary
@@ -19,8 +17,6 @@ MOST_ROWS = 100
 """The most changed rows of a page."""
 MOST_COLUMNS = 40
 """The most columns of a page."""
-MOST_CHARACTERS = 120
-"""The longest text of a cell."""
 _PLACE = "the process that reads rows"
 _WORDS = {"INSERT": "inserted", "DELETE": "deleted", "UPDATE": "updated"}
 
@@ -84,16 +80,8 @@ def _line(row: ChangedRow) -> RowLine:
 def _cells(row: ChangedRow) -> Iterator[Cell]:
     if row.before is None or row.after is None:
         for value in row.before or row.after or ():
-            text = _text(value)
+            text = cell_text(value)
             yield Cell(text, None, False) if row.after is None else Cell(None, text, False)
         return
     for before, after in zip(row.before, row.after, strict=True):
-        yield Cell(_text(before), _text(after), differ(before, after))
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return "NULL"
-    text = value if isinstance(value, str) else json.encode(value).decode()
-    left_out = len(text) - MOST_CHARACTERS
-    return text if left_out <= 0 else f"{text[:MOST_CHARACTERS]}… ({left_out:,} more characters)"
+        yield Cell(cell_text(before), cell_text(after), differ(before, after))

@@ -41,6 +41,7 @@ class TableAccess:
         self._files = [MetadataFiles(each) for each in warehouses.all] if warehouses else []
         self._large_files = threads.bodies.files
         self._readers = threads.page_readers
+        self._writers = threads.file_writers
         self.rows = rows
         """Reads rows; None if this server does not."""
 
@@ -52,6 +53,15 @@ class TableAccess:
     async def answer(self, call: PageCall, handle: Callable[[PageCall], Any]) -> Any:
         """Returns what a handler returns, which may wait for a storage."""
         return await self._readers.submit(partial(call.answer, handle), call.watch_client())
+
+    async def answer_with_files(
+        self, call: PageCall, handle: Callable[[PageCall], Any], *, begun: bool = False
+    ) -> Any:
+        """Returns what a handler returns, which may write files, and wait for its commit.
+
+        A request that has `begun` before is not refused if many wait.
+        """
+        return await self._writers.submit(partial(call.answer, handle), begun=begun)
 
     @contextmanager
     def metadata(self, repository: ReadableRepository) -> Iterator[MetadataReader]:

@@ -1,4 +1,4 @@
-"""Processes that read changed rows: a few at once, each killed at its limit of time.
+"""Processes that read or merge rows: a few at once, each killed at its limit of time.
 
 The event loop only passes their frames on. A process that dies is a fault frame, or the error of
 the request if nothing was sent before.
@@ -18,10 +18,16 @@ from msgspec import json, structs
 
 from nessie_cli.server.http.failures import ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import LiveChunks, Reply
-from nessie_cli.server.runtime.row_request import LimitExceeded, RowLimits, RowRequest
+from nessie_cli.server.runtime.row_request import (
+    LimitExceeded,
+    RowLimits,
+    RowMergeRequest,
+    RowRequest,
+)
 from nessie_cli.wire.errors import NessieError as ErrorBody
 from nessie_cli.wire.rows import END, FAULT, HEADER, WAIT, Frame, size_of
 
+AnyRequest = RowRequest | RowMergeRequest
 CONTENT_TYPE = b"application/x-nessie-rows"
 BUSY = "Too many requests for rows are running; come again later"
 _WORKER = "nessie_cli.server.runtime.row_worker"
@@ -40,7 +46,7 @@ class RowProcesses:
         self.limits = limits
         self._running = 0
 
-    async def reply(self, request: RowRequest, lost: Callable[[], bool]) -> Reply:
+    async def reply(self, request: AnyRequest, lost: Callable[[], bool]) -> Reply:
         """Returns the answer to a request, as soon as its first frame is there.
 
         Raises the error of the process, `Unavailable` if too many are running, and `ClientGone`.
@@ -55,6 +61,18 @@ class RowProcesses:
             await answer.close()
             raise
         return Reply(200, [(b"content-type", CONTENT_TYPE)], chunks=answer)
+
+    async def whole(self, request: AnyRequest, lost: Callable[[], bool]) -> bytes:
+        """Returns the whole answer to a request, which is limited. Raises as `reply` does."""
+        reply = await self.reply(request, lost)
+        assert isinstance(reply.chunks, LiveChunks)
+        parts = []
+        try:
+            while part := await reply.chunks.read():
+                parts.append(part)
+        finally:
+            await reply.chunks.close()
+        return b"".join(parts)
 
     def _ended(self) -> None:
         self._running -= 1
@@ -80,7 +98,7 @@ class RowAnswer(LiveChunks):
         """Returns the bytes in memory."""
         return _HELD
 
-    async def start(self, request: RowRequest) -> None:
+    async def start(self, request: AnyRequest) -> None:
         """Starts the process and reads the first frame. Raises the error of the process."""
         self._folder = await asyncio.to_thread(tempfile.mkdtemp, prefix="nessie-rows-")
         self._process = await asyncio.create_subprocess_exec(

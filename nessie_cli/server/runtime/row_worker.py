@@ -1,7 +1,7 @@
-"""The process that reads the changed rows of one table. `RowProcesses` starts it.
+"""The process that reads or merges the rows of tables. `RowProcesses` starts it.
 
-It gets a `RowRequest` as a line of stdin, and writes frames (`wire.rows`) to stdout. It ends when
-its stdin does, so it does not outlive the server.
+It gets a `RowRequest` or `RowMergeRequest` as a line of stdin, and writes frames (`wire.rows`) to
+stdout. It writes nothing else, and ends when its stdin does, so it does not outlive the server.
 """
 
 from __future__ import annotations
@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Any
 from msgspec import json
 
 from nessie_cli.errors import InvalidInput, NessieError
-from nessie_cli.server.runtime.row_request import LimitExceeded, RowLimits, RowRequest
+from nessie_cli.server.runtime.row_request import (
+    LimitExceeded,
+    RowCounter,
+    RowLimits,
+    RowMergeRequest,
+    RowRequest,
+)
 from nessie_cli.wire.errors import NessieError as ErrorBody
 from nessie_cli.wire.rows import (
     END,
@@ -33,15 +39,13 @@ from nessie_cli.wire.rows import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from nessie_cli.iceberg.builder.values import Document
     from nessie_cli.iceberg.row_diff.difference import FileTotals, TableDifference
     from nessie_cli.iceberg.warehouses.table_files import TableFiles
     from nessie_cli.model import IcebergTable
 
 _PART = 1 << 16
-"""The bytes of the Arrow stream in one frame."""
+"""The bytes of the answer in one frame."""
 
 
 class Failed(NessieError):
@@ -50,7 +54,7 @@ class Failed(NessieError):
 
 def main() -> None:
     """Answers the request of stdin on stdout."""
-    request = json.decode(sys.stdin.buffer.readline(), type=RowRequest)
+    request = json.decode(sys.stdin.buffer.readline(), type=RowRequest | RowMergeRequest)
     threading.Thread(target=_end_with_stdin, daemon=True).start()
     with os.fdopen(os.dup(1), "wb") as out:
         # Whatever else this process prints is not a frame.
@@ -78,10 +82,21 @@ def _limit(limits: RowLimits) -> None:
     resource.setrlimit(resource.RLIMIT_DATA, (limits.memory, limits.memory))
 
 
-def _answer(request: RowRequest) -> Iterator[Frame]:
+def _answer(request: RowRequest | RowMergeRequest) -> Iterator[Frame]:
     """Yields the frames of the answer. A failure is the last one."""
     try:
-        yield from _frames(request)
+        # Loaded after the limit of memory is set.
+        import pyarrow as pa
+
+        # The other pools take memory in large pieces, and keep it.
+        pa.set_memory_pool(pa.system_memory_pool())
+        if isinstance(request, RowMergeRequest):
+            from nessie_cli.server.runtime.row_merge import merged_tables
+
+            yield from _parts(merged_tables(request))
+            yield Frame(END, json.encode(RowEnd(0)))
+        else:
+            yield from _frames(request)
     except NessieError as error:
         yield _fault(error)
     except MemoryError:
@@ -98,48 +113,18 @@ def _fault(error: NessieError) -> Frame:
 
 
 def _too_much_memory(limits: RowLimits) -> LimitExceeded:
-    return LimitExceeded(
-        f"the server compares rows with at most {limits.memory >> 20} MiB of memory"
-    )
-
-
-class _Counts:
-    """What was read so far. Raises `LimitExceeded`."""
-
-    def __init__(self, limits: RowLimits) -> None:
-        self._limits = limits
-        self._bytes = self._rows = self._unpacked = 0
-
-    def read(self, size: int) -> None:
-        """Counts bytes of files."""
-        self._bytes += size
-        if self._bytes > self._limits.bytes:
-            raise LimitExceeded(f"the server reads at most {self._limits.bytes >> 20} MiB of files")
-
-    def rows(self, batch: pa.RecordBatch) -> None:
-        """Counts rows of files."""
-        self._rows += batch.num_rows
-        self._unpacked += batch.nbytes
-        if self._rows > self._limits.rows:
-            raise LimitExceeded(f"the server compares at most {self._limits.rows:,} rows")
-        if self._unpacked > self._limits.unpacked:
-            raise LimitExceeded(
-                f"the server compares at most {self._limits.unpacked >> 20} MiB of rows"
-            )
+    return LimitExceeded(f"the server reads rows with at most {limits.memory >> 20} MiB of memory")
 
 
 def _frames(request: RowRequest) -> Iterator[Frame]:
-    # Loaded after the limit of memory is set.
     import pyarrow as pa
 
     from nessie_cli.iceberg.row_diff.changes import RowChanges
     from nessie_cli.iceberg.row_diff.difference import Selection, compare_tables
     from nessie_cli.iceberg.warehouses.table_files import TableFiles
 
-    # The other pools take memory in large pieces, and keep it.
-    pa.set_memory_pool(pa.system_memory_pool())
-    counts = _Counts(request.limits)
-    files = TableFiles(request.warehouse, request.folders, counts.read)
+    counter = RowCounter(request.limits)
+    files = TableFiles(request.warehouse, request.folders, counter.read)
     before, after = (_document(content, files) for content in (request.before, request.after))
     selection = Selection(
         request.key, request.columns, request.where, request.limit, rows=request.rows
@@ -148,7 +133,7 @@ def _frames(request: RowRequest) -> Iterator[Frame]:
     yield _summary(difference)
     ambiguous_keys = 0
     if request.rows:
-        changes = RowChanges(difference, files, check=counts.rows)
+        changes = RowChanges(difference, files, check=counter.rows)
         sink = _Sink(request.limits.answer)
         options = pa.ipc.IpcWriteOptions(compression="lz4")
         with pa.ipc.new_stream(sink, changes.schema, options=options) as stream:
@@ -224,9 +209,14 @@ class _Sink:
 
     def frames(self) -> Iterator[Frame]:
         """Yields what was written since the last call."""
-        for start in range(0, len(self._buffer), _PART):
-            yield Frame(ROWS, bytes(self._buffer[start : start + _PART]))
+        yield from _parts(self._buffer)
         self._buffer.clear()
+
+
+def _parts(data: bytes | bytearray) -> Iterator[Frame]:
+    """Yields a part of the answer as frames."""
+    for start in range(0, len(data), _PART):
+        yield Frame(ROWS, bytes(data[start : start + _PART]))
 
 
 if __name__ == "__main__":
