@@ -66,9 +66,9 @@ class RowMerger:
 
     `combination` is the one of its files, and `base` the metadata of the base. `key` are the names
     of columns; by default, the identifier fields. With `whole_rows`, a row that both sides changed
-    is a conflict. The `engine` reads, merges and writes rows, by default in this process. `check` is
-    called with each batch of rows that this process reads, and may raise an error. Reads manifests
-    at once. Raises `InvalidInput` if the rows cannot be merged.
+    is a conflict. The `engine` reads, merges and writes rows, by default in this process. `check`
+    is called with each batch of rows that this process reads, and may raise an error. Reads
+    manifests at once. Raises `InvalidInput` if the rows cannot be merged.
     """
 
     def __init__(

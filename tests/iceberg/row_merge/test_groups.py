@@ -144,7 +144,7 @@ def test_a_dry_run_holds_few_bytes(tmp_path: Path) -> None:
     data = files.read(location)
     with files.open(location) as opened:
         assert opened.read() == data
-    assert files.size(location) == len(data) > 100
+    assert len(data) > 100
     files.remove(location)
     assert not Path(location).exists()
 
