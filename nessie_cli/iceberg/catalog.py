@@ -46,7 +46,7 @@ from pyiceberg.view.metadata import ViewVersion
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg import messages, namespaces, options, tables, views
 from nessie_cli.iceberg.builder import table as table_builder
-from nessie_cli.iceberg.builder.document import check_requirements, creates_table
+from nessie_cli.iceberg.builder.document import GC_ENABLED, check_requirements, creates_table
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import content_of, read_content, read_document
@@ -464,7 +464,7 @@ class NessieCatalog(MetastoreCatalog):
         properties: Properties,
     ) -> tuple[Document, str]:
         """Returns the metadata of a new table and the location of its file."""
-        given = transform_dict_value_to_str({tables.GC_ENABLED: "false", **properties})
+        given = transform_dict_value_to_str({GC_ENABLED: "false", **properties})
         version = given.get(TableProperties.FORMAT_VERSION, TableProperties.DEFAULT_FORMAT_VERSION)
         converted = self._convert_schema_if_needed(schema, int(version))  # type: ignore[arg-type]
         self._check_free(self._reference.state(), key)

@@ -346,6 +346,17 @@ class Allowed:
 # -- folders of tables -----------------------------------------------------------------------------
 
 
+METADATA_PATH = "write.metadata.path"
+PATH_PROPERTIES = (
+    "write.data.path",
+    METADATA_PATH,
+    "write.object-storage.path",
+    "write.folder-storage.path",
+)
+"""Properties of tables and views that name folders: all those that Iceberg writes to.
+
+Older writers use the last two.
+"""
 _NOT_FOR_FOLDERS = re.compile(r"[^\w.-]|^\.+")
 _UUID = r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 _ISSUED_FOLDER = re.compile(rf"[^/]*_({_UUID})")

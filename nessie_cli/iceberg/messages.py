@@ -1,4 +1,4 @@
-"""Commit messages of Iceberg catalogs, such as `append to sales.orders: 3 rows`.
+"""Messages and properties of commits by catalogs, such as `append to sales.orders: 3 rows`.
 
 They are made of the updates of a commit, as JSON of the Iceberg REST specification.
 """
@@ -11,6 +11,8 @@ from typing import Any
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.model import ContentKey
 
+COMMIT_PROPERTIES = {"application-type": ("iceberg",)}
+"""The properties of each commit, as Iceberg's own catalogs for Nessie write them."""
 _MOST_NAMES = 5
 _MOST_DIGITS = 19
 """The digits of the largest number of rows."""

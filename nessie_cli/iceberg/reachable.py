@@ -25,7 +25,7 @@ from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.avro import read_avro
 from nessie_cli.iceberg.builder.document import NO_SNAPSHOT
 from nessie_cli.iceberg.files import Files, MissingFile, NoAnswer, first_line
-from nessie_cli.iceberg.locations import normalised, shown
+from nessie_cli.iceberg.locations import PATH_PROPERTIES, normalised, shown
 from nessie_cli.iceberg.metadata import Document, parse_document
 
 
@@ -163,14 +163,6 @@ T = TypeVar("T")
 Row: TypeAlias = Mapping[str, Any]
 Found: TypeAlias = ReferencedFile | BrokenFile
 
-_BASES = (
-    "write.data.path",
-    "write.metadata.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
-)
-"""Properties with folders besides the location of a table. Older writers use the last two."""
-
 
 def needed(location: str, kind: FileKind, inside: str, size: int = 0) -> ReferencedFile:
     """Returns a file by its location in the file `inside`. Raises `BrokenFile`."""
@@ -223,7 +215,7 @@ def files_in(document: Document, location: str) -> TableFiles:
 def _table_files(document: Document, location: str) -> TableFiles:
     properties = document.get("properties") or {}
     base = _text(document["location"])
-    bases = (base, *(_text(properties[name]) for name in _BASES if name in properties))
+    bases = (base, *(_text(properties[name]) for name in PATH_PROPERTIES if name in properties))
     if "view-uuid" in document:
         return TableFiles(base, bases)
     named = {int(reference["snapshot-id"]) for reference in (document.get("refs") or {}).values()}

@@ -18,6 +18,7 @@ from nessie_cli.errors import (
     ReferenceConflict,
 )
 from nessie_cli.iceberg.errors import pyiceberg_errors
+from nessie_cli.iceberg.messages import COMMIT_PROPERTIES
 from nessie_cli.iceberg.state import State
 from nessie_cli.model import (
     CommitMeta,
@@ -33,8 +34,6 @@ from nessie_cli.repository.base import Repository
 
 MAX_ATTEMPTS = 20
 """How often a change is tried on newer commits before it fails with `CommitFailedException`."""
-_APPLICATION = {"application-type": ("iceberg",)}
-"""A property of each commit, the same as in commits of Iceberg's own NessieCatalog."""
 
 
 T = TypeVar("T")
@@ -136,7 +135,9 @@ class BoundReference:
         if not change.operations:
             return
         meta = CommitMeta(
-            change.message, authors=(self._author,) if self._author else (), properties=_APPLICATION
+            change.message,
+            authors=(self._author,) if self._author else (),
+            properties=COMMIT_PROPERTIES,
         )
         request = uuid.uuid4().hex
         try:

@@ -22,12 +22,6 @@ from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import in_state, read_document
 from nessie_cli.model import IcebergTable
 
-GC_ENABLED = "gc.enabled"
-"""The property that allows engines to delete files.
-
-It is false for new tables, because other branches, tags and older commits need their files.
-"""
-
 
 def now() -> int:
     """Returns the time in milliseconds since 1970."""

@@ -22,26 +22,20 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from nessie_cli.errors import InvalidInput, NessieError, StoreUnavailable
+from nessie_cli.iceberg.builder.document import GC_ENABLED
 from nessie_cli.iceberg.builder.table import updated
 from nessie_cli.iceberg.files import Files, MissingFile
-from nessie_cli.iceberg.locations import absolute_location, normalised, shown
+from nessie_cli.iceberg.locations import PATH_PROPERTIES, absolute_location, normalised, shown
 from nessie_cli.iceberg.metadata import Document, content_of, in_state, parse_document
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.importing.source import SourceContent, SourceKind
 from nessie_cli.model import IcebergTable, IcebergView
 
 KEEPS_FILES = {
-    "gc.enabled": "false",
+    GC_ENABLED: "false",
     "write.metadata.delete-after-commit.enabled": "false",
 }
 """The properties with which engines delete no file of a table."""
-_PATHS = (
-    "write.metadata.path",
-    "write.data.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
-)
-"""The properties with places of new files."""
 _COPY = ".nessie-import-"
 """The beginning of the names of copies."""
 
@@ -108,7 +102,7 @@ def read_source(files: Files, content: SourceContent, *, copies: bool) -> Source
         copied(document, location)
         taken = replace(taken, metadata_location=copy_location(content))
     properties = document.get("properties") or {}
-    places = tuple(properties[name] for name in _PATHS if properties.get(name))
+    places = tuple(properties[name] for name in PATH_PROPERTIES if properties.get(name))
     return SourceMetadata(taken, document["location"], uuid_of(document), places, is_copied)
 
 

@@ -20,6 +20,11 @@ NO_SNAPSHOT = -1
 MAIN = "main"
 ROW_LINEAGE = 3
 """The format version since which rows have ids."""
+GC_ENABLED = "gc.enabled"
+"""The property that allows engines to delete files.
+
+It is false for new tables, because other branches, tags and older commits need their files.
+"""
 _MOST_METADATA_FILES = "write.metadata.previous-versions-max"
 _MOST_METADATA_FILES_DEFAULT = 100
 _ORDER = (

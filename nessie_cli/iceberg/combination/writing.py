@@ -38,6 +38,7 @@ from nessie_cli.iceberg.combination.states import (
     TableFile,
 )
 from nessie_cli.iceberg.combination.unions import UnitedVector
+from nessie_cli.iceberg.locations import METADATA_PATH
 from nessie_cli.iceberg.vectors import puffin_file
 from nessie_cli.iceberg.warehouses.metadata_files import next_metadata_file
 
@@ -104,7 +105,7 @@ class _Snapshot:
         self._sequence = combination.files.sequence
         self._id = secrets.randbits(_SNAPSHOT_ID_BITS)
         properties = merged["properties"]
-        folder = properties.get("write.metadata.path") or f"{merged['location']}/metadata"
+        folder = properties.get(METADATA_PATH) or f"{merged['location']}/metadata"
         self._name = f"{folder.rstrip('/')}/{uuid.uuid4()}"
         self._created = self._replaced = 0
         self._added = [

@@ -31,7 +31,13 @@ from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile, is_no_answer
 from nessie_cli.iceberg.filesystems import filesystem, upload_small_files_at_once
-from nessie_cli.iceberg.locations import LOCAL, Allowed, LocationRefused, ParsedLocation
+from nessie_cli.iceberg.locations import (
+    LOCAL,
+    METADATA_PATH,
+    Allowed,
+    LocationRefused,
+    ParsedLocation,
+)
 from nessie_cli.iceberg.metadata import NoJson, TooLarge, json_of, too_deep, unpacked
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.wire.large_json import MOST_VALUES, count_values, steps
@@ -354,7 +360,7 @@ def next_metadata_file(
 
     It is `.../metadata/NNNNN-UUID.metadata.json`.
     """
-    folder = properties.get("write.metadata.path") or f"{table_location.rstrip('/')}/metadata"
+    folder = properties.get(METADATA_PATH) or f"{table_location.rstrip('/')}/metadata"
     match = _METADATA_FILE.fullmatch(current) if current else None
     number = int(match[1]) + 1 if match else 0
     return f"{folder.rstrip('/')}/{number:05}-{uuid.uuid4()}.metadata.json"

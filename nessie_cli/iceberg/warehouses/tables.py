@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import non_empty_text
 from nessie_cli.iceberg.locations import (
+    PATH_PROPERTIES,
     Allowed,
     LocationRefused,
     folder_for,
@@ -22,14 +23,6 @@ from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouse
 from nessie_cli.model import ContentKey, IcebergTable, IcebergView, Namespace
 
 LOCATION = "location"
-METADATA_PATH = "write.metadata.path"
-PATH_PROPERTIES = (
-    METADATA_PATH,
-    "write.data.path",
-    "write.object-storage.path",
-    "write.folder-storage.path",
-)
-"""Properties of tables and views that name folders: all those that Iceberg writes to."""
 
 
 def namespace_location(warehouse: Warehouse, namespace: Namespace, key: ContentKey) -> str:

@@ -9,10 +9,9 @@ from pyiceberg.view.metadata import ViewMetadata
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.files import MAX_BYTES, Files
+from nessie_cli.iceberg.locations import METADATA_PATH
 from nessie_cli.iceberg.metadata import unpacked
 from nessie_cli.importing.sources.folders import entries_of
-
-_METADATA_PATH = "write.metadata.path"
 
 
 class ViewFiles:
@@ -29,7 +28,7 @@ class ViewFiles:
         Raises `InvalidInput` or `StoreUnavailable` if the folder cannot be read. Cost: one listing,
         and a read of each file until the one with the content, newest first by name.
         """
-        folder = view.properties.get(_METADATA_PATH) or f"{view.location.rstrip('/')}/metadata"
+        folder = view.properties.get(METADATA_PATH) or f"{view.location.rstrip('/')}/metadata"
         names = [entry.name for entry in entries_of(folder, self._properties)]
         for name in sorted((name for name in names if ".metadata.json" in name), reverse=True):
             location = f"{folder.rstrip('/')}/{name}"

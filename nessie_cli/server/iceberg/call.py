@@ -22,6 +22,7 @@ from nessie_cli.errors import (
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
+from nessie_cli.iceberg.messages import COMMIT_PROPERTIES
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.warehouses.issuing import UuidIssuer
 from nessie_cli.iceberg.warehouses.metadata_files import (
@@ -52,7 +53,7 @@ from nessie_cli.model import (
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import MERGE_ONLY, ChangeSubmission, protecting
 from nessie_cli.revisions import Revision
-from nessie_cli.server.auth.gate import CallerAccess, Catalog, Gate
+from nessie_cli.server.auth.gate import Catalog, Gate
 from nessie_cli.server.http.messages import LARGE, Reply
 from nessie_cli.server.iceberg import idempotency
 from nessie_cli.server.iceberg.delegation import DelegatedTable, Delegation, FileAccess
@@ -82,8 +83,6 @@ _LONG_BODY = 1 << 14
 
 Python runs one thread at a time: many would share the time of every other request, too.
 """
-_APPLICATION = {"application-type": ("iceberg",)}
-"""A property of each commit, as Iceberg's own catalogs for Nessie write it."""
 _DIGEST = 16
 DELEGATION = b"x-iceberg-access-delegation"
 """The header by which a client asks for access to files."""
@@ -233,9 +232,6 @@ class IcebergCall(Call):
         return self.target.is_plain and reference.type is ReferenceType.BRANCH
 
     # -- reading -----------------------------------------------------------------------------------
-
-    def _open(self) -> CallerAccess:
-        return self._catalog.open(self._catalog.repository)
 
     def state(self) -> State:
         """Returns the state of the reference now."""
@@ -473,7 +469,7 @@ class IcebergCall(Call):
 
         `files` are new metadata files as text, `content_ids` are those of new contents, by key.
         """
-        own = CommitMeta(message, properties=_APPLICATION)
+        own = CommitMeta(message, properties=COMMIT_PROPERTIES)
         meta = merged_with_headers(self, own) or own
         commit = Commit(state.reference.name, operations, meta, state.reference.hash)
         new_files = [NewFile(self.files, location, text) for location, text in files]

@@ -8,6 +8,7 @@ from typing import Any
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg import messages
 from nessie_cli.iceberg.builder import values
+from nessie_cli.iceberg.builder.document import GC_ENABLED
 from nessie_cli.iceberg.builder.table import new_table
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.locations import LocationRefused
@@ -35,7 +36,6 @@ from nessie_cli.server.iceberg.names import (
     need_table,
 )
 from nessie_cli.server.iceberg.tables import (
-    GC_ENABLED,
     check_locations,
     for_client,
     now,

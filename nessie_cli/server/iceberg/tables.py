@@ -18,6 +18,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg import messages
 from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.builder.document import (
+    GC_ENABLED,
     NO_SNAPSHOT,
     RequirementFailed,
     check_requirements,
@@ -60,11 +61,6 @@ from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Proposal
 from nessie_cli.wire.large_json import encode
 
 ALL, REFS = "all", "refs"
-GC_ENABLED = "gc.enabled"
-"""The property that allows engines to delete files.
-
-It is false for new tables, because other branches, tags and older commits need their files.
-"""
 MOST_CHANGES = 100_000
 """The most requirements and updates of a request."""
 _COMMIT, _TRANSACTION = "CommitTableRequest", "CommitTransactionRequest"

@@ -181,8 +181,12 @@ class Call:
     @property
     def _opened(self) -> CallerAccess:
         if self._access is None:
-            self._access = self._catalog.open(self._catalog.repository)
+            self._access = self._open()
         return self._access
+
+    def _open(self) -> CallerAccess:
+        """Returns what the caller may do with the repository as it is now."""
+        return self._catalog.open(self._catalog.repository)
 
     @property
     def reads_rows(self) -> bool:
@@ -291,7 +295,7 @@ class Call:
         Raises `LargeMerge` for a merge of more changes than `most_changes`.
         """
         assert change.is_dry_run
-        self._access = self._catalog.open(self._catalog.repository)
+        self._access = self._open()
         try:
             return self.submit(change, ChangeSubmission(most_changes=most_changes))
         finally:
@@ -302,7 +306,7 @@ class Call:
 
         Raises `NotAllowed` if its caller may no longer see it.
         """
-        access = self._catalog.open(self._catalog.repository)
+        access = self._open()
         if self.request_id is None or access.drafting.find_request(self.request_id) is None:
             return None
         # The operations of a repetition do not count: its digest is that of the request.
@@ -326,7 +330,7 @@ class Call:
         `keys` are those that it has on the branch or, in a transplant, gets by earlier commits.
         Raises `NotAllowed` if the caller may not read it there.
         """
-        policy = self._catalog.open(self._catalog.repository).policy
+        policy = self._open().policy
         if policy is None:
             return False
         for key in keys:
@@ -335,13 +339,13 @@ class Call:
 
     def check_may_update_table(self, branch: str, key: ContentKey) -> None:
         """Raises `NotAllowed` if the caller may not commit a new state of a table."""
-        policy = self._catalog.open(self._catalog.repository).policy
+        policy = self._open().policy
         if policy is not None:
             policy.check_may_update_table(branch, key)
 
     def check_rights(self, change: Change[Any]) -> None:
         """Raises `NotAllowed` if the caller may not make this change, before it is drafted."""
-        policy = self._catalog.open(self._catalog.repository).policy
+        policy = self._open().policy
         if policy is not None:
             policy.before(change)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from nessie_cli.iceberg.warehouses.tables import PATH_PROPERTIES
+from nessie_cli.iceberg.locations import PATH_PROPERTIES
 from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, from_options
 from nessie_cli.model import CommitMeta, IcebergTable, Put, ReferenceType
 from tests.repository.vocabulary import key, table
