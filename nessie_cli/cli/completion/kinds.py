@@ -103,7 +103,7 @@ class Words(NamedTuple):
 
 def bare(metavar: str) -> str:
     """Returns the name of a value without its optional parts: `[NAME=]URI` is a URI."""
-    return metavar.removeprefix("[NAME=]").strip("[]")
+    return metavar.removeprefix("[NAME=]").removeprefix("[KEY=]").strip("[]")
 
 
 def kind_of(path: str, metavar: str) -> Kind:

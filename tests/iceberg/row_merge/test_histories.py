@@ -41,7 +41,7 @@ from tests.iceberg.row_merge.keyed import (
     same,
 )
 
-MERGES = int(os.environ.get("NESSIE_TEST_ROW_MERGES", "30"))
+MERGES = int(os.environ.get("NESSIE_TEST_ROW_MERGES", "20"))
 KEY = ContentKey(("db", "t"))
 
 
