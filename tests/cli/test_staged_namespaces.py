@@ -297,3 +297,17 @@ def test_no_line_for_all_conflicts_deletes_a_namespace_with_contents(
         assert nessie(*shlex.split(conflict["resolutions"][0])[1:]).code == 0
     (conflict,) = conflicts_of(nessie)
     assert conflict["conflictType"] == "NAMESPACE_NOT_EMPTY"
+
+
+def test_no_line_puts_a_namespace_over_one_whose_change_is_staged_as_another_key(
+    nessie: InProcess, catalog: Catalog
+) -> None:
+    """The branch has renamed `n` to `b` since, and changed it."""
+    catalog.commit("main", "n", Put(key("n"), Namespace(elements=("n",))))
+    assert nessie("content", "put", "n", "--property", "p=1").code == 0
+    assert nessie("content", "put", "b", "--type", "namespace").code == 0
+    id_ = catalog.repository.content("main", key("n")).id
+    moved = Namespace(id=id_, elements=("b",))
+    catalog.commit("main", "rename", Delete(key("n")), Put(key("b"), moved))
+    lines = {line for each in conflicts_of(nessie) for line in each["resolutions"]}
+    assert lines == {"nessie reset n", "nessie reset b"}

@@ -271,6 +271,17 @@ class Plain(Served):
             catalog.merge_contents("dev")
         assert catalog.numbers() == {"new": value or 1} | ({} if value else {"aside": 1})
 
+    def test_no_line_renames_a_namespace_without_its_contents(self, catalog: Catalog) -> None:
+        catalog.write("main", {"n": NS, "n.a": 1})
+        catalog.branch("dev")
+        n, a = catalog.content("dev", "n"), catalog.content("dev", "n.a")
+        moves = delete("n"), delete("n.a"), put("x", namespace("x", n.id)), put("x.a", a)
+        catalog.commit("dev", *moves)
+        catalog.write("main", {"x": 5})
+        with pytest.raises(ReferenceConflict) as refused:
+            catalog.merge_contents("dev", behaviors=[behave("x", "DROP")])
+        assert refused.value.hint == "make this change by a commit first, then try again"
+
     @pytest.mark.parametrize("side", ["ours", "theirs"])
     def test_a_transplant_over_a_rename_is_refused(self, catalog: Catalog, side: str) -> None:
         catalog.write("main", {"old": 1})

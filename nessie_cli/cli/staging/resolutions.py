@@ -183,6 +183,8 @@ class BatchResolutions(WaysOut):
             return self._again(conflict, ["put"], options=options)
         options += self._expected_hash()
         if actual is None or actual.id == after.id or _is_one(actual, after):
+            if actual is not None and self._is_staged_elsewhere(actual, key):
+                return []
             line = self._staging(["put"], [key], options)
             is_back = actual is not None and actual.id == after.id and actual != after
             return [line._replace(effect=_overwritten(key) if is_back else "")]
@@ -190,6 +192,13 @@ class BatchResolutions(WaysOut):
             return []
         line = self._staging(["replace"], [key], options)
         return [line._replace(effect=_deleted(conflict, key))]
+
+    def _is_staged_elsewhere(self, actual: Content, key: ContentKey) -> bool:
+        """Returns whether a change of the present content of a key is staged as another key."""
+        edits = (edit for part in self._edits.values() for edit in part)
+        return any(
+            e.before is not None and e.before.id == actual.id and e.old != key for e in edits
+        )
 
     def _can_replace(self, actual: Content, after: Content) -> bool:
         """Returns whether one commit can replace a content: only our servers change its type."""

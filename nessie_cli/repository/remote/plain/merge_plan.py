@@ -419,19 +419,23 @@ class KeyMergeReplay:
         ours: bytes,
         theirs: bytes | None,
     ) -> str | None:
-        """Returns the command that renames a content to one key on both sides, or None."""
+        """Returns the command that renames a content to one key on both sides, or None.
+
+        There is none for a namespace with contents, because they have to move in the same commit.
+        """
         target, _, _, is_transplant, source = self._combination
         _, on_ours, on_theirs = sides
         if result is not None and ours != result:
-            free, line = on_ours.get(result) is None, _renaming(target.name, ours, result)
+            state, branch, old, new = on_ours, target.name, ours, result
         elif theirs is None or theirs == ours:
             return None
         elif is_transplant:
-            free, line = on_ours.get(theirs) is None, _renaming(target.name, ours, theirs)
+            state, branch, old, new = on_ours, target.name, ours, theirs
         else:
-            free = on_theirs.get(ours) is None
-            line = _renaming(_branch_name(source), theirs, ours)
-        return line if free else None
+            state, branch, old, new = on_theirs, _branch_name(source), theirs, ours
+        if state.get(new) is not None or _has_contents(state, old):
+            return None
+        return _renaming(branch, old, new)
 
     def _one_by_one(self, key: bytes) -> ReferenceConflict:
         picks = "; ".join(
@@ -464,6 +468,13 @@ def _by_id(state: Records) -> dict[bytes, tuple[bytes, bytes]]:
 def _key_of(state: Mapping[bytes, bytes | None], content_id: bytes) -> bytes | None:
     matching = (key for key, r in state.items() if r and content_id_of(r) == content_id)
     return next(matching, None)
+
+
+def _has_contents(state: Mapping[bytes, bytes | None], namespace: bytes) -> bool:
+    """Returns whether a state has keys below a key."""
+    above = decode_key(namespace)
+    present = (key for key, record in state.items() if record is not None and key != namespace)
+    return any(decode_key(key).starts_with(above) for key in present)
 
 
 def _branch_name(source: Reference | None) -> str:
