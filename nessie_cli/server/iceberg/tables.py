@@ -188,7 +188,7 @@ def _table_text(
         return text
     document = call.parsed(text, content.metadata_location)
     with placed_faults(document, content.metadata_location):
-        made = in_state(document, content)
+        made = dict(in_state(document, content))
         return encode(_with_refs_only(made) if snapshots == REFS else made)
 
 
