@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 REFUSED = "refuse-failed-runs"
 """The setting of the repository that applies the guard to clients of plain REST, too."""
-MOST_SECONDS = 0.5
+MOST_SECONDS = 1.0
 """How long the commits of a caller are compared with failed runs of this caller."""
 
 
@@ -116,24 +116,36 @@ def _refusal_of(
     The record of a caller of a server costs only those who bring commits of this caller, and they
     wait for a limited time: it can name any commits, so its walk can be the whole history.
     """
-    every: set[str] = set()
+    every: dict[str, LogEntry] = {entry.hash: entry for entry in brought}
     by_committer: dict[str | None, set[str]] = {}
-    for entry in brought:
-        every.add(entry.hash)
-        by_committer.setdefault(entry.meta.committer, set()).add(entry.hash)
+    for hash_, entry in every.items():
+        by_committer.setdefault(entry.meta.committer, set()).add(hash_)
+    # A run that has any of these commits has one of those that come before all others.
+    first = [hash_ for hash_, entry in every.items() if every.keys().isdisjoint(entry.meta.parents)]
     until = time.monotonic() + MOST_SECONDS
     for run in failed:
-        commits = by_committer.get(run.who) if run.is_remote else every
+        commits = by_committer.get(run.who, ()) if run.is_remote else every
         if not commits:
             continue
         if run.is_remote and time.monotonic() > until:
             return _too_slow
+        if not _has_any(run, first, repository):
+            continue
         for commit in _commits(run, repository):
             if commit in commits:
                 return partial(_refusal, run)
             if run.is_remote and time.monotonic() > until:
                 return _too_slow
     return None
+
+
+def _has_any(run: PipelineRun, commits: Iterable[str], repository: ReadableRepository) -> bool:
+    """Returns whether the history of a run has any of these commits. Cost: ancestor tests."""
+    try:
+        head = Revision(None, run.head or repository.reference(run.branch).hash)
+        return any(repository.is_ancestor(Revision(None, commit), head) for commit in commits)
+    except (NotFound, InvalidInput):
+        return False
 
 
 def _too_slow() -> WriteRefused:

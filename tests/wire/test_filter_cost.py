@@ -174,7 +174,7 @@ DENSE = {
     "loops": " && ".join(["[].map(a, a) == []"] * 450),
     "parentheses": " && ".join(["((((((true))))))"] * 200),
 }
-"""Filters whose compilation holds the interpreter for long, although they have few characters."""
+"""Filters whose compilation would hold the interpreter for long."""
 
 
 @pytest.mark.parametrize("what", DENSE)
