@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from nessie_cli.iceberg.combination.file_combiner import FileCombiner
+from nessie_cli.iceberg.combination.file_combiner import FileCombiner, UnwrittenFiles
 from nessie_cli.iceberg.combination.merging import TableStates
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.row_diff.contents import changed_rows
@@ -50,8 +50,11 @@ def test_the_rows_of_a_table_in_a_bucket(embedded: Lake, store: Store) -> None:
         states.append(content(embedded))
     base, ours, theirs = states
     rules = CombinationRules(rows=RowRules(key=("id",)))
-    combiner = FileCombiner(Files(store.properties), "a merge", rules)
-    result = combiner.combine(TableStates(None, "", KEY, KEY, KEY, KEY, base, ours, theirs))
+    table_states = TableStates(None, "", KEY, KEY, KEY, KEY, base, ours, theirs)
+    files = Files(store.properties)
+    dry_run = FileCombiner(UnwrittenFiles(files), "a merge", rules).combine(table_states)
+    assert dry_run.content is not None, dry_run.collisions
+    result = FileCombiner(files, "a merge", rules).combine(table_states)
     assert result.content is not None, result.collisions
     changes = changed_rows(ours, result.content, key=["id"], properties=store.properties)
     before, after = changes.read_all().to_pylist()

@@ -87,6 +87,12 @@ def test_rows_are_chosen_decided_and_merged(server: RowServer) -> None:
     assert f"merged rows: 0 inserted, {COUNT - 1} updated, 0 deleted" in page.text
     assert "left to decide" not in page.text
 
+    # Another choice for the table does not lose the choices for its rows.
+    other = browser.get(url_of({**fields, table: "ours"}))
+    assert other.form("/ui/merge")[first] == "ours"
+    assert other.form("/ui/merge")[rest] == "theirs"
+    assert "merged rows" not in other.text
+
     page = browser.post("/ui/merge", **fields)
     assert "The merge is done" in page.text
     with lake.table("main") as merged:
