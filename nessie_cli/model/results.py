@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -128,7 +128,8 @@ class RowRules(Struct, frozen=True):
 
     `key` are the columns that identify a row; by default, the identifier fields of the table. With
     `whole_rows`, a row that both sides changed is a conflict. The sides are taken for all
-    conflicts of the tables at the keys `ours` and `theirs`, and `decisions` for single ones.
+    conflicts of the tables at the keys `ours` and `theirs`, and `decisions` for single ones. `keys`
+    are the columns that identify the rows of single tables.
     """
 
     key: tuple[str, ...] = ()
@@ -136,6 +137,11 @@ class RowRules(Struct, frozen=True):
     ours: tuple[ContentKey, ...] = ()
     theirs: tuple[ContentKey, ...] = ()
     decisions: tuple[RowDecision, ...] = ()
+    keys: tuple[tuple[ContentKey, tuple[str, ...]], ...] = ()
+
+    def key_of(self, tables: Container[ContentKey]) -> tuple[str, ...]:
+        """Returns the columns that identify a row of a table, which has some keys."""
+        return next((columns for table, columns in self.keys if table in tables), self.key)
 
 
 class CombinationRules(Struct, frozen=True):

@@ -269,6 +269,31 @@ def test_a_column_of_the_key_that_is_missing(nessie: InProcess, edited: Lake) ->
     assert "there is no column 'nr'" in ran.err
 
 
+def test_keys_of_single_tables(nessie: InProcess, edited: Lake) -> None:
+    keys = ("--key", "nr", "--key", "db.t=id", "--key", "db.other=x")
+    assert nessie("merge", "dev", "--rows", *keys).code == 0
+    assert read(edited, "main") == MERGED
+
+
+def test_a_column_of_the_key_of_a_table_that_is_missing(nessie: InProcess, edited: Lake) -> None:
+    ran = nessie("merge", "dev", *BY_ID, "--key", "db.t=nr")
+    assert ran.code == 3
+    assert "there is no column 'nr'" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        (("id", "n"), "--key n: the key of all tables is given twice"),
+        (("db.t=id", "db.t=n"), "--key db.t=n: the key of db.t is given twice"),
+        (("id,",), "--key id,: the name of a column is empty"),
+    ],
+)
+def test_wrong_keys(nessie: InProcess, edited: Lake, keys: tuple[str, ...], message: str) -> None:
+    ran = nessie("merge", "dev", "--rows", *(f"--key={key}" for key in keys))
+    assert (ran.code, ran.err) == (2, f"nessie: {message}\n")
+
+
 KILLED = """
 import os, signal, sys
 from nessie_cli.iceberg.files import Files

@@ -107,6 +107,29 @@ def test_a_definition_that_one_side_changed(
     assert read_ids(lake, "main") == {1: ("later", 1)}
 
 
+def require(lake: Lake, ref: str) -> None:
+    with lake.table(ref) as table, table.update_schema(allow_incompatible_changes=True) as update:
+        update.update_column("v", required=True)
+
+
+def test_rows_of_ours_without_a_value_that_theirs_requires(nessie: InProcess, lake: Lake) -> None:
+    replace(lake, "main", {1: (None, 1), 2: ("x", 1), 3: ("x", 1)})
+    require(lake, "dev")
+    replace(lake, "dev", {1: ("x", 1), 2: ("x", 2), 3: ("x", 1)})
+    ran = nessie("merge", "dev", *BY_ID)
+    assert ran.code == 3
+    assert "one side made columns required (v)" in " ".join(ran.err.split())
+
+
+def test_rows_of_theirs_without_a_value_that_ours_requires(nessie: InProcess, lake: Lake) -> None:
+    require(lake, "main")
+    replace(lake, "main", {1: ("x", 1), 2: ("x", 2), 3: ("x", 1)})
+    replace(lake, "dev", {1: (None, 1), 2: ("x", 1), 3: ("x", 1)})
+    ran = nessie("merge", "dev", *BY_ID)
+    assert ran.code == 3
+    assert "the column v is required, and would be null" in " ".join(ran.err.split())
+
+
 def test_new_files_are_at_the_location_of_data(nessie: InProcess, lake: Lake) -> None:
     folder = lake.folder / "elsewhere"
     for ref in ("main", "dev"):

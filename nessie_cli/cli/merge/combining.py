@@ -161,7 +161,7 @@ class _CombiningMerge(Generic[T]):
             from nessie_cli.spark import SparkEngine, SparkRows
 
             engine = SparkEngine(files, spark)
-            # A dry run of several commits reads its new rows, which are in memory only.
+            # A dry run of several commits reads its new rows, which only this process has.
             if not (merging.dry_run and self.commits > 1):
                 row_engine = partial(SparkRows, files, spark)
         return FileCombiner(
@@ -173,10 +173,13 @@ class _CombiningMerge(Generic[T]):
             announce=self._announce,
         )
 
-    def _announce(self, table: ContentKey, size: int) -> None:
+    def _announce(self, table: ContentKey, read: int, written: int) -> None:
         if table not in self._announced:
             self._announced.add(table)
-            self._app.output.note(f"merging rows of {table} reads up to {human_size(size)}")
+            self._app.output.note(
+                f"merging rows of {table} reads up to {human_size(read)} and writes up to about"
+                f" {human_size(written)}"
+            )
 
 
 def _asking(

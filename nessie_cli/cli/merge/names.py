@@ -62,7 +62,14 @@ class ContentName(NamedTuple):
 
 
 def key_and_file(text: str) -> tuple[ContentKey, str]:
-    """Splits `KEY=FILE`.
+    """Splits `KEY=FILE`."""
+    if (pair := key_and_value(text)) is not None:
+        return pair
+    raise InvalidInput(f"--resolve {text!r}: write KEY=FILE, a file with the content as REST JSON")
+
+
+def key_and_value(text: str) -> tuple[ContentKey, str] | None:
+    """Splits a key, `=` and a value. Returns None if the text is something else.
 
     A quoted key may contain a `=`, so the first one after a whole key counts.
     """
@@ -71,4 +78,4 @@ def key_and_file(text: str) -> tuple[ContentKey, str]:
             key = ContentKey.parse(text[:position])
             if text[position + 1 :]:
                 return key, text[position + 1 :]
-    raise InvalidInput(f"--resolve {text!r}: write KEY=FILE, a file with the content as REST JSON")
+    return None

@@ -56,12 +56,12 @@ class SideOptions(Struct, frozen=True, kw_only=True):
         ),
     ] = False
     key: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             "--key",
-            metavar="COLUMNS",
-            help="With --rows, the columns (separated by commas) that identify a row. Default: the"
-            " identifier fields of the table.",
+            metavar="[KEY=]COLUMNS",
+            help="With --rows, the columns (separated by commas) that identify a row of all tables,"
+            " or of the table KEY. Repeatable. Default: the identifier fields of the table.",
         ),
     ] = None
     rows_ours: Annotated[

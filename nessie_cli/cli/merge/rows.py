@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nessie_cli.cli.app.input import read_text
+from nessie_cli.cli.merge.names import key_and_value
 from nessie_cli.errors import InvalidInput, ReferenceConflict
 from nessie_cli.model import ContentKey, RowDecision, RowRules
 from nessie_cli.model.key_patterns import KeyPattern
@@ -38,9 +39,26 @@ def row_rules(options: SideOptions) -> RowRules | None:
     ours, theirs = map(_keys, (options.rows_ours, options.rows_theirs))
     if both := set(ours) & set(theirs):
         raise InvalidInput(f"--rows-ours and --rows-theirs both name {min(both)}")
-    key = tuple(name.strip() for name in options.key.split(",")) if options.key else ()
+    key, keys = _row_keys(options.key or ())
     decisions = _read_decisions(options.decisions) if options.decisions else ()
-    return RowRules(key, options.whole_rows, ours, theirs, tuple(decisions))
+    return RowRules(key, options.whole_rows, ours, theirs, tuple(decisions), keys)
+
+
+def _row_keys(
+    texts: Sequence[str],
+) -> tuple[tuple[str, ...], tuple[tuple[ContentKey, tuple[str, ...]], ...]]:
+    """Returns the columns of the keys of all tables, and those of single tables."""
+    of_tables: dict[ContentKey | None, tuple[str, ...]] = {}
+    for text in texts:
+        table, columns = key_and_value(text) or (None, text)
+        names = tuple(name.strip() for name in columns.split(","))
+        if not all(names):
+            raise InvalidInput(f"--key {text}: the name of a column is empty")
+        if table in of_tables:
+            raise InvalidInput(f"--key {text}: the key of {table or 'all tables'} is given twice")
+        of_tables[table] = names
+    of_all = of_tables.pop(None, ())
+    return of_all, tuple((table, names) for table, names in of_tables.items() if table is not None)
 
 
 def _keys(texts: Sequence[str] | None) -> tuple[ContentKey, ...]:

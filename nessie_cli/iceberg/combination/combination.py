@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct, structs
+from pyiceberg.schema import Schema
 
 from nessie_cli.iceberg.avro import USUAL, AvroLimits
 from nessie_cli.iceberg.builder.document import normalized
@@ -17,6 +18,7 @@ from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.comparison import (
     Base,
     BasesConflict,
+    Comparison,
     Comparisons,
     documents_of,
     normalized_base,
@@ -28,6 +30,7 @@ from nessie_cli.iceberg.combination.definitions import (
 from nessie_cli.iceberg.combination.engines import Engine, LocalEngine, Read
 from nessie_cli.iceberg.combination.file_merge import FileConflict, FileMerge
 from nessie_cli.iceberg.combination.identifiers import files_with_same_keys
+from nessie_cli.iceberg.combination.key_evidence import KeyEvidence
 from nessie_cli.iceberg.combination.manifests import (
     ManifestList,
     Reading,
@@ -49,6 +52,7 @@ class Combination(Struct, frozen=True):
     read, by path, and `engine` reads them again. `replaces_only` is whether theirs only rewrote
     rows. `same_keys` are data files of theirs whose rows may have the identifiers of rows that ours
     added. `vectors` are to be written, too. `written` are new files with merged rows, and deletes.
+    `comparison` are the compared states, None if the merge bases do not combine.
     """
 
     ours: Document
@@ -62,6 +66,7 @@ class Combination(Struct, frozen=True):
     same_keys: Sequence[TableFile] = ()
     vectors: Sequence[UnitedVector] = ()
     written: Sequence[TableFile] = ()
+    comparison: Comparison | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -109,7 +114,7 @@ def combine(
     sides = [normalized(document) for document in (ours, theirs)]
     documents = [*documents_of(bases), *sides]
     engine = engine or LocalEngine(read)
-    reader = ManifestReader(read, engine, _deciding_columns(documents), limits)
+    reader = ManifestReader(read, engine, _deciding_columns(documents, key), limits)
     lists = [reader.list_of(snapshot_of(document)) for document in documents]
     compared = Comparisons(reader, documents, lists, is_serializable=is_serializable)
     try:
@@ -119,13 +124,14 @@ def combine(
         return Combination(
             sides[0], sides[1], lists[-2], reader.sources, engine, refused, DefinitionMerge()
         )
-    states, merged, definitions = compared.compare(state, *sides)
-    same_keys = _files_with_same_keys(sides, states, merged, key)
+    comparison = compared.compare(state, *sides)
+    merged, states = comparison.files, comparison.states
+    same_keys = _files_with_same_keys(documents, states, merged, key)
     if same_keys and refuses_same_keys:
         reason = "both sides added rows whose identifiers may be equal"
         merged = structs.replace(merged, conflicts=[FileConflict(reason, same_keys)])
     vectors: list[UnitedVector] = []
-    if not (merged.conflicts or definitions.conflicts):
+    if not (merged.conflicts or comparison.definitions.conflicts):
         merged, vectors = unite(merged, read_vectors(merged.unions, read))
     history = states[2].history
     return Combination(
@@ -135,15 +141,19 @@ def combine(
         reader.sources,
         engine,
         merged,
-        definitions,
+        comparison.definitions,
         bool(history) and all(changes.operation == "replace" for changes in history or ()),
         same_keys,
         vectors,
+        comparison=comparison,
     )
 
 
 def _files_with_same_keys(
-    sides: Sequence[Document], states: Sequence[TableState], merged: FileMerge, key: Sequence[str]
+    documents: Sequence[Document],
+    states: Sequence[TableState],
+    merged: FileMerge,
+    key: Sequence[str],
 ) -> list[TableFile]:
     """Returns the added data files of theirs with keys that files which ours added may have."""
     before, here = states[0].files, states[1].files
@@ -160,21 +170,31 @@ def _files_with_same_keys(
         [each.file for each in merged.added if each.file.is_data],
     ]
     rows = [[f for f in files if f.path not in compacted] for files in added]
-    schema, other = (
-        by_id(side["schemas"], "schema-id")[side["current-schema-id"]] for side in sides
-    )
+    fields = _key_columns(documents, key) if all(rows) else set()
+    if not fields:
+        return []
+    schema = Schema.model_validate(_current(documents[-2]))
+    evidence = KeyEvidence({id_: schema.find_type(id_) for id_ in fields}, documents)
+    return files_with_same_keys(evidence, *rows)
+
+
+def _key_columns(documents: Sequence[Document], key: Sequence[str]) -> set[int]:
+    """Returns the columns of ours that identify a row: those of the key if it has all of them."""
+    ours, theirs = map(_current, documents[-2:])
     # Theirs may have renamed a column.
-    ids = {field["name"]: field["id"] for each in (other, schema) for field in each["fields"]}
+    ids = {field["name"]: field["id"] for each in (theirs, ours) for field in each["fields"]}
     fields = {ids[name] for name in key if name in ids}
-    columns = {field["id"] for field in schema["fields"]}
-    if len(fields) < len(key) or not fields <= columns:
+    if len(fields) < len(key) or not fields <= {field["id"] for field in ours["fields"]}:
         fields = set()
-    return files_with_same_keys(schema, fields or identifiers(schema), *rows)
+    return fields or identifiers(ours)
 
 
-def _deciding_columns(documents: Sequence[Document]) -> frozenset[int]:
+def _deciding_columns(documents: Sequence[Document], key: Sequence[str]) -> frozenset[int]:
     """Returns the columns whose statistics the decision can depend on."""
-    ours = documents[-2]
-    schema = by_id(ours["schemas"], "schema-id")[ours["current-schema-id"]]
     required = (required_columns(base, side) for base in documents for side in documents)
-    return frozenset(identifiers(schema)).union(*required)
+    return frozenset(_key_columns(documents, key)).union(*required)
+
+
+def _current(document: Document) -> Document:
+    schema: Document = by_id(document["schemas"], "schema-id")[document["current-schema-id"]]
+    return schema

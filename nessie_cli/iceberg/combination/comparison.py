@@ -28,6 +28,7 @@ from nessie_cli.iceberg.combination.reading import (
     live_files,
 )
 from nessie_cli.iceberg.combination.required import required_conflict
+from nessie_cli.iceberg.combination.restriction import restricted
 from nessie_cli.iceberg.combination.states import (
     FileContent,
     Identity,
@@ -79,12 +80,53 @@ class _Base(NamedTuple):
     line: frozenset[int]
 
 
+class FileMerger(Struct, frozen=True):
+    """Merges the files of two sides.
+
+    `documents` are the metadata of the base and of both sides, and `shared` the manifests that all
+    have. For the other members, see `merge_files`.
+    """
+
+    documents: Sequence[Document]
+    shared: Collection[Row]
+    fork_sequence: int
+    scope: EqualityScope
+
+    def merge(self, states: Sequence[TableState]) -> FileMerge:
+        """Merges the files of a base and two sides."""
+        base, ours, theirs = states
+        merged = merge_files(
+            base,
+            ours,
+            theirs,
+            self.fork_sequence,
+            has_equality_deletes=_has_equality_deletes(states, self.shared, self.fork_sequence),
+            scope=self.scope,
+        )
+        return _without_nulls(self.documents, states, merged)
+
+
 class Comparison(NamedTuple):
     """The states of a base and two sides, and how they merge."""
 
     states: Sequence[TableState]
     files: FileMerge
     definitions: DefinitionMerge
+    merger: FileMerger
+
+    def merge_some(self, files: Collection[Identity], others: Collection[Identity]) -> FileMerge:
+        """Merges some files that theirs changed, as if all `others` were unchanged on both sides.
+
+        No row of the files may have the key of a row of the others.
+        """
+        base, ours, theirs = self.states
+        return self.merger.merge(
+            [
+                base,
+                restricted(base, ours, lambda id_: id_ not in others, others),
+                restricted(base, theirs, lambda id_: id_ in files, others),
+            ]
+        )
 
 
 class BasesConflict(Exception):
@@ -132,7 +174,7 @@ class Comparisons:
         if len(self._versions) > 1:
             raise BasesConflict([FileConflict("they have different format versions")])
         origin = self.base_of(base.base)
-        states, merge, definitions = self.compare(origin, base.ours, base.theirs)
+        states, merge, definitions, _ = self.compare(origin, base.ours, base.theirs)
         if merge.conflicts or definitions.conflicts:
             raise BasesConflict([*definitions.conflicts, *merge.conflicts])
         if merge.unions:
@@ -152,18 +194,10 @@ class Comparisons:
             name in base.document["properties"] for name in _ISOLATION
         ):
             states[0] = structs.replace(states[0], is_serializable=True)
-        fork = _fork_sequence(ours, theirs)
-        merged = merge_files(
-            states[0],
-            states[1],
-            states[2],
-            fork,
-            has_equality_deletes=_has_equality_deletes(states, self._shared, fork),
-            scope=self._scope,
-        )
         documents = [base.document, ours, theirs]
-        merged = _without_nulls(documents, states, merged)
-        return Comparison(states, merged, merge_definitions(*documents))
+        fork = _fork_sequence(ours, theirs)
+        merger = FileMerger(documents, self._shared, fork, self._scope)
+        return Comparison(states, merger.merge(states), merge_definitions(*documents), merger)
 
     def _state(self, document: Document, base: _Base) -> TableState:
         """Returns the state of a side, with its changes since the base."""
@@ -199,9 +233,13 @@ def _without_nulls(
     base, ours, theirs = documents
     here = [f for id_, f in states[1].files.items() if id_ not in states[0].files and f.is_data]
     there = [each.file for each in merged.added if each.file.is_data]
-    conflicts = [required_conflict(base, theirs, here), required_conflict(base, ours, there)]
-    new = [conflict for conflict in conflicts if conflict is not None]
-    return structs.replace(merged, conflicts=[*merged.conflicts, *new]) if new else merged
+    conflicts = list(merged.conflicts)
+    if (conflict := required_conflict(base, theirs, here)) is not None:
+        # A merge of rows leaves the files of ours as they are.
+        conflicts.append(structs.replace(conflict, rows_may_merge=False))
+    if (conflict := required_conflict(base, ours, there)) is not None:
+        conflicts.append(conflict)
+    return structs.replace(merged, conflicts=conflicts)
 
 
 def _has_equality_deletes(

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from pyiceberg.types import DoubleType, FloatType, NestedField, PrimitiveType, UUIDType
 
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.combination.identifiers import value_range
+from nessie_cli.iceberg.combination.bounds import value_range
 from nessie_cli.iceberg.combination.manifests import bound
 from nessie_cli.iceberg.combination.states import Identity, TableFile
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 import time
-from collections import Counter
+import uuid
+import weakref
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from io import BytesIO
+from pathlib import Path
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -18,11 +22,12 @@ from nessie_cli.iceberg.builder.table import updated
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.combination import Combination, combine
 from nessie_cli.iceberg.combination.comparison import Base, MergedDocument
+from nessie_cli.iceberg.combination.counts import counts_of_files
 from nessie_cli.iceberg.combination.definitions import DefinitionConflict
 from nessie_cli.iceberg.combination.engines import Engine
 from nessie_cli.iceberg.combination.file_merge import FileConflict
 from nessie_cli.iceberg.combination.merging import Combiner, MergedTable, TableBase, TableStates
-from nessie_cli.iceberg.combination.states import COMBINED_BY, FileContent, TableFile
+from nessie_cli.iceberg.combination.states import COMBINED_BY, TableFile
 from nessie_cli.iceberg.combination.writing import write_table
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import LocationRefused
@@ -36,7 +41,6 @@ from nessie_cli.model import (
     ContentKey,
     IcebergTable,
     RowRules,
-    TableCombination,
 )
 
 if TYPE_CHECKING:
@@ -46,15 +50,23 @@ MOST_FILES_NAMED = 20
 """The most files of one collision that are named."""
 MOST_CACHED = 5_000
 """The most tables in a cache of collisions."""
+MOST_IN_MEMORY = 64 * 2**20
+"""The bytes of new files of a dry run in memory. Further ones are temporary files."""
 
 
 class UnwrittenFiles(Files):
-    """The files of a dry run: those of `files`, and new ones in memory."""
+    """The files of a dry run: those of `files`, and new ones, which are in no table's folder."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, most_in_memory: int = MOST_IN_MEMORY) -> None:
         super().__init__()
         self._files = files
-        self._new: dict[str, bytes] = {}
+        self._left = most_in_memory
+        self._new: dict[str, bytes | Path] = {}
+        self._folder: Path | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out the folder of temporary files. Other processes make their own."""
+        return {**super().__getstate__(), "_folder": None}
 
     def has_answered(self, uri: str) -> bool:
         """Whether the file system of a file has answered any request."""
@@ -62,21 +74,45 @@ class UnwrittenFiles(Files):
 
     def read(self, uri: str) -> bytes:
         """Returns the bytes of a file. Raises `InvalidInput` or `StoreUnavailable`."""
-        data = self._new.get(uri)
-        return self._files.read(uri) if data is None else data
+        new = self._new.get(uri)
+        if new is None:
+            return self._files.read(uri)
+        return new if isinstance(new, bytes) else new.read_bytes()
+
+    def size(self, uri: str) -> int:
+        """Returns the size of a file in bytes. Raises the errors of `read`."""
+        new = self._new.get(uri)
+        if new is None:
+            return self._files.size(uri)
+        return len(new) if isinstance(new, bytes) else new.stat().st_size
 
     def open(self, uri: str) -> Any:
         """Opens a file for random access. Raises the errors of `read`."""
-        data = self._new.get(uri)
-        return self._files.open(uri) if data is None else BytesIO(data)
+        new = self._new.get(uri)
+        if new is None:
+            return self._files.open(uri)
+        return BytesIO(new) if isinstance(new, bytes) else new.open("rb")
 
     def write(self, uri: str, data: bytes) -> None:
-        """Keeps a new file in memory."""
-        self._new[uri] = data
+        """Stores a new file until the dry run ends."""
+        if len(data) <= self._left:
+            self._left -= len(data)
+            self._new[uri] = data
+            return
+        if self._folder is None:
+            self._folder = Path(mkdtemp(prefix="nessie-dry-run-"))
+            weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        path = self._folder / str(uuid.uuid4())
+        path.write_bytes(data)
+        self._new[uri] = path
 
     def remove(self, uri: str) -> None:
         """Drops a new file."""
-        self._new.pop(uri, None)
+        new = self._new.pop(uri, None)
+        if isinstance(new, bytes):
+            self._left += len(new)
+        elif new is not None:
+            new.unlink()
 
 
 class CollisionCache:
@@ -115,8 +151,9 @@ class FileCombiner(Combiner):
     `limits` are those of each manifest and of all entries together.
     The `engine` reads and encodes manifests, by default in this process. `row_engine` returns the
     one that merges rows, by default in this process, and takes a list, to which it adds the
-    locations of files that other processes write. `announce` is called with the table and the bytes
-    of its files before rows are read. `cache` returns that of the permitted table.
+    locations of files that other processes write. `announce` is called with the table, the bytes of
+    its files to read and about the most to write, before rows are read. `cache` returns that of the
+    permitted table.
     """
 
     def __init__(
@@ -130,7 +167,7 @@ class FileCombiner(Combiner):
         limits: AvroLimits = USUAL,
         engine: Engine | None = None,
         row_engine: Callable[[list[str]], RowEngine] | None = None,
-        announce: Callable[[ContentKey, int], None] | None = None,
+        announce: Callable[[ContentKey, int, int], None] | None = None,
         cache: Callable[[], CollisionCache] = CollisionCache,
     ) -> None:
         self._files = files
@@ -183,7 +220,7 @@ class FileCombiner(Combiner):
             is_serializable=self._rules.is_serializable,
             # Rows that both sides added with one key are merged as well.
             refuses_same_keys=self._rules.refuses_same_keys or self._rules.rows is not None,
-            key=self._rules.rows.key if self._rules.rows else (),
+            key=self._rules.rows.key_of(_keys(states)) if self._rules.rows else (),
             limits=self._limits,
             engine=self._engine,
         )
@@ -193,12 +230,11 @@ class FileCombiner(Combiner):
             return self._merged_rows(combination, states, self._rules.rows, written)
         if combination.conflicts:
             return CombinedTable(collisions=tuple(map(_collision, combination.conflicts)))
+        counts = counts_of_files(combination.files, combination.vectors, combination.notes)
         if combination.files.is_empty and not combination.definitions.updates:
             # Not the side of ours: theirs may have renamed the table.
-            return CombinedTable(states.ours, _counts(combination))
-        return CombinedTable(
-            self._written_table(combination, states, written), _counts(combination)
-        )
+            return CombinedTable(states.ours, counts)
+        return CombinedTable(self._written_table(combination, states, written), counts)
 
     def _merged_rows(
         self,
@@ -221,21 +257,22 @@ class FileCombiner(Combiner):
             self._document(states.base),
             self._files.read,
             time.time_ns() // 1_000_000,
-            key=rules.key,
+            key=rules.key_of(_keys(states)),
             whole_rows=rules.whole_rows,
             engine=None if self._row_engine is None else self._row_engine(written),
         )
-        if self._announce is not None:
-            self._announce(states.key, merger.bytes)
-        decisions = decisions_of(rules, [states.key, states.head_key, states.theirs_key])
+        if self._announce is not None and merger.bytes:
+            self._announce(states.key, merger.bytes, merger.new_bytes)
+        decisions = decisions_of(rules, _keys(states))
         outcome = merger.merge(self._files, self._writing(written), decisions)
         refusal = refusal_of(outcome, decisions)
         if refusal is not None:
             self._remove(written)
             return CombinedTable(collisions=(refusal,))
         content = states.ours
-        if outcome.combination.written or combination.definitions.updates:
-            content = self._written_table(outcome.combination, states, written)
+        merged = outcome.combination
+        if merged.written or merged.definitions.updates or not merged.files.is_empty:
+            content = self._written_table(merged, states, written)
         return CombinedTable(content, counts_of(outcome))
 
     def _writing(self, written: list[str]) -> Callable[[str, bytes], None]:
@@ -292,6 +329,11 @@ class FileCombiner(Combiner):
         return dict(in_state(document, content))
 
 
+def _keys(states: TableStates) -> list[ContentKey]:
+    """Returns the keys that a table has on the two sides."""
+    return [states.key, states.head_key, states.theirs_key]
+
+
 def _collision(conflict: FileConflict | DefinitionConflict) -> Collision:
     if isinstance(conflict, DefinitionConflict):
         return Collision(str(conflict))
@@ -304,33 +346,3 @@ def _colliding(file: TableFile) -> CollidingFile:
     partition = file.row.get("partition") or {}
     text = ", ".join(f"{name}={value}" for name, value in partition.items())
     return CollidingFile(file.path, text, file.records)
-
-
-def _counts(combination: Combination) -> TableCombination:
-    added = [each.file for each in combination.files.added]
-    removed, vectors = combination.files.removed, combination.vectors
-    new, gone = ({f.path: f.records for f in files if f.is_data} for files in (added, removed))
-    deleted = Counter[str | None]()
-    for files, sign in ((added, 1), (removed, -1)):
-        for file in files:
-            if file.content is FileContent.POSITION_DELETES:
-                deleted[file.referenced] += sign * file.records
-    for vector in vectors:
-        deleted[vector.theirs.referenced] += len(vector.positions)
-    added_rows, removed_rows = sum(new.values()), sum(gone.values())
-    for path, rows in deleted.items():
-        # A data file comes or goes without its deleted rows. In others, rows go or come back.
-        if path in gone or (path not in new and rows > 0):
-            removed_rows += rows
-        else:
-            added_rows -= rows
-    equality, undone = (
-        any(f.content is FileContent.EQUALITY_DELETES for f in files) for files in (added, removed)
-    )
-    return TableCombination(
-        len(added) + len(vectors),
-        len(removed),
-        None if undone or (equality and new) else added_rows,
-        None if equality or (undone and gone) else removed_rows,
-        tuple(combination.notes),
-    )

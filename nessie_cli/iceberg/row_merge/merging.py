@@ -1,13 +1,14 @@
 """Merges the rows of two sides of a table, and writes what changes in ours.
 
-The three states are compared by their rows; the rows that theirs changed, and that remain, become
-new data files of ours, and deletes for their earlier versions. Rows are divided by the hashes of
-their keys, so memory does not grow with them.
+The differing files are divided into groups that share no key. Groups that only theirs changed merge
+by their files. Of the others, the three states are compared by their rows; the rows that theirs
+changed, and that remain, become new data files of ours, and deletes for their earlier versions.
+Rows are divided by the hashes of their keys, so memory does not grow with them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct, structs
 from pyiceberg.partitioning import PartitionSpec
@@ -20,7 +21,9 @@ from nessie_cli.iceberg.builder.schemas import identifiers
 from nessie_cli.iceberg.builder.table import updated
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.combination import Combination
+from nessie_cli.iceberg.combination.equality import EqualityScope
 from nessie_cli.iceberg.combination.file_merge import FileMerge
+from nessie_cli.iceberg.combination.key_evidence import KeyEvidence, KeyPartitions
 from nessie_cli.iceberg.combination.manifests import Reading
 from nessie_cli.iceberg.combination.states import TableFile, file_digest
 from nessie_cli.iceberg.row_diff.deletes import Deletes
@@ -36,6 +39,7 @@ from nessie_cli.iceberg.row_merge.data_files import (
 )
 from nessie_cli.iceberg.row_merge.decision import Decisions, DuplicateKey, Side
 from nessie_cli.iceberg.row_merge.engines import LocalRows, RowEngine, RowWork
+from nessie_cli.iceberg.row_merge.groups import file_groups
 from nessie_cli.iceberg.row_merge.parts import PartWork, RowCounts, RowResult
 from nessie_cli.iceberg.row_merge.sides import KeyRange, PlacesOfOurs, SideChanges
 from nessie_cli.model import RowConflict
@@ -44,7 +48,8 @@ from nessie_cli.model import RowConflict
 class RowOutcome(Struct, frozen=True):
     """A merge of rows: what combines the table, or why the rows do not merge.
 
-    `conflicts` are those with the smallest keys of `conflict_count`.
+    `conflicts` are those with the smallest keys of `conflict_count`. `by_files` is the part of the
+    combination that was merged without reading rows: `counts` do not contain its rows.
     """
 
     combination: Combination
@@ -52,6 +57,7 @@ class RowOutcome(Struct, frozen=True):
     conflicts: Sequence[RowConflict] = ()
     conflict_count: int = 0
     duplicates: Sequence[DuplicateKey] = ()
+    by_files: FileMerge = FileMerge(0)
 
 
 class RowMerger:
@@ -94,11 +100,43 @@ class RowMerger:
             for side, document in ((Side.OURS, ours), (Side.THEIRS, theirs))
         )
         self._read = read
+        self._evidence = KeyEvidence(
+            {field.field_id: field.field_type for field in map(self._schema.find_field, self._key)},
+            [base, ours, theirs, self._merged],
+        )
+        self._groups = file_groups(
+            self._ours.difference.files,
+            self._theirs.difference.files,
+            self._evidence,
+            EqualityScope([schema for each in (base, ours, theirs) for schema in each["schemas"]]),
+        )
+        by_files = self._merged_by_files()
+        self._by_files = by_files or FileMerge(combination.files.sequence)
+        groups = self._groups
+        self._by_rows = groups.of_both if by_files else groups.of_both | groups.of_theirs
+        for changes in (self._ours, self._theirs):
+            changes.select(self._by_rows)
+
+    def _merged_by_files(self) -> FileMerge | None:
+        """Merges the groups that only theirs changed by their files. Returns None if they do not.
+
+        Then these groups are merged by rows, too.
+        """
+        comparison, groups = self._combination.comparison, self._groups
+        if comparison is None:
+            return None
+        files = comparison.merge_some(groups.of_theirs, groups.of_both | groups.of_ours)
+        return None if files.conflicts or files.unions else files
 
     @property
     def bytes(self) -> int:
         """The bytes of the data files that are read for the changes of both sides."""
         return self._ours.difference.bytes + self._theirs.difference.bytes
+
+    @property
+    def new_bytes(self) -> int:
+        """The bytes of the data files of theirs with rows that may be written again."""
+        return self._theirs.difference.added.bytes
 
     def merge(self, reader: Reader, write: Write, decisions: Decisions) -> RowOutcome:
         """Merges the rows, and writes new data files and deletes. With conflicts, they are void.
@@ -114,16 +152,32 @@ class RowMerger:
         return self._outcome(self._combined([*result.files, *deletes], removed), result)
 
     def _places(self, keys: KeyRange) -> PlacesOfOurs:
-        return PlacesOfOurs(self._combination.ours, self._schema, self._key, keys, self._read)
+        return PlacesOfOurs(
+            self._combination.ours,
+            self._schema,
+            self._key,
+            keys,
+            self._read,
+            may_contain=self._files_with_keys(),
+        )
 
-    @staticmethod
-    def _outcome(combination: Combination, result: RowResult) -> RowOutcome:
+    def _files_with_keys(self) -> Callable[[TableFile], bool]:
+        """Returns whether a data file of ours can have a key that theirs changed."""
+        changed = [pair.file for pair in self._theirs.difference.files]
+        partitions = KeyPartitions(self._evidence, changed)
+        return lambda file: (
+            file.identity in self._by_rows
+            or (not self._groups.are_about(file.identity) and partitions.may_contain(file))
+        )
+
+    def _outcome(self, combination: Combination, result: RowResult) -> RowOutcome:
         return RowOutcome(
             combination,
             result.counts,
             result.conflicts,
             result.conflict_count,
             result.duplicates,
+            self._by_files,
         )
 
     # -- what is written -------------------------------------------------------------------------
@@ -186,14 +240,17 @@ class RowMerger:
         old = self._combination
         listed = {path: Reading(row) for path, row in old.listed.rows.items()}
         # The rows of the new files of theirs are in the merged files: no later merge adds these.
-        gone = {
+        merged = {
             file_digest(pair.file.path)
             for pair in self._theirs.difference.files
             if pair.before is None
         }
+        by_files = self._by_files
         return structs.replace(
             old,
-            files=FileMerge(old.files.sequence, removed=removed, gone=gone),
+            files=structs.replace(
+                by_files, removed=[*by_files.removed, *removed], gone=merged.union(by_files.gone)
+            ),
             sources={**listed, **old.sources},
             written=files,
             replaces_only=False,

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.combination.counts import counts_of_files
 from nessie_cli.iceberg.row_merge.decision import Decisions, DuplicateKey, Side
 from nessie_cli.iceberg.row_merge.merging import RowOutcome
 from nessie_cli.model import (
@@ -57,13 +58,23 @@ def counts_of(outcome: RowOutcome) -> TableCombination:
     """Returns what a merge of rows adds to ours and removes from it. An update does both."""
     inserted, updated, deleted = outcome.counts
     changes = f"{inserted:,} inserted, {updated:,} updated, {deleted:,} deleted"
+    by_files = counts_of_files(outcome.by_files)
+    notes = [f"rows were merged by their keys: {changes}"]
+    if not outcome.by_files.is_empty:
+        files = f"+{by_files.added_files:,} -{by_files.removed_files:,}"
+        notes.append(f"files with other keys were merged without reading their rows: {files}")
     return TableCombination(
-        len(outcome.combination.written),
+        len(outcome.combination.written) + by_files.added_files,
         len(outcome.combination.files.removed),
-        inserted + updated,
-        updated + deleted,
-        (f"rows were merged by their keys: {changes}",),
+        _sum(by_files.added_rows, inserted + updated),
+        _sum(by_files.removed_rows, updated + deleted),
+        tuple(notes),
     )
+
+
+def _sum(of_files: int | None, of_rows: int) -> int | None:
+    """Returns a number of rows of both parts. That of files can be unknown."""
+    return None if of_files is None else of_files + of_rows
 
 
 def _reason(outcome: RowOutcome) -> str:

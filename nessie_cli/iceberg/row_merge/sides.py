@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from copy import copy
 from typing import Any, TypeVar
 
@@ -13,8 +13,8 @@ from pyiceberg.schema import Schema
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder.values import Document
-from nessie_cli.iceberg.combination.identifiers import value_range
-from nessie_cli.iceberg.combination.states import TableFile
+from nessie_cli.iceberg.combination.bounds import value_range
+from nessie_cli.iceberg.combination.states import Identity, TableFile
 from nessie_cli.iceberg.row_diff.changes import CHANGE_TYPE, INSERT, RowChanges
 from nessie_cli.iceberg.row_diff.difference import TableDifference
 from nessie_cli.iceberg.row_diff.encoding import HASH, hashes
@@ -36,9 +36,11 @@ class KeyRange:
     def __init__(self, schema: Schema, key: Sequence[str]) -> None:
         self._fields = {name: schema.find_field(name) for name in key}
         self._bounds: dict[str, tuple[Any, Any]] = {}
+        self._is_empty = True
 
     def add(self, rows: pa.Array) -> None:
         """Adds the keys of rows. Raises `InvalidInput` for a key that is null."""
+        self._is_empty = self._is_empty and not len(rows)
         columns = dict(zip((field.name for field in rows.type), rows.flatten(), strict=True))
         for name in self._fields:
             column = columns[name]
@@ -55,6 +57,7 @@ class KeyRange:
 
     def include(self, other: KeyRange) -> None:
         """Adds the keys of another range of the same columns."""
+        self._is_empty = self._is_empty and other._is_empty
         for name, ends in other._bounds.items():
             self._extend(name, *ends)
 
@@ -71,7 +74,7 @@ class KeyRange:
                 continue
             if of_rows[0] > of_file[1] or of_rows[1] < of_file[0]:
                 return False
-        return True
+        return not self._is_empty
 
 
 class SideChanges:
@@ -99,6 +102,11 @@ class SideChanges:
         self.keys = KeyRange(schema, key)
         """The range of the keys, complete after `read`."""
 
+    def select(self, files: Container[Identity]) -> None:
+        """Leaves only these data files. Those that are left out have no row with the same key."""
+        pairs = [pair for pair in self.difference.files if pair.file.identity in files]
+        self.difference = structs.replace(self.difference, files=pairs)
+
     def read(self, reader: Reader) -> Iterator[pa.RecordBatch]:
         """Yields the changed rows. Rows that were only written again are left out."""
         row_type = self.schema.field("row").type
@@ -118,16 +126,24 @@ class SideChanges:
 class PlacesOfOurs:
     """Where the rows of ours are: batches with the hash of the key, file, position and row id.
 
-    Reads the columns of the key in the data files of ours that may contain some keys.
+    Reads the columns of the key in the data files of ours that may contain some keys: those for
+    which `may_contain` is true, by default all, and which have some by their bounds.
     """
 
     def __init__(
-        self, ours: Document, schema: Schema, key: Sequence[str], keys: KeyRange, read: Read
+        self,
+        ours: Document,
+        schema: Schema,
+        key: Sequence[str],
+        keys: KeyRange,
+        read: Read,
+        *,
+        may_contain: Callable[[TableFile], bool] = lambda _: True,
     ) -> None:
         files = [
             pair
             for pair in differing_files(None, ours, read)
-            if pair.after is not None and keys.may_be_in(pair.after.file)
+            if keys.may_be_in(pair.file) and may_contain(pair.file)
         ]
         columns = selected(schema, key)
         # The ids of rows are read as well: all are below this one.

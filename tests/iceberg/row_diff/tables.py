@@ -19,6 +19,8 @@ from nessie_cli.iceberg.files import Files
 
 Document = dict[str, Any]
 DATA, POSITIONS, EQUALITY = 0, 1, 2
+DELETED = 2
+"""The status of an entry of a removed file."""
 UUID = "9c12d441-03fe-4693-9a96-a0705ddf69c1"
 
 
@@ -81,12 +83,21 @@ class _Counting:
 
 
 class Folder:
-    """A folder for the files of a table."""
+    """A folder for the files of a table with the partition specs 0 (`spec`), 1 and so on.
 
-    def __init__(self, path: Path, version: int = 2, spec: Sequence[Document] = ()) -> None:
+    A file is in spec 0 if its members have no other `spec_id`.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        version: int = 2,
+        spec: Sequence[Document] = (),
+        later_specs: Sequence[Sequence[Document]] = (),
+    ) -> None:
         self.path = path
         self.version = version
-        self.spec = list(spec)
+        self.specs = [list(spec), *map(list, later_specs)]
         self._numbers = itertools.count(1)
 
     def new(self, suffix: str) -> str:
@@ -103,7 +114,12 @@ class Folder:
         return self._entry(DATA, path, rows.num_rows, sequence, **others)
 
     def positions(
-        self, deleted: Mapping[str, Sequence[int]], sequence: int, *, named: bool = False
+        self,
+        deleted: Mapping[str, Sequence[int]],
+        sequence: int,
+        *,
+        named: bool = False,
+        **others: Any,
     ) -> Document:
         """A file of position deletes; `named` only if it is about one data file."""
         pairs = [(path, position) for path in sorted(deleted) for position in sorted(deleted[path])]
@@ -116,9 +132,13 @@ class Folder:
         path = self.new("parquet")
         pq.write_table(with_ids(rows, {"file_path": 2147483546, "pos": 2147483545}), path)
         referenced = next(iter(deleted)) if named else None
-        return self._entry(POSITIONS, path, len(pairs), sequence, referenced_data_file=referenced)
+        return self._entry(
+            POSITIONS, path, len(pairs), sequence, referenced_data_file=referenced, **others
+        )
 
-    def vectors(self, deleted: Mapping[str, Sequence[int]], sequence: int) -> list[Document]:
+    def vectors(
+        self, deleted: Mapping[str, Sequence[int]], sequence: int, **others: Any
+    ) -> list[Document]:
         """Deletion vectors, all in one Puffin file."""
         data, blobs = b"PFA1", []
         for path, positions in deleted.items():
@@ -155,6 +175,7 @@ class Folder:
                 referenced_data_file=path,
                 content_offset=offset,
                 content_size_in_bytes=length,
+                **others,
             )
             for path, offset, length, count in blobs
         ]
@@ -172,6 +193,7 @@ class Folder:
         self, content: int, path: str, records: int, sequence: int, **others: Any
     ) -> Document:
         return {
+            "spec_id": others.pop("spec_id", 0),
             "status": 1,
             "snapshot_id": sequence,
             "sequence_number": sequence,
@@ -196,22 +218,25 @@ class Folder:
         snapshots: Sequence[int] = (1,),
         first_row_ids: Mapping[int, int] | None = None,
         properties: Mapping[str, str] | None = None,
+        default_spec: int = 0,
+        history: Mapping[int, tuple[str, Sequence[Document]]] | None = None,
     ) -> Document:
         """The metadata of a table with some files; the last schema is the current one.
 
-        `snapshots` are the ids of the current snapshot's line, oldest first.
+        `snapshots` are the ids of the current snapshot's line, oldest first, and `history` their
+        operations and entries. Without it, all have the entries of the table.
         """
-        manifests = [self._manifest(entry) for entry in entries]
-        location = self.new("avro")
-        self._write(location, _LIST, manifests)
+        every = self._list(entries)
         listed = []
         for parent, id_ in zip((None, *snapshots), snapshots, strict=False):
+            operation, its = history[id_] if history else ("", ())
             snapshot = {
                 "snapshot-id": id_,
                 "sequence-number": id_,
                 "timestamp-ms": 1,
-                "summary": {},
+                "summary": {"operation": operation} if operation else {},
             }
+            location = self._list(its) if history else every
             snapshot |= {"manifest-list": location, "parent-snapshot-id": parent}
             if first_row_ids is not None:
                 snapshot |= {"first-row-id": first_row_ids[id_], "added-rows": 100}
@@ -225,8 +250,10 @@ class Folder:
             "last-column-id": 1000,
             "schemas": list(schemas),
             "current-schema-id": schemas[-1]["schema-id"],
-            "partition-specs": [{"spec-id": 0, "fields": self.spec}],
-            "default-spec-id": 0,
+            "partition-specs": [
+                {"spec-id": id_, "fields": spec} for id_, spec in enumerate(self.specs)
+            ],
+            "default-spec-id": default_spec,
             "last-partition-id": 1000,
             "sort-orders": [{"order-id": 0, "fields": []}],
             "default-sort-order-id": 0,
@@ -236,17 +263,24 @@ class Folder:
         }
         return document | ({"next-row-id": 10_000} if self.version > 2 else {})
 
+    def _list(self, entries: Sequence[Document]) -> str:
+        location = self.new("avro")
+        self._write(location, _LIST, [self._manifest(entry) for entry in entries])
+        return location
+
     def _manifest(self, entry: Document) -> Document:
         """Each file is in a manifest of its own, which states share by its name."""
         file = entry["data_file"]
         offset = file.get("content_offset") or 0
         path = f"{file['file_path']}.{offset}.{entry['sequence_number']}.avro"
+        if entry["status"] == DELETED:
+            path += f".{entry['snapshot_id']}.avro"
         if not Path(path).exists():
-            self._write(path, self._entries(), [entry])
+            self._write(path, self._entries(entry["spec_id"]), [entry])
         return {
             "manifest_path": path,
             "manifest_length": 1,
-            "partition_spec_id": 0,
+            "partition_spec_id": entry["spec_id"],
             "content": int(file["content"] != DATA),
             "sequence_number": entry["sequence_number"],
             "min_sequence_number": entry["sequence_number"],
@@ -261,10 +295,10 @@ class Folder:
         with Path(path).open("wb") as file:
             fastavro.writer(file, avro, rows)
 
-    def _entries(self) -> list[Document]:
+    def _entries(self, spec_id: int) -> list[Document]:
         partition = [
             {"name": field["name"], "type": ["null", field["avro"]], "default": None}
-            for field in self.spec
+            for field in self.specs[spec_id]
         ]
         files = [
             _field("content", "int"),
@@ -273,6 +307,8 @@ class Folder:
             _field("partition", {"type": "record", "name": "r102", "fields": partition}),
             _field("record_count", "long"),
             _field("file_size_in_bytes", "long"),
+            _optional("lower_bounds", _bounds("lower")),
+            _optional("upper_bounds", _bounds("upper")),
             _optional("equality_ids", {"type": "array", "items": "int"}),
             _optional("first_row_id", "long"),
             _optional("referenced_data_file", "string"),
@@ -294,6 +330,11 @@ def _field(name: str, type_: Any) -> Document:
 
 def _optional(name: str, type_: Any) -> Document:
     return {"name": name, "type": ["null", type_], "default": None}
+
+
+def _bounds(name: str) -> Document:
+    fields = [_field("key", "int"), _field("value", "bytes")]
+    return {"type": "array", "items": {"type": "record", "name": name, "fields": fields}}
 
 
 _COUNTS = [
