@@ -30,7 +30,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.spark import SparkRows
 from tests.iceberg.row_diff.tables import Folder
-from tests.iceberg.row_merge.keyed import KeyedTable, Row, edited, random_row
+from tests.iceberg.row_merge.keyed import KeyedTable, Layout, Row, edited, random_row
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,14 +49,14 @@ def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def sides(folder: Path, version: int, rng: random.Random) -> list[IcebergTable]:
     """Returns random states: the base, ours and theirs."""
-    base = KeyedTable(Folder(folder, version))
+    base = KeyedTable(Folder(folder, version), Layout(size=8))
     base.change({key: random_row(rng) for key in range(0, KEYS, 2)}, "copy", 1)
     base.change(edited(base.rows, rng, KEYS), "positions", 2)
     contents = [base.content([1, 2])]
     kinds = ["copy", "positions", "compact", *(["equality"] if version == 2 else [])]
     for snapshot in (103, 203):
         side = base.fork()
-        side.change(edited(edited(base.rows, rng, KEYS), rng, KEYS), rng.choice(kinds), 3)
+        side.change(edited(edited(base.rows, rng, KEYS), rng, KEYS), rng.choice(kinds), 3, snapshot)
         contents.append(side.content([1, 2, snapshot]))
     return contents
 
@@ -108,15 +108,15 @@ def test_spark_gives_the_same_rows(spark: SparkSession, tmp_path: Path, seed: in
 def states(folder: Path, *changed: dict[int, Row]) -> list[IcebergTable]:
     """Returns the base, and sides that write each row again, some with other values."""
     rng = random.Random(1)
-    base = KeyedTable(Folder(folder, 2))
+    base = KeyedTable(Folder(folder, 2), Layout())
     rows = {key: {**random_row(rng), "text": str(key // 4)} for key in range(KEYS)}
     base.change(rows, "copy", 1)
     contents = [base.content([1])]
-    for number, values in enumerate(changed):
+    for snapshot, values in enumerate(changed, 100):
         side = base.fork()
         new = {key: {**row, **values.get(key, {})} for key, row in rows.items()}
-        side.change(new, "compact", 2)
-        contents.append(side.content([1, 100 + number]))
+        side.change(new, "compact", 2, snapshot)
+        contents.append(side.content([1, snapshot]))
     return contents
 
 

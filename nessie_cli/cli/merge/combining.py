@@ -161,7 +161,7 @@ class _CombiningMerge(Generic[T]):
             from nessie_cli.spark import SparkEngine, SparkRows
 
             engine = SparkEngine(files, spark)
-            # A dry run of several commits reads its new rows, which are in memory only.
+            # A dry run of several commits reads its new rows, which only this process has.
             if not (merging.dry_run and self.commits > 1):
                 row_engine = partial(SparkRows, files, spark)
         return FileCombiner(

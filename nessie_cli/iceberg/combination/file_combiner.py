@@ -65,6 +65,10 @@ class UnwrittenFiles(Files):
         self._new: dict[str, bytes | Path] = {}
         self._folder: Path | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves out the folder of temporary files. Other processes make their own."""
+        return {**super().__getstate__(), "_folder": None}
+
     @property
     def new(self) -> Mapping[str, bytes]:
         """The new files by their locations, in the order in which they were written."""
