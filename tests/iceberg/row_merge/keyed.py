@@ -360,7 +360,14 @@ def read_by_rows(base: KeyedTable, ours: KeyedTable, theirs: KeyedTable) -> set[
         for side in (1, 2):
             for id_ in deletes[0][path].keys() ^ deletes[side][path].keys():
                 delete = (deletes[0][path] | deletes[side][path])[id_]
-                reached = (p for p in changed if _may_be_about(base.layout, delete, files[p]))
+                values = delete["data_file"]["partition"].values()
+                # Entries do not tell partitions of nulls from an unpartitioned table.
+                is_wide = delete["data_file"]["content"] == EQUALITY and not any(
+                    value is not None for value in values
+                )
+                reached = (
+                    p for p in changed if is_wide or _may_be_about(base.layout, delete, files[p])
+                )
                 join([path, *reached])
     of_both = [
         group for group in groups.values() if not any(group.isdisjoint(each) for each in differing)
