@@ -119,7 +119,10 @@ def test_files_outside_of_the_warehouse_are_not_read(
     assert not merge.is_final
 
 
-def test_new_bytes_have_a_limit(lake: Lake, states: list[IcebergTable]) -> None:
+def test_rows_and_bytes_have_limits(lake: Lake, states: list[IcebergTable]) -> None:
+    beyond = merged(table(lake, states, rest=True), rows=1).merge
+    assert (beyond.reason, beyond.content) == ("the server compares at most 1 rows", None)
+    assert not beyond.is_final
     with pytest.raises(LimitExceeded, match="writes at most 0 MiB"):
         merged(table(lake, states, rest=True), answer=1_000)
 

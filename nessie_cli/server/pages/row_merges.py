@@ -249,10 +249,13 @@ def _mergeable(error: MergeConflict) -> Iterator[tuple[str, TableStates]]:
     numbers = Counter(fields)
     for field, conflict in zip(fields, error.conflicts, strict=True):
         states = states_of(conflict, error)
+        # With several merge bases, only the merge of their states is a base.
+        has_base = not error.result.has_several_bases or conflict.merged_base is not None
         if (
             states is not None
             and conflict.collisions
             and numbers[field] == 1
+            and has_base
             and isinstance(states.base, IcebergTable)
         ):
             yield field, states

@@ -58,8 +58,12 @@ def test_rows_are_chosen_decided_and_merged(server: RowServer) -> None:
     assert "bytes of data files, and the merge writes up to about" in page.text
     assert not choices_of(page)
 
-    # The rows are read once that is chosen.
-    page = browser.get(url_of({**page.form("/ui/merge"), table: "rows"}))
+    # The rows are read once that is chosen. A decision about a row without a conflict is refused.
+    digest = table.partition(".")[2]
+    rest, wrong = f"rest.{digest}", f"row.{digest}.0123456789abcdef"
+    page = browser.post("/ui/merge", **page.form("/ui/merge") | {table: "rows", wrong: "ours"})
+    assert page.status == 409
+    assert "1 decision about rows no longer applies" in page.text
     assert len(choices_of(page)) == MOST_SHOWN
     assert "10 more are in conflict" in page.text
     assert f"rows are in conflict ({COUNT})" in page.text
@@ -68,17 +72,11 @@ def test_rows_are_chosen_decided_and_merged(server: RowServer) -> None:
     assert f"id : 4 {HTML} no row {HTML} \\x1b[31mred" in page.text
     assert not [each for each in page.elements if each.tag == "script" and not each.attributes]
 
-    # A decision about a row that is not in conflict: nothing is merged.
-    first, digest = choices_of(page)[0], table.partition(".")[2]
-    rest, wrong = f"rest.{digest}", f"row.{digest}.0123456789abcdef"
-    chosen = {first: "ours", rest: "theirs"}
-    page = browser.post("/ui/merge", **page.form("/ui/merge") | chosen | {wrong: "ours"})
-    assert page.status == 409
-    assert "1 decision about rows no longer applies" in page.text
-
     # The branch moves: nothing is merged, and the choices stay.
+    first = choices_of(page)[0]
+    chosen = {first: "ours", rest: "theirs"}
     server.repository.commit("main", [catalogs.put("late")], CommitMeta("late"))
-    page = browser.post("/ui/merge", **page.form("/ui/merge"))
+    page = browser.post("/ui/merge", **page.form("/ui/merge") | chosen)
     assert page.status == 409
     assert "Nothing was merged. main has moved" in page.text
     assert lake.files() == before
@@ -160,22 +158,9 @@ def test_a_merge_beyond_a_limit_changes_nothing(tmp_path: Path, limits, message:
         assert server.lake.files() == before
 
 
-def test_a_limit_of_rows_is_said(tmp_path: Path) -> None:
-    with lake_server(tmp_path, LIMITS._replace(rows=1), key=["id"]) as server:
-        collide(server.lake)
-        browser = Browser(server.client)
-        page = browser.get(MERGE)
-        [table] = decisions_of(page)
-        page = browser.get(url_of({**page.form("/ui/merge"), table: "rows"}))
-        assert "The rows are not merged yet: the server compares at most 1 rows" in page.text
-
-
-def test_the_rows_of_a_table_without_a_key_are_not_merged(tmp_path: Path) -> None:
+def test_the_rows_of_a_table_without_a_key_are_not_offered(tmp_path: Path) -> None:
     with lake_server(tmp_path) as server:
         collide(server.lake)
         browser = Browser(server.client)
         page = browser.get(MERGE)
         assert "Merge the rows" not in page.text
-        [table] = decisions_of(page)
-        page = browser.get(url_of({**page.form("/ui/merge"), table: "rows"}))
-        assert "rows cannot be merged here: the table has no identifier fields" in page.text
