@@ -370,12 +370,30 @@ def rewrite_manifest(read: Read, job: Rewriting) -> tuple[bytes, Row]:
     source = read_manifest(read(job.path), job.listed, job.limits)
     live = [entry.file for entry in source.entries if entry.status is not Status.DELETED]
     rows = {file.identity: file.row for file in live}
+    # New files are not in the manifest whose form they have.
+    new = [e.file for e in job.added if e.file.identity not in rows]
+    rows |= {file.identity: _named(file.row, source.schema) for file in new}
     entries = [
-        # A new deletion vector is not in the manifest of the one that it replaces.
-        structs.replace(e, file=structs.replace(e.file, row=rows.get(e.file.identity, e.file.row)))
+        structs.replace(e, file=structs.replace(e.file, row=rows[e.file.identity]))
         for e in job.added
     ] or list(_remaining(live, job))
-    return write_manifest(source, entries, job.location, job.snapshot)
+    data, listed = write_manifest(source, entries, job.location, job.snapshot)
+    if any(file.is_data for file in new):
+        # The summaries of partitions are those of other files: readers would skip the new ones.
+        listed["partitions"] = None
+    return data, listed
+
+
+def _named(row: Row, schema: Row) -> Row:
+    """Returns a row whose partition values are by the names that a manifest has for the fields.
+
+    Avro allows only some names: writers replace other letters. A new data file has ids instead.
+    """
+    types = {field["name"]: field["type"] for field in schema["fields"]}
+    types = {field["name"]: field["type"] for field in types["data_file"]["fields"]}
+    names = {field.get("field-id"): field["name"] for field in types["partition"]["fields"]}
+    values = row["partition"].items()
+    return {**row, "partition": {names.get(field, field): value for field, value in values}}
 
 
 def _remaining(files: Iterable[TableFile], job: Rewriting) -> Iterator[NewEntry]:

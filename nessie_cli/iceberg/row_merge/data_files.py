@@ -117,8 +117,10 @@ class DataFileWriter:
             "content": int(FileContent.DATA),
             "file_path": location,
             "file_format": "PARQUET",
+            # Manifests have names of their own for the fields.
             "partition": {
-                field.name: value for field, value in zip(self._spec.fields, values, strict=True)
+                field.field_id: value
+                for field, value in zip(self._spec.fields, values, strict=True)
             },
             "file_size_in_bytes": len(data),
         }
@@ -251,9 +253,11 @@ def _partitioned(
 
 
 def _nested(rows: pa.Array, name: str) -> pa.Array:
-    """Returns the column of rows with a dotted name."""
-    for part in name.split("."):
-        rows = dict(zip((each.name for each in rows.type), rows.flatten(), strict=True))[part]
+    """Returns the column of rows with a dotted name. Names of single columns can have dots, too."""
+    while name:
+        columns = zip((each.name for each in rows.type), rows.flatten(), strict=True)
+        part, rows = next(pair for pair in columns if f"{name}.".startswith(f"{pair[0]}."))
+        name = name[len(part) + 1 :]
     return rows
 
 
