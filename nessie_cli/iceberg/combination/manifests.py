@@ -377,7 +377,13 @@ def rewrite_manifest(read: Read, job: Rewriting) -> tuple[bytes, Row]:
         structs.replace(e, file=structs.replace(e.file, row=rows[e.file.identity]))
         for e in job.added
     ] or list(_remaining(live, job))
-    data, listed = write_manifest(source, entries, job.location, job.snapshot)
+    try:
+        data, listed = write_manifest(source, entries, job.location, job.snapshot)
+    except ValueError as error:
+        raise InvalidInput(
+            f"a partition of the table does not fit in a manifest like {shown(job.path)}: the type"
+            f" of its column may have changed ({first_line(error)})"
+        ) from None
     if any(file.is_data for file in new):
         # The summaries of partitions are those of other files: readers would skip the new ones.
         listed["partitions"] = None

@@ -24,7 +24,7 @@ from pyiceberg.io.pyarrow import (
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import IdentityTransform, Transform
+from pyiceberg.transforms import IdentityTransform, Transform, VoidTransform
 from pyiceberg.types import (
     IcebergType,
     ListType,
@@ -253,6 +253,10 @@ def _partitioned(
     columns = []
     rows = batch.to_struct_array()
     for field in spec.fields:
+        if isinstance(field.transform, VoidTransform):
+            # Its column may be dropped.
+            columns.append(pa.nulls(len(batch)))
+            continue
         source = _nested(rows, schema.find_column_name(field.source_id) or "")
         columns.append(_transformed(source, field.transform, schema.find_type(field.source_id)))
     numbers: dict[tuple[Any, ...], list[int]] = {}

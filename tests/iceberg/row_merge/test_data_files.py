@@ -15,6 +15,7 @@ from pyiceberg.transforms import (
     IdentityTransform,
     Transform,
     TruncateTransform,
+    VoidTransform,
 )
 from pyiceberg.types import (
     BinaryType,
@@ -66,3 +67,14 @@ def test_partitions(
         map(repr, partitions)
     )
     assert sum(file.records for file in writer.files) == len(values)
+
+
+def test_a_void_partition_of_a_dropped_column() -> None:
+    schema = Schema(NestedField(1, "x", DoubleType()))
+    spec = PartitionSpec(PartitionField(9, 1000, VoidTransform(), "p"))
+    form = DataFileForm(schema, spec, {}, "folder", "manifest", row_ids=False)
+    writer = DataFileWriter(form, lambda *_: None)
+    rows = pa.StructArray.from_arrays([pa.array([1.0, 2.0])], ["x"])
+    writer.add(rows, pa.nulls(2, pa.int64()))
+    writer.close()
+    assert [file.row["partition"] for file in writer.files] == [{1000: None}]
