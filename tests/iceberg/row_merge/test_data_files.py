@@ -1,4 +1,4 @@
-"""The partitions of merged rows, for the types of columns that PyIceberg does not write itself."""
+"""Partitions of merged rows, for types of columns that PyIceberg does not write itself."""
 
 from __future__ import annotations
 
