@@ -90,6 +90,9 @@ def test_merged_rows_are_in_their_partitions(
         table = catalog.load_table("db.t")
         assert places.rows(table, "a") == [(1, "a", "ours"), (2, "a", "theirs")]
         assert places.rows(table, "b") == [(3, "b", "x")]
+        # Spark's tables of manifests need summaries.
+        summaries = table.inspect.manifests()["partition_summaries"].to_pylist()
+        assert {row[0]["upper_bound"] for row in summaries} == {"a", "b"}
 
 
 def test_a_partition_that_its_manifests_cannot_name(nessie: InProcess, tmp_path: Path) -> None:

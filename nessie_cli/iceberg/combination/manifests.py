@@ -21,6 +21,7 @@ from nessie_cli.iceberg.avro import USUAL, AvroFile, AvroLimits, Projection, rea
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.engines import ManifestJob, Read
 from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
+from nessie_cli.iceberg.combination.summaries import partition_names, with_partitions
 from nessie_cli.iceberg.files import first_line
 from nessie_cli.iceberg.locations import shown
 
@@ -379,14 +380,15 @@ def rewrite_manifest(read: Read, job: Rewriting) -> tuple[bytes, Row]:
     ] or list(_remaining(live, job))
     try:
         data, listed = write_manifest(source, entries, job.location, job.snapshot)
+        if any(file.is_data for file in new):
+            added = [rows[file.identity]["partition"] for file in new if file.is_data]
+            old = source.listed.get("partitions")
+            listed["partitions"] = with_partitions(old, source.schema, source.metadata, added)
     except ValueError as error:
         raise InvalidInput(
             f"a partition of the table does not fit in a manifest like {shown(job.path)}: the type"
             f" of its column may have changed ({first_line(error)})"
         ) from None
-    if any(file.is_data for file in new):
-        # The summaries of partitions are those of other files: readers would skip the new ones.
-        listed["partitions"] = None
     return data, listed
 
 
@@ -395,9 +397,7 @@ def _named(row: Row, schema: Row) -> Row:
 
     Avro allows only some names: writers replace other letters. A new data file has ids instead.
     """
-    types = {field["name"]: field["type"] for field in schema["fields"]}
-    types = {field["name"]: field["type"] for field in types["data_file"]["fields"]}
-    names = {field.get("field-id"): field["name"] for field in types["partition"]["fields"]}
+    names = partition_names(schema)
     values = row["partition"].items()
     return {**row, "partition": {names.get(field, field): value for field, value in values}}
 
