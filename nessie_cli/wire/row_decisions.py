@@ -63,19 +63,35 @@ def decode_row_decisions(text: str) -> list[RowDecision]:
 
     Raises `InvalidInput`, which names the places of the faults.
     """
+    # Spreadsheets begin UTF-8 with a mark.
+    text = text.removeprefix("\ufeff")
     is_json = text.lstrip().startswith("[")
     try:
-        entries: Any = json.loads(text) if is_json else list(csv.DictReader(io.StringIO(text)))
+        entries: Any = json.loads(text) if is_json else _lines(text)
         decisions = _DECISIONS.validate_python(entries)
     except ValidationError as error:
         raise InvalidInput(_faults(error)) from None
     except (ValueError, csv.Error) as error:
         raise InvalidInput(str(error)) from None
-    return [
-        RowDecision(each.table, row_key_text(each.key), each.column, each.take == "theirs")
-        for each in decisions
-        if each.take is not None
-    ]
+    taken: dict[tuple[ContentKey, str, str | None], bool] = {}
+    for number, each in enumerate(decisions):
+        if each.take is None:
+            continue
+        place, is_theirs = (each.table, row_key_text(each.key), each.column), each.take == "theirs"
+        if taken.setdefault(place, is_theirs) != is_theirs:
+            raise InvalidInput(f"entry {number}: take: another entry takes the other side")
+    return [RowDecision(*place, is_theirs) for place, is_theirs in taken.items()]
+
+
+def _lines(text: str) -> list[dict[str, Any]]:
+    """Returns the lines of CSV. Spreadsheets of some countries write semicolons."""
+    head = text.partition("\n")[0]
+    separator = ";" if head.count(";") > head.count(",") else ","
+    reader = csv.DictReader(io.StringIO(text), delimiter=separator)
+    for name in ("take", "table", "key"):
+        if name not in (reader.fieldnames or ()):
+            raise InvalidInput(f"the first line names no column '{name}'")
+    return list(reader)
 
 
 def encode_row_conflicts(conflicts: Iterable[Conflict], *, as_csv: bool) -> tuple[str, int]:

@@ -182,6 +182,32 @@ def test_a_file_of_decisions(nessie: InProcess, colliding: Lake, name: str) -> N
     assert read(colliding, "main") == {1: ("theirs", 2), 2: ("ours", 1), 3: ("theirs", 1)}
 
 
+HEAD, LINES = "take,table,key,column", 'theirs,db.t,"{""id"":1}",v\nours,db.t,"{""id"":2}",\n'
+
+
+@pytest.mark.parametrize("separator", [",", ";"])
+def test_decisions_of_spreadsheets(nessie: InProcess, colliding: Lake, separator: str) -> None:
+    text = f"\ufeff{HEAD}\n{LINES}".replace(",", separator)
+    Path("rows.csv").write_text(text, encoding="utf-8")
+    assert nessie("merge", "dev", *BY_ID, "--decisions", "rows.csv").code == 0
+    assert read(colliding, "main") == {1: ("theirs", 2), 2: ("ours", 1), 3: ("theirs", 1)}
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "names no column 'take'"),
+        (f"{HEAD.replace('take', 'side')}\n{LINES}", "names no column 'take'"),
+        (f"{HEAD}\n{LINES}{LINES.replace('theirs', 'ours')}", "entry 2: take: another entry takes"),
+    ],
+)
+def test_a_wrong_table_of_decisions(
+    nessie: InProcess, colliding: Lake, text: str, fault: str
+) -> None:
+    Path("bad.csv").write_text(text)
+    nessie("merge", "dev", *BY_ID, "--decisions", "bad.csv").expect(2, fault)
+
+
 def test_decisions_that_are_left_open_stay_in_conflict(nessie: InProcess, colliding: Lake) -> None:
     entries = [{"take": "ours", "table": "db.t", "key": {"id": 1}, "column": "v"}]
     Path("some.json").write_text(json.dumps(entries))

@@ -37,6 +37,7 @@ from nessie_cli.iceberg.combination.manifests import (
 )
 from nessie_cli.iceberg.combination.reading import ManifestReader, snapshot_of
 from nessie_cli.iceberg.combination.required import required_columns
+from nessie_cli.iceberg.combination.side_changes import SideChanges
 from nessie_cli.iceberg.combination.states import (
     Identity,
     TableFile,
@@ -126,7 +127,8 @@ def combine(
         )
     comparison = compared.compare(state, *sides)
     merged, states = comparison.files, comparison.states
-    same_keys = _files_with_same_keys(documents, states, merged, key)
+    sides_changed = [SideChanges(states[0], side, comparison.merger.scope) for side in states[1:]]
+    same_keys = _files_with_same_keys(documents, states, sides_changed, merged, key)
     if same_keys and refuses_same_keys:
         reason = "both sides added rows whose identifiers may be equal"
         merged = structs.replace(merged, conflicts=[FileConflict(reason, same_keys)])
@@ -152,11 +154,15 @@ def combine(
 def _files_with_same_keys(
     documents: Sequence[Document],
     states: Sequence[TableState],
+    sides: Sequence[SideChanges],
     merged: FileMerge,
     key: Sequence[str],
 ) -> list[TableFile]:
-    """Returns the added data files of theirs with keys that files which ours added may have."""
-    before, here = states[0].files, states[1].files
+    """Returns the added data files of theirs with keys that files which ours added may have.
+
+    Rows whose deletion a side took back count as added: their files of deletes stand for them.
+    """
+    before = states[0].files
     # Files of compactions that contain rows of the base only.
     compacted: set[str] = set()
     for state in states:
@@ -165,9 +171,13 @@ def _files_with_same_keys(
                 path in compacted or Identity(path) in before for path in changes.removed
             ):
                 compacted.update(changes.added)
+    ours, theirs = sides
     added = [
-        [f for id_, f in here.items() if id_ not in before and f.is_data],
-        [each.file for each in merged.added if each.file.is_data],
+        [*ours.added_data, *ours.undone_deletes],
+        [
+            *(each.file for each in merged.added if each.file.is_data),
+            *theirs.undone_deletes,
+        ],
     ]
     rows = [[f for f in files if f.path not in compacted] for files in added]
     fields = _key_columns(documents, key) if all(rows) else set()

@@ -21,6 +21,7 @@ from nessie_cli.iceberg.avro import USUAL, AvroFile, AvroLimits, Projection, rea
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.engines import ManifestJob, Read
 from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
+from nessie_cli.iceberg.combination.summaries import partition_names, with_partitions
 from nessie_cli.iceberg.files import first_line
 from nessie_cli.iceberg.locations import shown
 
@@ -370,12 +371,35 @@ def rewrite_manifest(read: Read, job: Rewriting) -> tuple[bytes, Row]:
     source = read_manifest(read(job.path), job.listed, job.limits)
     live = [entry.file for entry in source.entries if entry.status is not Status.DELETED]
     rows = {file.identity: file.row for file in live}
+    # New files are not in the manifest whose form they have.
+    new = [e.file for e in job.added if e.file.identity not in rows]
+    rows |= {file.identity: _named(file.row, source.schema) for file in new}
     entries = [
-        # A new deletion vector is not in the manifest of the one that it replaces.
-        structs.replace(e, file=structs.replace(e.file, row=rows.get(e.file.identity, e.file.row)))
+        structs.replace(e, file=structs.replace(e.file, row=rows[e.file.identity]))
         for e in job.added
     ] or list(_remaining(live, job))
-    return write_manifest(source, entries, job.location, job.snapshot)
+    try:
+        data, listed = write_manifest(source, entries, job.location, job.snapshot)
+        if any(file.is_data for file in new):
+            added = [rows[file.identity]["partition"] for file in new if file.is_data]
+            old = source.listed.get("partitions")
+            listed["partitions"] = with_partitions(old, source.schema, source.metadata, added)
+    except ValueError as error:
+        raise InvalidInput(
+            f"a partition of the table does not fit in a manifest like {shown(job.path)}: the type"
+            f" of its column may have changed ({first_line(error)})"
+        ) from None
+    return data, listed
+
+
+def _named(row: Row, schema: Row) -> Row:
+    """Returns a row whose partition values are by the names that a manifest has for the fields.
+
+    Avro allows only some names: writers replace other letters. A new data file has ids instead.
+    """
+    names = partition_names(schema)
+    values = row["partition"].items()
+    return {**row, "partition": {names.get(field, field): value for field, value in values}}
 
 
 def _remaining(files: Iterable[TableFile], job: Rewriting) -> Iterator[NewEntry]:

@@ -7,18 +7,24 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from msgspec import Struct
 from pyarrow import parquet
 from pyiceberg.io.pyarrow import (
+    MetricModeTypes,
+    MetricsMode,
+    StatisticsCollector,
     compute_statistics_plan,
     data_file_statistics_from_parquet_metadata,
     parquet_path_to_id_mapping,
 )
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.transforms import IdentityTransform, Transform, VoidTransform
 from pyiceberg.types import (
     IcebergType,
     ListType,
@@ -27,6 +33,10 @@ from pyiceberg.types import (
     NestedField,
     StringType,
     StructType,
+    TimestampNanoType,
+    TimestampType,
+    TimestamptzNanoType,
+    TimestamptzType,
 )
 from pyroaring import BitMap64
 
@@ -72,6 +82,7 @@ class DataFileWriter:
         fields = [*schema.fields, _ROW_ID] if row_ids else list(schema.fields)
         self._schema = Schema(*fields, schema_id=schema.schema_id)
         self._arrow = pa.schema(map(_with_id, fields))
+        self._statistics = _statistics_plan(self._schema, self._properties)
         self._required = [number for number, field in enumerate(schema.fields) if field.required]
         self._batches: list[pa.RecordBatch] = []
         self._bytes = 0
@@ -109,7 +120,7 @@ class DataFileWriter:
         self._write(location, data)
         statistics = data_file_statistics_from_parquet_metadata(
             metadata,
-            compute_statistics_plan(self._schema, self._properties),
+            self._statistics,
             parquet_path_to_id_mapping(self._schema),
         ).to_serialized_dict()
         row = {
@@ -117,8 +128,10 @@ class DataFileWriter:
             "content": int(FileContent.DATA),
             "file_path": location,
             "file_format": "PARQUET",
+            # Manifests have names of their own for the fields.
             "partition": {
-                field.name: value for field, value in zip(self._spec.fields, values, strict=True)
+                field.field_id: value
+                for field, value in zip(self._spec.fields, values, strict=True)
             },
             "file_size_in_bytes": len(data),
         }
@@ -240,20 +253,63 @@ def _partitioned(
     columns = []
     rows = batch.to_struct_array()
     for field in spec.fields:
+        if isinstance(field.transform, VoidTransform):
+            # Its column may be dropped.
+            columns.append(pa.nulls(len(batch)))
+            continue
         source = _nested(rows, schema.find_column_name(field.source_id) or "")
-        transform = field.transform.pyarrow_transform(schema.find_type(field.source_id))
-        columns.append(transform(source).to_pylist())
+        columns.append(_transformed(source, field.transform, schema.find_type(field.source_id)))
     numbers: dict[tuple[Any, ...], list[int]] = {}
-    for number, values in enumerate(zip(*columns, strict=True)):
-        numbers.setdefault(values, []).append(number)
-    for values, selected in numbers.items():
+    for number, key in enumerate(zip(*map(_keys, columns), strict=True)):
+        numbers.setdefault(key, []).append(number)
+    for selected in numbers.values():
+        values = tuple(column[selected[0]].as_py() for column in columns)
         yield values, batch.take(pa.array(selected, pa.int64()))
 
 
+def _transformed(column: pa.Array, transform: Transform[Any, Any], type_: IcebergType) -> pa.Array:
+    """Returns the partition values of a column. PyIceberg lacks some types of columns."""
+    if isinstance(type_, TimestampNanoType | TimestamptzNanoType):
+        if isinstance(transform, IdentityTransform):
+            return column.view(pa.int64())
+        # By the specification, these transforms have the values of microseconds, rounded down.
+        zone = column.type.tz
+        column = pc.floor_temporal(column, unit="microsecond").cast(pa.timestamp("us", zone))
+        type_ = TimestamptzType() if zone else TimestampType()
+    if pa.types.is_large_binary(column.type):
+        column = column.cast(pa.binary())
+    values: pa.Array = transform.pyarrow_transform(type_)(column)
+    return values
+
+
+def _keys(column: pa.Array) -> list[Any]:
+    """Returns what distinguishes partition values: 0.0 and -0.0 are two, and NaN is one."""
+    if pa.types.is_floating(column.type):
+        column = column.view(pa.int32() if pa.types.is_float32(column.type) else pa.int64())
+    values: list[Any] = column.to_pylist()
+    return values
+
+
+def _statistics_plan(
+    schema: Schema, properties: Mapping[str, str]
+) -> dict[int, StatisticsCollector]:
+    """Returns which statistics data files have. PyIceberg has no bounds of nanoseconds."""
+    counts = MetricsMode(MetricModeTypes.COUNTS)
+    return {
+        id_: replace(each, mode=counts)
+        if isinstance(each.iceberg_type, TimestampNanoType | TimestamptzNanoType)
+        and each.mode.type is not MetricModeTypes.NONE
+        else each
+        for id_, each in compute_statistics_plan(schema, dict(properties)).items()
+    }
+
+
 def _nested(rows: pa.Array, name: str) -> pa.Array:
-    """Returns the column of rows with a dotted name."""
-    for part in name.split("."):
-        rows = dict(zip((each.name for each in rows.type), rows.flatten(), strict=True))[part]
+    """Returns the column of rows with a dotted name. Names of single columns can have dots, too."""
+    while name:
+        columns = zip((each.name for each in rows.type), rows.flatten(), strict=True)
+        part, rows = next(pair for pair in columns if f"{name}.".startswith(f"{pair[0]}."))
+        name = name[len(part) + 1 :]
     return rows
 
 

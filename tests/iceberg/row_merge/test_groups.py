@@ -132,6 +132,23 @@ def test_equality_deletes_reach_their_partition(tmp_path: Path) -> None:
     sides.check(changed(ours, "number", 2.5, 0, 5), *range(5))
 
 
+@pytest.mark.parametrize(("version", "how"), [(2, "positions"), (2, "wide"), (3, "positions")])
+@pytest.mark.parametrize("is_ours", [False, True])
+def test_a_row_that_comes_back_can_have_the_key_of_a_new_one(
+    tmp_path: Path, version: int, how: str, is_ours: bool
+) -> None:
+    sides = Sides(tmp_path, version=version, bounds=False)
+    sides.base.change({key: START[key] for key in START if key > 0}, how, 2, 2)
+    other = sides.base.fork()
+    other.change({**other.rows, 0: {**ROW, "text": "new"}}, how, 3, 3)
+    # As a revert of the deletion.
+    sides.ours, sides.theirs = (sides.ours, other) if is_ours else (other, sides.theirs)
+    result = sides.merge(Files())
+    assert [(row.key, row.column) for each in result.collisions for row in each.rows] == [
+        ({"id": 0}, "text")
+    ]
+
+
 def test_a_dry_run_holds_few_bytes(tmp_path: Path) -> None:
     sides = Sides(tmp_path)
     sides.change(OURS, THEIRS)

@@ -1,0 +1,80 @@
+"""Partitions of merged rows, for types of columns that PyIceberg does not write itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyiceberg.partitioning import PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import (
+    BucketTransform,
+    DayTransform,
+    HourTransform,
+    IdentityTransform,
+    Transform,
+    TruncateTransform,
+    VoidTransform,
+)
+from pyiceberg.types import (
+    BinaryType,
+    DoubleType,
+    IcebergType,
+    NestedField,
+    TimestampNanoType,
+    TimestamptzNanoType,
+)
+
+from nessie_cli.iceberg.row_diff.schemas import arrow_type
+from nessie_cli.iceberg.row_merge.data_files import DataFileForm, DataFileWriter
+
+NAN = float("nan")
+HOUR = 3_600 * 10**9
+IN_2017 = 1_510_871_468_000_001_001
+"""A time in nanoseconds: its microseconds are those of an example of the specification."""
+BUCKETS = 2**31 - 1
+
+
+@pytest.mark.parametrize(
+    ("type_", "transform", "values", "partitions"),
+    [
+        (TimestampNanoType(), IdentityTransform(), [1, -1, 1, None], [1, -1, None]),
+        (TimestampNanoType(), DayTransform(), [0, -1, 24 * HOUR], [0, -1, 1]),
+        (TimestamptzNanoType(), HourTransform(), [0, -1, HOUR], [0, -1, 1]),
+        (TimestampNanoType(), BucketTransform(BUCKETS), [IN_2017], [-1207196810 & BUCKETS]),
+        (BinaryType(), TruncateTransform(1), [b"ab", b"a", b"", None], [b"a", b"", None]),
+        (
+            DoubleType(),
+            IdentityTransform(),
+            [0.0, -0.0, NAN, 0.0, NAN, None],
+            [0.0, -0.0, NAN, None],
+        ),
+    ],
+)
+def test_partitions(
+    type_: IcebergType, transform: Transform[Any, Any], values: list[Any], partitions: list[Any]
+) -> None:
+    schema = Schema(NestedField(1, "x", type_))
+    spec = PartitionSpec(PartitionField(1, 1000, transform, "p"))
+    files: dict[str, bytes] = {}
+    form = DataFileForm(schema, spec, {}, "folder", "manifest", row_ids=False)
+    writer = DataFileWriter(form, files.__setitem__)
+    rows = pa.StructArray.from_arrays([pa.array(values, arrow_type(type_))], ["x"])
+    writer.add(rows, pa.nulls(len(values), pa.int64()))
+    writer.close()
+    assert [repr(file.row["partition"][1000]) for file in writer.files] == list(
+        map(repr, partitions)
+    )
+    assert sum(file.records for file in writer.files) == len(values)
+
+
+def test_a_void_partition_of_a_dropped_column() -> None:
+    schema = Schema(NestedField(1, "x", DoubleType()))
+    spec = PartitionSpec(PartitionField(9, 1000, VoidTransform(), "p"))
+    form = DataFileForm(schema, spec, {}, "folder", "manifest", row_ids=False)
+    writer = DataFileWriter(form, lambda *_: None)
+    rows = pa.StructArray.from_arrays([pa.array([1.0, 2.0])], ["x"])
+    writer.add(rows, pa.nulls(2, pa.int64()))
+    writer.close()
+    assert [file.row["partition"] for file in writer.files] == [{1000: None}]
