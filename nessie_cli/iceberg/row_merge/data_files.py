@@ -43,6 +43,7 @@ from pyroaring import BitMap64
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
 from nessie_cli.iceberg.row_diff.schemas import arrow_type
+from nessie_cli.iceberg.files import first_line
 from nessie_cli.iceberg.vectors import puffin_file
 
 Write = Callable[[str, bytes], None]
@@ -118,13 +119,8 @@ class DataFileWriter:
         metadata, data = _parquet(rows)
         location = f"{self._folder}/{uuid.uuid4()}.parquet"
         self._write(location, data)
-        statistics = data_file_statistics_from_parquet_metadata(
-            metadata,
-            self._statistics,
-            parquet_path_to_id_mapping(self._schema),
-        ).to_serialized_dict()
         row = {
-            **{name: _entries(value) for name, value in statistics.items()},
+            **{name: _entries(value) for name, value in self._statistics_of(metadata).items()},
             "content": int(FileContent.DATA),
             "file_path": location,
             "file_format": "PARQUET",
@@ -137,6 +133,21 @@ class DataFileWriter:
         }
         spec = self._spec.spec_id
         self.files.append(new_file(FileContent.DATA, Identity(location), row, spec, self._manifest))
+
+    def _statistics_of(self, metadata: Any) -> dict[str, Any]:
+        """Returns the statistics of a Parquet file as they are in a manifest."""
+        paths = parquet_path_to_id_mapping(self._schema)
+
+        def serialized(plan: dict[int, StatisticsCollector]) -> dict[str, Any]:
+            return data_file_statistics_from_parquet_metadata(
+                metadata, plan, paths
+            ).to_serialized_dict()
+
+        try:
+            return serialized(self._statistics)
+        except UnicodeEncodeError:
+            # PyIceberg has no bound for a text that is cut off behind U+D7FF.
+            return serialized(_without_bounds(self._statistics, StringType))
 
 
 def _parquet(rows: pa.RecordBatch) -> tuple[Any, bytes]:
@@ -294,13 +305,26 @@ def _statistics_plan(
     schema: Schema, properties: Mapping[str, str]
 ) -> dict[int, StatisticsCollector]:
     """Returns which statistics data files have. PyIceberg has no bounds of nanoseconds."""
+    try:
+        plan = compute_statistics_plan(schema, dict(properties))
+    except ValueError as error:
+        raise InvalidInput(
+            "the rows cannot be merged: a property write.metadata.metrics of the table is invalid"
+            f" ({first_line(error)})"
+        ) from None
+    return _without_bounds(plan, TimestampNanoType, TimestamptzNanoType)
+
+
+def _without_bounds(
+    plan: Mapping[int, StatisticsCollector], *types: type[IcebergType]
+) -> dict[int, StatisticsCollector]:
+    """Returns a plan in which columns of some types have no bounds."""
     counts = MetricsMode(MetricModeTypes.COUNTS)
     return {
         id_: replace(each, mode=counts)
-        if isinstance(each.iceberg_type, TimestampNanoType | TimestamptzNanoType)
-        and each.mode.type is not MetricModeTypes.NONE
+        if isinstance(each.iceberg_type, types) and each.mode.type is not MetricModeTypes.NONE
         else each
-        for id_, each in compute_statistics_plan(schema, dict(properties)).items()
+        for id_, each in plan.items()
     }
 
 

@@ -22,10 +22,12 @@ from pyiceberg.types import (
     DoubleType,
     IcebergType,
     NestedField,
+    StringType,
     TimestampNanoType,
     TimestamptzNanoType,
 )
 
+from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.row_diff.schemas import arrow_type
 from nessie_cli.iceberg.row_merge.data_files import DataFileForm, DataFileWriter
 
@@ -78,3 +80,27 @@ def test_a_void_partition_of_a_dropped_column() -> None:
     writer.add(rows, pa.nulls(2, pa.int64()))
     writer.close()
     assert [file.row["partition"] for file in writer.files] == [{1000: None}]
+
+
+def test_a_text_without_an_upper_bound() -> None:
+    """No character follows U+D7FF at the end of a bound of 16 characters."""
+    text = "a" * 15 + "\ud7ff" * 3
+    bounds = texts_written({}, text).files[0].row
+    assert "upper_bounds" not in bounds or not bounds["upper_bounds"]
+    assert bounds["value_counts"] == [{"key": 1, "value": 1}]
+
+
+def test_invalid_statistics_of_a_table_are_named() -> None:
+    with pytest.raises(InvalidInput, match="write.metadata.metrics .* mode: nonsense"):
+        texts_written({"write.metadata.metrics.default": "nonsense"}, "a")
+
+
+def texts_written(properties: dict[str, str], text: str) -> DataFileWriter:
+    schema = Schema(NestedField(1, "x", StringType()))
+    spec = PartitionSpec()
+    form = DataFileForm(schema, spec, properties, "folder", "manifest", row_ids=False)
+    writer = DataFileWriter(form, lambda *_: None)
+    rows = pa.StructArray.from_arrays([pa.array([text], arrow_type(StringType()))], ["x"])
+    writer.add(rows, pa.nulls(1, pa.int64()))
+    writer.close()
+    return writer
