@@ -42,8 +42,8 @@ from pyroaring import BitMap64
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
-from nessie_cli.iceberg.row_diff.schemas import arrow_type
 from nessie_cli.iceberg.files import first_line
+from nessie_cli.iceberg.row_diff.schemas import arrow_type
 from nessie_cli.iceberg.vectors import puffin_file
 
 Write = Callable[[str, bytes], None]

@@ -91,7 +91,7 @@ def test_a_text_without_an_upper_bound() -> None:
 
 
 def test_invalid_statistics_of_a_table_are_named() -> None:
-    with pytest.raises(InvalidInput, match="write.metadata.metrics .* mode: nonsense"):
+    with pytest.raises(InvalidInput, match=r"write.metadata.metrics .* mode: nonsense"):
         texts_written({"write.metadata.metrics.default": "nonsense"}, "a")
 
 
