@@ -37,6 +37,8 @@ class AvroLimits(NamedTuple):
 
 
 USUAL = AvroLimits()
+OF_MERGES = AvroLimits(100_000, 64 * 2**20)
+"""What a server reads of manifests to combine one table."""
 
 
 class AvroFile(NamedTuple):

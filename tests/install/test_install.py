@@ -123,7 +123,6 @@ def test_the_command_works(installed):
     ("words", "extra"),
     [
         ("serve", "serve"),
-        ("token new ada --file tokens", "serve"),
         ("log --filter true", "filters"),
         ("gc mark", "iceberg"),
         ("branch --store postgresql://localhost/x", "postgres"),

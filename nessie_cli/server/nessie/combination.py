@@ -16,6 +16,7 @@ from typing import Any
 from msgspec import structs, to_builtins
 
 from nessie_cli.errors import InvalidInput, NotAllowed
+from nessie_cli.iceberg.avro import OF_MERGES
 from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.file_combiner import (
     CollisionCache,
@@ -58,7 +59,6 @@ from nessie_cli.server.pipeline.table import WRITES_FILES, Endpoint
 from nessie_cli.server.pipeline.targets import parse_segment
 from nessie_cli.server.runtime.memory import LargeFiles
 from nessie_cli.server.runtime.row_merge_answer import MergedRows
-from nessie_cli.server.runtime.row_request import MANIFEST_LIMITS
 from nessie_cli.server.runtime.thread_pool import BUSY
 from nessie_cli.wire import merges as wire
 from nessie_cli.wire.bodies import Combination, TableCombinationRequest
@@ -236,7 +236,7 @@ class TableCombinations:
             CombinationRules(),
             permit=permit,
             check=files.check,
-            limits=MANIFEST_LIMITS,
+            limits=OF_MERGES,
             cache=self._cache_of(files),
         )
         try:
@@ -440,7 +440,7 @@ def _combiner(
         rules,
         permit=_permission(call, branch, files),
         check=files.check,
-        limits=MANIFEST_LIMITS,
+        limits=OF_MERGES,
         cache=cache,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nessie_cli.errors import InvalidInput, NotAllowed, StoreUnavailable
+from nessie_cli.iceberg.avro import OF_MERGES
 from nessie_cli.iceberg.combination.file_combiner import FileCombiner, UnwrittenFiles
 from nessie_cli.iceberg.combination.merging import TableStates
 from nessie_cli.iceberg.files import MissingFile
@@ -33,7 +34,6 @@ from nessie_cli.server.runtime.row_merge_answer import (
     row_digest,
 )
 from nessie_cli.server.runtime.row_request import (
-    MANIFEST_LIMITS,
     LimitExceeded,
     RowCounter,
     RowMergeRequest,
@@ -121,7 +121,7 @@ class _Table:
             files,
             self._request.description,
             CombinationRules(rows=rules),
-            limits=MANIFEST_LIMITS,
+            limits=OF_MERGES,
             announce=self._announce,
             check_rows=counter.rows,
         )

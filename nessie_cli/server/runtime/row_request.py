@@ -8,15 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from nessie_cli.errors import NotAllowed
-from nessie_cli.iceberg.avro import AvroLimits
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.model import ContentKey, IcebergTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-MANIFEST_LIMITS = AvroLimits(100_000, 64 * 2**20)
-"""The most entries of manifests that are read to combine one table, and of unpacked bytes."""
 
 
 class RowLimits(NamedTuple):
