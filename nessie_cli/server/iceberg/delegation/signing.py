@@ -175,7 +175,8 @@ def _check_size(request: SignRequest) -> None:
     number = characters = 0
     for name, values in request.headers.items():
         number += max(1, len(values))
-        characters += len(name) + sum(map(len, values))
+        if number <= _MOST_HEADERS:
+            characters += len(name) + sum(map(len, values))
         if number > _MOST_HEADERS or characters > _LONGEST_HEADERS:
             raise InvalidInput(
                 f"headers: has more than {_MOST_HEADERS} values or {_LONGEST_HEADERS} characters"
