@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -335,10 +337,16 @@ def test_three_states_of_a_table_that_their_base_does_not_have(
 
 @pytest.mark.slow
 def test_a_history_of_more_crossings_than_calls_nest(catalog: Catalog) -> None:
-    for number in range(400):
+    crossings = 130
+    for number in range(crossings):
         catalog.write("main", {"t": 10 + number})
         cross(catalog)
     catalog.write("main", {"t": 5})
     catalog.write("dev", {"other": 5})
-    catalog.merge_contents("dev", "main")
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack()) + crossings)
+    try:
+        catalog.merge_contents("dev", "main")
+    finally:
+        sys.setrecursionlimit(usual)
     assert catalog.numbers("main") == {"t": 5, "other": 5}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.skipif(not RUNTIME.path.exists(), reason=MISSING)
-COUNT = int(os.environ.get("NESSIE_TEST_COMBINATIONS_SPARK", "6"))
+COUNT = int(os.environ.get("NESSIE_TEST_COMBINATIONS_SPARK", "3"))
 SEED = os.environ.get("NESSIE_TEST_SEED") or str(random.randrange(2**32))
 IDS, PARTITIONS = 6, 3
 """Ids that a base has in each partition, and its partitions."""
