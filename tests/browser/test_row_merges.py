@@ -37,7 +37,9 @@ def test_rows_in_conflict_are_decided_and_merged(visit, served):
     tab.reload()
     expect(rows.first.get_by_label("dev")).to_be_checked()
     expect(tab.get_by_label("Keep the values of main")).to_be_checked()
-    expect(tab.get_by_role("cell", name="merged rows: 1 inserted, 2 updated")).to_be_visible()
+    expect(
+        tab.get_by_role("cell", name="rows were merged by their keys: 1 inserted, 2 updated")
+    ).to_be_visible()
     expect(tab.get_by_text("left to decide")).to_have_count(0)
     button(tab, "Merge into main").click()
     heading(tab, "History of main")

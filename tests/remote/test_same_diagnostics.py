@@ -34,7 +34,7 @@ CASES = [name for name in of_command_lines() if _has_a_conflict(name)]
 TYPE_CHANGES = [
     f"errors/conflict-{name}" for name in ("key-exists", "not-a-namespace", "payload-differs")
 ]
-"""Only our servers replace a content by one of another type: others are not offered the line."""
+"""Other servers cannot replace a content by one of another type, so the line is not offered."""
 NOT_IN_PLAIN_REST = {
     "errors/conflict-key-does-not-exist": "a deleted content comes back only under a new id",
     "errors/conflict-merge-rename": "a rename with a change is refused",

@@ -31,7 +31,7 @@ class ShownRows(NamedTuple):
     """The merge of the rows of a table, as a page shows it.
 
     `bytes` would be read for it, None if the rows cannot be merged, and about `new_bytes` written.
-    `reason` says why they are not merged, and `numbers` how many rows of ours change if they are.
+    `reason` says why they are not merged, and `notes` how many rows of ours change if they are.
     `more` conflicts are not shown, at least if it `is_least`. The field named `rest_field` decides
     about all without a decision. `limits` are those of the process that has read the rows.
     """
@@ -39,7 +39,7 @@ class ShownRows(NamedTuple):
     bytes: int | None
     new_bytes: int
     reason: str = ""
-    numbers: str = ""
+    notes: Sequence[str] = ()
     choices: Sequence[RowChoice] = ()
     more: int = 0
     is_least: bool = False
@@ -51,7 +51,7 @@ class ShownRows(NamedTuple):
     @property
     def are_read(self) -> bool:
         """Whether the rows were read: they are in conflict, or merged."""
-        return bool(self.choices or self.numbers)
+        return bool(self.choices or self.notes)
 
 
 def row_choices(fields: Mapping[str, Sequence[str]]) -> dict[str, str]:
@@ -101,8 +101,7 @@ def shown_rows(
         merge.bytes,
         merge.new_bytes,
         merge.reason,
-        # The note of a merge of rows ends with the numbers.
-        merge.combination.notes[0].rpartition(": ")[2] if merge.combination else "",
+        merge.combination.notes if merge.combination else (),
         choices,
         merge.more,
         merge.is_least,

@@ -82,14 +82,16 @@ def test_rows_are_chosen_decided_and_merged(server: RowServer) -> None:
     assert lake.files() == before
     fields = page.form("/ui/merge")
     assert (fields[table], fields[first], fields[rest]) == ("rows", "ours", "theirs")
-    assert f"merged rows: 0 inserted, {COUNT - 1} updated, 0 deleted" in page.text
+    assert (
+        f"rows were merged by their keys: 0 inserted, {COUNT - 1} updated, 0 deleted" in page.text
+    )
     assert "left to decide" not in page.text
 
     # Another choice for the table does not lose the choices for its rows.
     other = browser.get(url_of({**fields, table: "ours"}))
     assert other.form("/ui/merge")[first] == "ours"
     assert other.form("/ui/merge")[rest] == "theirs"
-    assert "merged rows" not in other.text
+    assert "rows were merged" not in other.text
 
     page = browser.post("/ui/merge", **fields)
     assert "The merge is done" in page.text
