@@ -150,6 +150,7 @@ def test_rows_are_those_of_the_model(
         result = combined(contents[0], contents[1], contents[2], rules)
     assert result.content is not None, result.collisions
     assert rows_equal(rows_of(result.content), expected)
+    assert rows_equal(with_changes(ours, contents[1], result.content), expected)
     if number % 4 == 0:
         monkeypatch.setattr(RowMerger, "_merged_by_files", lambda _: None)
         undivided = combined(contents[0], contents[1], contents[2], rules)
@@ -158,6 +159,19 @@ def test_rows_are_those_of_the_model(
     if not conflicts:
         assert mirror.content is not None, mirror.collisions
         assert rows_equal(rows_of(mirror.content), expected)
+
+
+def with_changes(rows: Rows, before: IcebergTable, after: IcebergTable) -> Rows:
+    """Applies the rows that differ between two states to the rows of the first one."""
+    changes = changed_rows(before, after).read_all().to_pylist()
+    deleted, inserted = (
+        [row for row in changes if row["_change_type"] in types]
+        for types in (("DELETE", "UPDATE_BEFORE"), ("INSERT", "UPDATE_AFTER"))
+    )
+    assert len(deleted) + len(inserted) == len(changes)
+    changed = {key: row for key, row in rows.items() if key not in {row["id"] for row in deleted}}
+    assert len(rows) - len(changed) == len(deleted)
+    return changed | {row["id"]: {name: row[name] for name in COLUMNS} for row in inserted}
 
 
 def rows_equal(one: Rows, other: Rows) -> bool:
