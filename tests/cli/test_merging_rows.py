@@ -57,6 +57,14 @@ def test_both_directions_give_the_same_rows(nessie: InProcess, edited: Lake) -> 
     assert read(edited, "dev") == MERGED
 
 
+def test_without_a_terminal_the_options_for_rows_are_named(
+    nessie: InProcess, colliding: Lake
+) -> None:
+    ran = nessie("resolve", "merge", "dev", *BY_ID)
+    assert ran.code == 2
+    assert "--rows-ours KEY, --rows-theirs KEY or --decisions FILE decide about rows" in ran.err
+
+
 def test_later_changes_merge_again(nessie: InProcess, edited: Lake) -> None:
     assert nessie("merge", "dev", *BY_ID).code == 0
     edited.append("main", 30)

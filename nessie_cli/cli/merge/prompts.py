@@ -62,15 +62,16 @@ def ask_all(
         return []
     if not sys.stdin.isatty():
         keys = ", ".join(str(conflict.key) for conflict in undecided)
-        reasons = (
-            f"{conflict.key} is not combined: {collision.reason}"
-            for conflict in undecided
-            for collision in conflict.collisions
-        )
+        collisions = [
+            (conflict.key, collision) for conflict in undecided for collision in conflict.collisions
+        ]
+        hints = [f"{key} is not combined: {collision.reason}" for key, collision in collisions]
+        if any(collision.rows for _, collision in collisions):
+            hints.append("--rows-ours KEY, --rows-theirs KEY or --decisions FILE decide about rows")
         raise InvalidInput(
             f"stdin is not a terminal, and these conflicts are not decided: {keys}; decide by"
             f" {sides.options(undecided)}",
-            hint="; ".join(reasons),
+            hint="; ".join(hints),
         )
     app.output.err.print_lines(effect_lines(error.ways_out, app.output.err))
     resolver = _Resolver(app, conflict_report(error), sides, error.reference or "HEAD")
