@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -160,19 +161,20 @@ def test_a_request_that_outlives_the_command_writes_nothing(run: Fence, end: str
     body = json.dumps(document).encode()
     address = urlsplit(run.url)
     connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=30)
-    connection.putrequest("POST", f"/api/v2/trees/{run.branch}@{head}/history/commit")
-    connection.putheader("Authorization", f"Bearer {run.token}")
-    connection.putheader("Content-Type", "application/json")
-    connection.putheader("Content-Length", str(len(body)))
-    connection.endheaders()
-    connection.send(body[:10])
-    run.caller.get("/api/v2/config")
-    if end == "check":
-        run.active.end_command(0)
-    else:
-        run.active.change(state=RunState.DISCARDED)
-    connection.send(body[10:])
-    with connection.getresponse() as answer:
-        assert answer.status == 403
-    connection.close()
+    with closing(connection):
+        connection.putrequest("POST", f"/api/v2/trees/{run.branch}@{head}/history/commit")
+        connection.putheader("Authorization", f"Bearer {run.token}")
+        connection.putheader("Content-Type", "application/json")
+        connection.putheader("Content-Length", str(len(body)))
+        connection.putheader("Expect", "100-continue")
+        connection.endheaders()
+        # The server asks for the body after it has checked the token.
+        assert b" 100 " in connection.sock.recv(1000)
+        if end == "check":
+            run.active.end_command(0)
+        else:
+            run.active.change(state=RunState.DISCARDED)
+        connection.send(body)
+        with connection.getresponse() as answer:
+            assert answer.status == 403
     assert run.active.head() == head
