@@ -9,7 +9,7 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -335,8 +335,21 @@ def test_linked_conflicts_can_be_decided_together(
     attempt.paste_together(attempt.conflicts())
 
 
-@pytest.mark.parametrize("other", OTHERS)
-@pytest.mark.parametrize("stage", STAGED)
+def everywhere(*values: Iterable[Callable[..., None]]) -> list[tuple[Any, ...]]:
+    """Each combination embedded, and every fourth one through a server as well.
+
+    The lines are made by the same code, so a server shows whether it gets the same values.
+    """
+    combinations = list(product(*values))
+    return [
+        *(("embedded", *each) for each in combinations),
+        *(("server", *each) for each in combinations[::4]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("anywhere", "stage", "other"), everywhere(STAGED, OTHERS), indirect=["anywhere"]
+)
 def test_every_printed_line_does_what_it_says(
     nessie: InProcess,
     anywhere: Catalog,
@@ -456,9 +469,11 @@ RETURNS = [
 ]
 
 
-@pytest.mark.parametrize("other", RETURNS)
+RESTORES = [restore, restore_and_rename, restore_and_put, restore_onto_a_renamed_one]
+
+
 @pytest.mark.parametrize(
-    "stage", [restore, restore_and_rename, restore_and_put, restore_onto_a_renamed_one]
+    ("anywhere", "stage", "other"), everywhere(RESTORES, RETURNS), indirect=["anywhere"]
 )
 def test_every_line_about_a_restored_table_keeps_its_id(
     nessie: InProcess,

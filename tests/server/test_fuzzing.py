@@ -1,6 +1,10 @@
 """Random requests from our own OpenAPI document: no answer is a server error, and each has
-the described shape."""
+the described shape.
 
+`NESSIE_TEST_REQUESTS=N` is the number of requests for each endpoint.
+"""
+
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -17,6 +21,7 @@ schemathesis = pytest.importorskip(
 checks = pytest.importorskip("schemathesis.checks")
 conformance = pytest.importorskip("schemathesis.specs.openapi.checks")
 
+REQUESTS = int(os.environ.get("NESSIE_TEST_REQUESTS", "1"))
 SCHEMA = schemathesis.openapi.from_dict(openapi())
 HELD = [
     checks.not_a_server_error,
@@ -43,6 +48,11 @@ def url() -> Iterator[str]:
 
 
 @SCHEMA.parametrize()
-@settings(max_examples=3, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=REQUESTS,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+)
 def test_every_answer_conforms_to_the_description(case, url):
     case.call_and_validate(base_url=url, checks=HELD)

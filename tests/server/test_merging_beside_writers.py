@@ -20,7 +20,7 @@ from tests.server.processes import started
 from tests.server.serving import serving
 from tests.store.postgres_server import new_url
 
-CONTENTS = 20_000
+CONTENTS = 10_000
 FEWEST = 12
 """The fewest commits of a writer during a merge, which takes a hundred times as long."""
 EXTENDED = {"nessie-cli": "1"}
