@@ -97,7 +97,7 @@ class ConflictRow(NamedTuple):
     if the caller may see them. `problem` says why the metadata files of the states are not read.
     `result` has the fields of the content after the decision; None if the content is absent then,
     or nothing is decided. The caller may not read a side that is hidden, nor the files of a table
-    without `shows_files`. `left_out` is the number of fields that are not shown. `rows` is the merge
+    without `shows_files`. `left_out` is how many fields are not shown. `rows` is the merge
     of the rows of a table whose files collide, if the page may show anything of it.
     """
 
