@@ -217,11 +217,17 @@ class LocalRepository(StoreRepository):
         )
 
     def log_excluding(
-        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
+        self,
+        start: AnyRevision,
+        exclude: Sequence[AnyRevision],
+        *,
+        operations: bool = False,
+        until: float | None = None,
     ) -> Iterator[LogEntry]:
         """Yields commits that `start` reaches over all parents but `exclude` does not."""
         excluded = [self._commit_id(revision) for revision in exclude]
-        for id_, commit in history.reachable(self._objects, [self._commit_id(start)], excluded):
+        commits = history.reachable(self._objects, [self._commit_id(start)], excluded, until=until)
+        for id_, commit in commits:
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
     def log_of_key(

@@ -125,9 +125,17 @@ class ReadableRepository(ABC):
 
     @abstractmethod
     def log_excluding(
-        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
+        self,
+        start: AnyRevision,
+        exclude: Sequence[AnyRevision],
+        *,
+        operations: bool = False,
+        until: float | None = None,
     ) -> Iterator[LogEntry]:
-        """Yields commits that `start` reaches over all parents but `exclude` does not: `A..B`."""
+        """Yields commits that `start` reaches over all parents but `exclude` does not: `A..B`.
+
+        Raises `TimeoutError` if it reads on after `until`, a time of the monotonic clock.
+        """
 
     @abstractmethod
     def log_of_key(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 
@@ -179,6 +180,13 @@ class History:
         assert sorted(excluding("main")) == sorted(at.values())
         assert excluding("main", at["d1"], at["m1"]) == [at["m2"], at["merge"], at["d2"]]
         assert excluding(EMPTY, "main") == []
+
+    def test_a_range_is_read_for_a_limited_time(self, catalog: Catalog) -> None:
+        at = diamond(catalog)
+        log = catalog.repository.log_excluding
+        assert len(list(log("main", ["dev"], until=time.monotonic() + 60))) == 3
+        with pytest.raises(TimeoutError):
+            list(log("main", [at["base"]], until=time.monotonic() - 1))
 
     def test_a_range_can_show_operations(self, catalog: Catalog) -> None:
         at = diamond(catalog)
