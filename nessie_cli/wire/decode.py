@@ -42,7 +42,7 @@ from nessie_cli.wire.validation import checked, is_lenient
 from nessie_cli.wire.values import below, content_of, decode_instant, key_of, object_with_type
 
 MOST_VALUES_OF_OPERATION = 250_000
-"""The most JSON values of an operation. A namespace with the most properties has less than half."""
+"""The most JSON values of an operation. The largest namespace has less than half of them."""
 
 _CONTAINERS = frozenset((dict, list))
 _HASH = re.compile(rf"(?:{FULL_HASH})?{STEPS}")

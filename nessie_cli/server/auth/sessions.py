@@ -29,7 +29,7 @@ IDLE = 12 * 3600
 LONGEST = 7 * 24 * 3600
 """Seconds after the login at which a session ends at the latest."""
 MOST_SESSIONS = 20
-"""The most sessions of a token, or of a caller of an issuer. A login beyond ends another one."""
+"""The most sessions of a token or of a caller of an issuer. A further login ends another one."""
 EXTENDED_AFTER = 300
 """Seconds of use after which the store gets the new end of a session."""
 _ID = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -45,7 +45,7 @@ class TokenLogin(Struct, frozen=True, tag="token"):
 
     @property
     def owner(self) -> Hashable:
-        """Whoever has a limited number of sessions: the token."""
+        """The token, which has a limited number of sessions."""
         return self.id, self.hash
 
 
@@ -60,7 +60,7 @@ class IssuerLogin(Struct, frozen=True, tag="issuer"):
 
     @property
     def owner(self) -> Hashable:
-        """Whoever has a limited number of sessions: the caller."""
+        """The caller, who has a limited number of sessions."""
         return self.issuer, self.client, self.name
 
 
