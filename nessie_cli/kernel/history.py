@@ -9,9 +9,8 @@ is later than the times of all its parents.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
-from time import monotonic
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, jump_height
@@ -344,13 +343,13 @@ def reachable(
     *,
     most: int | None = None,
     times: Mapping[Id, int] | None = None,
-    until: float | None = None,
+    is_over: Callable[[], bool] | None = None,
 ) -> Iterator[tuple[Id, StoredCommit]]:
     """Yields commits reachable from `starts` but not from `exclude`, newest first, each once.
 
     Follows the first `most` parents of each commit, or all. Ends when only excluded commits are
-    left. Starts with a commit time in `times` are read only when it is their turn. Raises
-    `TimeoutError` if it reads on after `until`, a time of the monotonic clock.
+    left. Starts with a commit time in `times` are read only when it is their turn. Asks `is_over`
+    at each commit, and raises `TimeoutError` once it is.
     """
     read = ReadAhead(objects).commit
     excluded = set(exclude) - {NO_COMMIT}
@@ -366,7 +365,7 @@ def reachable(
     heapify(queue)
     visible = len(seen - excluded)
     while queue and visible:
-        if until is not None and monotonic() > until:
+        if is_over is not None and is_over():
             raise TimeoutError
         _, commit, decoded = heappop(queue)
         here = decoded or read(commit)

@@ -199,7 +199,7 @@ def _commits(run: PipelineRun, repository: ReadableRepository, until: float) -> 
         for entry in repository.log_excluding(
             Revision(None, head),
             [Revision(None, hash_) for hash_ in exclude if hash_],
-            until=until if run.is_remote else None,
+            is_over=(lambda: time.monotonic() > until) if run.is_remote else None,
         ):
             if not run.is_remote or entry.meta.committer == run.who:
                 yield entry.hash

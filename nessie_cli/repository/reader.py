@@ -130,11 +130,11 @@ class ReadableRepository(ABC):
         exclude: Sequence[AnyRevision],
         *,
         operations: bool = False,
-        until: float | None = None,
+        is_over: Callable[[], bool] | None = None,
     ) -> Iterator[LogEntry]:
         """Yields commits that `start` reaches over all parents but `exclude` does not: `A..B`.
 
-        Raises `TimeoutError` if it reads on after `until`, a time of the monotonic clock.
+        Asks `is_over` at each commit that it reads, and raises `TimeoutError` once it is.
         """
 
     @abstractmethod

@@ -7,8 +7,7 @@ rules of the kernel when they are called, which saves every reading command 10 m
 
 from __future__ import annotations
 
-import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -196,13 +195,13 @@ class RemoteRepository(Repository):
         exclude: Sequence[AnyRevision],
         *,
         operations: bool = False,
-        until: float | None = None,
+        is_over: Callable[[], bool] | None = None,
     ) -> Iterator[LogEntry]:
         """Yields commits that `start` reaches over all parents but `exclude` does not."""
         hidden = [self._hash(revision) for revision in exclude]
         ancestry = Ancestry(self._session, operations=operations)
         for entry in ancestry.reachable([self._hash(start)], hidden):
-            if until is not None and time.monotonic() > until:
+            if is_over is not None and is_over():
                 raise TimeoutError
             yield entry
 

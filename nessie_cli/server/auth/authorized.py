@@ -292,13 +292,13 @@ class AuthorizedRepository(ReadableRepository):
         exclude: Sequence[AnyRevision],
         *,
         operations: bool = False,
-        until: float | None = None,
+        is_over: Callable[[], bool] | None = None,
     ) -> Iterator[LogEntry]:
         """Yields the commits of `start` that `exclude` does not reach, as `log` shows them."""
         hash_, through = self._listed(start)
         hidden = [Revision(None, self._at(revision)[0]) for revision in exclude]
         entries = self._inner.log_excluding(
-            Revision(None, hash_), hidden, operations=operations, until=until
+            Revision(None, hash_), hidden, operations=operations, is_over=is_over
         )
         return self._without_hidden(entries, through)
 

@@ -29,7 +29,7 @@ IDLE = 12 * 3600
 LONGEST = 7 * 24 * 3600
 """Seconds after the login at which a session ends at the latest."""
 MOST_SESSIONS = 20
-"""The most sessions of a token or of a caller of an issuer. A further login ends another one."""
+"""The most sessions of a token, or of a caller of an issuer. A further login ends one."""
 EXTENDED_AFTER = 300
 """Seconds of use after which the store gets the new end of a session."""
 _ID = re.compile(r"[A-Za-z0-9_-]{43}")
