@@ -9,7 +9,7 @@ is later than the times of all its parents.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from nessie_cli.errors import DamagedObject
@@ -343,11 +343,13 @@ def reachable(
     *,
     most: int | None = None,
     times: Mapping[Id, int] | None = None,
+    is_over: Callable[[], bool] | None = None,
 ) -> Iterator[tuple[Id, StoredCommit]]:
     """Yields commits reachable from `starts` but not from `exclude`, newest first, each once.
 
     Follows the first `most` parents of each commit, or all. Ends when only excluded commits are
-    left. Starts with a commit time in `times` are read only when it is their turn.
+    left. Starts with a commit time in `times` are read only when it is their turn. Asks `is_over`
+    at each commit, and raises `TimeoutError` once it is.
     """
     read = ReadAhead(objects).commit
     excluded = set(exclude) - {NO_COMMIT}
@@ -363,6 +365,8 @@ def reachable(
     heapify(queue)
     visible = len(seen - excluded)
     while queue and visible:
+        if is_over is not None and is_over():
+            raise TimeoutError
         _, commit, decoded = heappop(queue)
         here = decoded or read(commit)
         hidden = commit in excluded

@@ -131,11 +131,11 @@ def _refusal_of(
             return _too_slow
         if not _has_any(run, first, repository):
             continue
-        for commit in _commits(run, repository):
-            if commit in commits:
+        try:
+            if any(commit in commits for commit in _commits(run, repository, until)):
                 return partial(_refusal, run)
-            if run.is_remote and time.monotonic() > until:
-                return _too_slow
+        except TimeoutError:
+            return _too_slow
     return None
 
 
@@ -184,8 +184,10 @@ def _since(repository: ReadableRepository, source: str, head: str) -> Iterator[L
     return repository.log_excluding(Revision(None, source), [Revision(None, head)])
 
 
-def _commits(run: PipelineRun, repository: ReadableRepository) -> Iterator[str]:
+def _commits(run: PipelineRun, repository: ReadableRepository, until: float) -> Iterator[str]:
     """Yields the commits that only a run made, if they are still there.
+
+    Raises `TimeoutError` if the record of a caller of a server needs more time than `until`.
 
     Those that it has merged from its target are not its own. At a server, those of another
     committer are not, either: a caller who writes a record decides about own commits only.
@@ -195,7 +197,9 @@ def _commits(run: PipelineRun, repository: ReadableRepository) -> Iterator[str]:
         # A run that was killed during its command has recorded no commit.
         head = run.head or repository.reference(run.branch).hash
         for entry in repository.log_excluding(
-            Revision(None, head), [Revision(None, hash_) for hash_ in exclude if hash_]
+            Revision(None, head),
+            [Revision(None, hash_) for hash_ in exclude if hash_],
+            is_over=(lambda: time.monotonic() > until) if run.is_remote else None,
         ):
             if not run.is_remote or entry.meta.committer == run.who:
                 yield entry.hash
@@ -209,15 +213,16 @@ def _head(repository: ReadableRepository, branch: str) -> str:
     return ""
 
 
-def is_guarding(repository: ReadableRepository, run: PipelineRun) -> bool:
+def is_guarding(repository: ReadableRepository, run: PipelineRun, until: float) -> bool:
     """Returns whether a branch or tag, other than that of the run, has commits of a failed run.
 
     Not if its target has them: then someone has merged them nevertheless. Cost: O(commits of the
-    run), and one test for each reference.
+    run and of its target since then), and one test for each reference. Raises `TimeoutError` if the
+    record of a caller of a server needs more time than `until`: it can name any commits.
     """
     if run.state is RunState.PUBLISHED:
         return False
-    commits = list(_commits(run, repository)) if run.head else []
+    commits = list(_commits(run, repository, until)) if run.head else []
     if not commits:
         return False
     heads = {

@@ -217,11 +217,16 @@ class LocalRepository(StoreRepository):
         )
 
     def log_excluding(
-        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
+        self,
+        start: AnyRevision,
+        exclude: Sequence[AnyRevision],
+        *,
+        operations: bool = False,
+        is_over: Callable[[], bool] | None = None,
     ) -> Iterator[LogEntry]:
         """Yields commits that `start` reaches over all parents but `exclude` does not."""
-        excluded = [self._commit_id(revision) for revision in exclude]
-        for id_, commit in history.reachable(self._objects, [self._commit_id(start)], excluded):
+        ids = [self._commit_id(revision) for revision in (start, *exclude)]
+        for id_, commit in history.reachable(self._objects, ids[:1], ids[1:], is_over=is_over):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
     def log_of_key(
@@ -403,10 +408,7 @@ class LocalRepository(StoreRepository):
         return other
 
     def _over(self, overlay: Overlay | None, decoded: DecodedObjects) -> Self:
-        """Returns this repository with the writes of an overlay.
-
-        `decoded` are the nodes and commits of these writes.
-        """
+        """Returns this repository with the writes of an overlay, whose objects are `decoded`."""
         if overlay is None:
             return self
         return self._copy(overlay, LayeredCache(self._snapshot.cache, decoded), self._at.who)

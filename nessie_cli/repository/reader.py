@@ -125,9 +125,17 @@ class ReadableRepository(ABC):
 
     @abstractmethod
     def log_excluding(
-        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
+        self,
+        start: AnyRevision,
+        exclude: Sequence[AnyRevision],
+        *,
+        operations: bool = False,
+        is_over: Callable[[], bool] | None = None,
     ) -> Iterator[LogEntry]:
-        """Yields commits that `start` reaches over all parents but `exclude` does not: `A..B`."""
+        """Yields commits that `start` reaches over all parents but `exclude` does not: `A..B`.
+
+        Asks `is_over` at each commit that it reads, and raises `TimeoutError` once it is.
+        """
 
     @abstractmethod
     def log_of_key(

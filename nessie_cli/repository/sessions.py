@@ -26,6 +26,11 @@ class MemorySessions:
         """Returns a session, or None."""
         return self._sessions.get(id_)
 
+    def all(self) -> list[StoredSession]:
+        """Returns all sessions."""
+        with self._lock:
+            return list(self._sessions.values())
+
     def extend(self, id_: bytes, ends: int) -> None:
         """Moves the end of a session."""
         with self._lock:

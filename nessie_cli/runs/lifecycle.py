@@ -14,6 +14,7 @@ import socket
 import threading
 import time
 import uuid
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -27,6 +28,7 @@ from nessie_cli.errors import (
     NessieError,
     ReferenceNotFound,
     StoreUnavailable,
+    WriteRefused,
 )
 from nessie_cli.model import Reference, ReferenceType, check_new_reference_name
 from nessie_cli.model.runs import (
@@ -51,6 +53,8 @@ BEAT = 3.0
 """Seconds between two signs of life of a run."""
 SILENCE = 3 * BEAT
 """Seconds without a sign of life after which the process of a run is dead."""
+MOST_SECONDS = 10.0
+"""How long the commits of a caller's expired runs are compared with the branches."""
 _NAME = re.compile(r"[^a-z0-9._-]+")
 _SPACE = uuid.UUID("6a1c6a0e-6c5e-4a6b-9a53-0d2b5d2f9d61")
 """The name space of the request ids of runs."""
@@ -155,10 +159,12 @@ def expire_branches(
 
     Returns these runs; with `dry_run`, deletes nothing. Leaves a run whose branch cannot be deleted
     now, and reports it. The record of a run that was not published stays while another branch has
-    its commits, because the guard refuses merges of that branch by it.
+    its commits, because the guard refuses merges of that branch by it. Runs of a caller of a server
+    are left, too, if comparing their commits takes longer than `MOST_SECONDS` in all.
     """
     time_ = time.time() if now is None else now
     records, expired = repository.runs, []
+    spent: dict[str, float] = defaultdict(float)
     for record in records.all():
         run = record.run
         is_alive = run.state is RunState.RUNNING and time_ - run.seen < TOKEN_LIFE
@@ -169,7 +175,7 @@ def expire_branches(
             if branch is not None and not run.head:
                 # It was killed during its command.
                 run = replace(run, state=RunState.FAILED, head=branch.hash, tokens=())
-            is_needed = is_guarding(repository, run)
+            is_needed = _is_guarding(repository, run, spent)
             if branch is None and is_needed:
                 continue
             if not dry_run:
@@ -183,6 +189,19 @@ def expire_branches(
             continue
         expired.append(run)
     return expired
+
+
+def _is_guarding(repository: Repository, run: PipelineRun, spent: dict[str, float]) -> bool:
+    """Returns whether a run is still needed. `spent` are the seconds for all runs of a caller."""
+    begun = time.monotonic()
+    try:
+        return is_guarding(repository, run, begun + MOST_SECONDS - spent[run.who])
+    except TimeoutError:
+        raise WriteRefused(
+            f"comparing the commits of the runs of {run.who} takes longer than {MOST_SECONDS:g} s"
+        ) from None
+    finally:
+        spent[run.who] += time.monotonic() - begun
 
 
 def _branch(repository: Repository, run: PipelineRun) -> Reference | None:

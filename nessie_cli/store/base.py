@@ -212,6 +212,9 @@ class SessionTable(Protocol):
     def get(self, id_: bytes) -> StoredSession | None:
         """Returns a session, also one that has ended, or None. Costs one small read."""
 
+    def all(self) -> list[StoredSession]:
+        """Returns all sessions, also those that have ended, in any order."""
+
     def extend(self, id_: bytes, ends: int) -> None:
         """Moves the end of a session. Does nothing if it was deleted meanwhile."""
 

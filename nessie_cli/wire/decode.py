@@ -41,6 +41,10 @@ from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked, is_lenient
 from nessie_cli.wire.values import below, content_of, decode_instant, key_of, object_with_type
 
+MOST_VALUES_OF_OPERATION = 250_000
+"""The most JSON values of an operation. The largest namespace has less than half of them."""
+
+_CONTAINERS = frozenset((dict, list))
 _HASH = re.compile(rf"(?:{FULL_HASH})?{STEPS}")
 _WHOLE_HASH = re.compile(r"[0-9a-f]{64}")
 _HASH_RULE = (
@@ -179,6 +183,7 @@ def decode_operations(
     for name in ("operations", "commitMeta"):
         if data.get(name) is None:
             raise fault(name, "is missing")
+    _check_size(data["commitMeta"], "commitMeta")
     meta = decode_commit_meta(data["commitMeta"])
     return meta, _operations(data["operations"], allow_unknown=allow_unknown)
 
@@ -189,10 +194,27 @@ def _operations(data: Any, *, allow_unknown: bool) -> list[Operation]:
     if not data:
         raise fault("operations", "holds no operation")
     data.reverse()
-    return [
-        decode_operation(data.pop(), f"operations[{index}]", allow_unknown=allow_unknown)
-        for index in range(len(data))
-    ]
+    operations = []
+    for index in range(len(data)):
+        path = f"operations[{index}]"
+        _check_size(data[-1], path)
+        operations.append(decode_operation(data.pop(), path, allow_unknown=allow_unknown))
+    return operations
+
+
+def _check_size(data: Any, path: str) -> None:
+    """Refuses a value that would be decoded by a long call, during which no other thread runs."""
+    parents, count = [data] if type(data) in _CONTAINERS else [], 0
+    for parent in parents:
+        count += len(parent)
+        if count > MOST_VALUES_OF_OPERATION:
+            raise fault(
+                path,
+                f"has more than {MOST_VALUES_OF_OPERATION:,} values, the limit for an operation and"
+                " for the metadata of a commit",
+            )
+        items = parent.values() if type(parent) is dict else parent
+        parents += [item for item in items if type(item) in _CONTAINERS]
 
 
 # -- bodies of references, merges and transplants --------------------------------------------------

@@ -72,6 +72,25 @@ def _joined(items: Iterator[bytes]) -> bytes:
     return b",".join(parts)
 
 
+def free(values: list[Any]) -> None:
+    """Frees JSON values and lists of structs, by calls that are all short. Empties `values`.
+
+    Freeing a list that nothing else refers to frees its items, too, by the same call. So all items
+    are collected first, and freed after the lists and objects that have them.
+    """
+    for parent in values:
+        kind = type(parent)
+        if kind is dict:
+            values += parent
+            values += parent.values()
+        elif kind is list or kind is tuple:
+            values += parent
+    parent = None  # the last value must not outlive its turn
+    for start in range(0, len(values), _BATCH):
+        values[start : start + _BATCH] = [None] * len(values[start : start + _BATCH])
+    values.clear()
+
+
 def count_values(text: bytes) -> int:
     """Returns how many values a text has at most."""
     return sum(part.count(mark) for part in steps(text) for mark in (b",", b"[", b"{"))
@@ -93,13 +112,25 @@ class _Reader:
         """The same for runs of items."""
         self._comma = b","
         """The last comma between two items that were read, with the space behind it."""
+        self._open: list[Any] = []
+        """The lists and objects whose ends have not been read."""
 
     def read(self) -> Any:
         """Returns the value of the whole text."""
+        try:
+            return self._whole()
+        except (ValueError, RecursionError) as error:
+            # The frames of the traceback refer to the values that were read.
+            error.__traceback__ = None
+            free(self._open)
+            raise
+
+    def _whole(self) -> Any:
         start = self._skip(0)
         if start == len(self._text):
             return None
         value, end = self._value(start)
+        self._open.append(value)
         end = self._skip(end)
         if end < len(self._text):
             raise ValueError(f"trailing characters (byte {end})")
@@ -119,6 +150,7 @@ class _Reader:
 
     def _list(self, at: int) -> tuple[list[Any], int]:
         values: list[Any] = []
+        self._open.append(values)
         at = self._skip(at + 1)
         ended = self._text[at : at + 1] == b"]"
         while not ended:
@@ -129,10 +161,12 @@ class _Reader:
             value, at = self._value(at)
             values.append(value)
             at, ended = self._next(at, b"]")
+        self._open.pop()
         return values, at + 1
 
     def _object(self, at: int) -> tuple[dict[str, Any], int]:
         values: dict[str, Any] = {}
+        self._open.append(values)
         at = self._skip(at + 1)
         ended = self._text[at : at + 1] == b"}"
         while not ended:
@@ -148,6 +182,7 @@ class _Reader:
                 raise ValueError(f"expected ':' (byte {at})")
             values[name], at = self._value(self._skip(at + 1))
             at, ended = self._next(at, b"}")
+        self._open.pop()
         return values, at + 1
 
     def _run_end(self, at: int) -> int:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -15,6 +17,25 @@ def test_workflows_name_actions_by_commit() -> None:
     used = [one for text in texts for one in re.findall(r"uses:\s*(\S+)", text)]
     assert used
     assert [one for one in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one)] == []
+
+
+def test_the_published_image_is_built_on_a_digest(tmp_path: Path) -> None:
+    """A program in the place of Docker records what the workflow asks of it."""
+    workflow = (ROOT / ".github" / "workflows" / "image.yml").read_text()
+    [step] = re.findall(r"build on the digest.*?run: \|\n(.*?)\n      - ", workflow, re.DOTALL)
+    digest = f"sha256:{'ab' * 32}"
+    docker = tmp_path / "docker"
+    docker.write_text(
+        f'#!/bin/sh\necho "$@" >>{tmp_path}/calls\n[ "$1" != image ] || echo python@{digest}\n'
+    )
+    docker.chmod(0o755)
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-e", "-c", step], cwd=ROOT, env=environment, check=True)
+    build = (tmp_path / "calls").read_text().splitlines()[-1]
+    assert f"--build-arg PYTHON=python@{digest}" in build
+    assert f"base.digest={digest}" in build
+    stages = re.findall(r"^FROM (\S+)", (ROOT / "Dockerfile").read_text(), re.MULTILINE)
+    assert stages == ["${PYTHON}"] * 2
 
 
 def test_authlib_verifies_tokens_correctly() -> None:

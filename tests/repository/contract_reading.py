@@ -180,6 +180,13 @@ class History:
         assert excluding("main", at["d1"], at["m1"]) == [at["m2"], at["merge"], at["d2"]]
         assert excluding(EMPTY, "main") == []
 
+    def test_a_range_is_read_for_a_limited_time(self, catalog: Catalog) -> None:
+        at = diamond(catalog)
+        log = catalog.repository.log_excluding
+        assert len(list(log("main", ["dev"], is_over=lambda: False))) == 3
+        with pytest.raises(TimeoutError):
+            list(log("main", [at["base"]], is_over=lambda: True))
+
     def test_a_range_can_show_operations(self, catalog: Catalog) -> None:
         at = diamond(catalog)
         entries = list(catalog.repository.log_excluding("dev", [at["base"]], operations=True))

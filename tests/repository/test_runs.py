@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from nessie_cli.model.runs import PipelineRun, RunStage, RunState
 from nessie_cli.repository.access import Access
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
+from nessie_cli.repository.failed_runs import is_guarding
 from nessie_cli.repository.opening import connect, create
+from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.remote.opening import open_remote
 from nessie_cli.repository.runs import RunRecord
+from nessie_cli.runs import lifecycle
 from nessie_cli.runs.lifecycle import ActiveRun, expire_branches, id_of_key, join
 from tests.repository.runs import begun, failed
 from tests.repository.servers import Servers
@@ -154,6 +158,54 @@ def test_expired_branches_are_deleted_with_their_records(catalog: Catalog) -> No
         old.head()
     assert young.head()
     assert [record.run.id for record in catalog.repository.runs.all()] == [young.run.id]
+
+
+def forged(catalog: Catalog, who: str, number: int) -> PipelineRun:
+    """Stores an expired record that claims the whole history, which a caller of a server made."""
+    run = PipelineRun(
+        id=f"{who}{number}",
+        target="nowhere",
+        base="",
+        who=who,
+        began=number,
+        expires=1,
+        state=RunState.FAILED,
+        head=catalog.head(),
+        is_remote=True,
+    )
+    assert catalog.repository.runs.put(RunRecord(run)) is not None
+    return run
+
+
+@pytest.mark.parametrize("repository", ["memory"], indirect=True)
+def test_forged_records_are_compared_for_a_limited_time(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = failed(catalog.repository, "a")
+    own.change(expires=1_000)
+    records = [forged(catalog, who, number) for who in ("eve", "bob") for number in range(3)]
+    reported: list[str] = []
+    monkeypatch.setattr(lifecycle, "MOST_SECONDS", -1)
+    expired = expire_branches(
+        catalog.repository, report=lambda run, error: reported.append(f"{run.id}: {error.message}")
+    )
+    assert [run.id for run in expired] == [own.run.id], "a record of this machine is not limited"
+    assert len(reported) == len(records)
+    assert "comparing the commits of the runs of bob takes longer than" in reported[0]
+    monkeypatch.undo()
+
+    left: dict[str, list[float]] = {}
+
+    def spy(repository: ReadableRepository, run: PipelineRun, until: float) -> bool:
+        left.setdefault(run.who, []).append(until - time.monotonic())
+        time.sleep(0.01)
+        return is_guarding(repository, run, until)
+
+    monkeypatch.setattr(lifecycle, "is_guarding", spy)
+    assert len(expire_branches(catalog.repository)) == len(records)
+    for times in left.values():
+        assert times == sorted(times, reverse=True), "the time is for all runs of a caller"
+        assert times[0] > lifecycle.MOST_SECONDS - 1, "and not for those of others"
 
 
 # -- the guard -----------------------------------------------------------------------------------

@@ -114,9 +114,9 @@ def test_forged_records_cost_the_merges_of_others_nothing(
     walked: list[str] = []
     walk = failed_runs._commits
 
-    def spy(failed: PipelineRun, repository: ReadableRepository) -> Iterator[str]:
+    def spy(failed: PipelineRun, repository: ReadableRepository, until: float) -> Iterator[str]:
         walked.append(failed.id)
-        return walk(failed, repository)
+        return walk(failed, repository, until)
 
     monkeypatch.setattr(failed_runs, "_commits", spy)
     repository = run.repository

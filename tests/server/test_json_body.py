@@ -9,7 +9,9 @@ import pytest
 from nessie_cli.errors import InvalidInput
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import read_json
-from nessie_cli.wire.large_json import LONGEST, MOST_VALUES, READ_AT_ONCE
+from nessie_cli.wire.contents import MOST_ITEMS
+from nessie_cli.wire.decode import MOST_VALUES_OF_OPERATION, decode_operations
+from nessie_cli.wire.large_json import LONGEST, MOST_VALUES, READ_AT_ONCE, free
 
 SPACE = b" " * (READ_AT_ONCE + 1)
 """Makes a body large without changing its value."""
@@ -123,3 +125,37 @@ def test_a_commit_of_200_000_operations_is_within_the_limits():
     }
     body = {"commitMeta": {"message": "m"}, "operations": [operation] * 200_000}
     assert read_json(msgspec.json.encode(body)) == body
+
+
+def test_freed_values_leave_shared_ones_unchanged():
+    shared = {"a": [1, {"b": "c"}]}
+    value = [{"x": [shared], "y": (shared, 1.5)}] * 3
+    values = [value, None, "text"]
+    free(values)
+    assert values == []
+    assert shared == {"a": [1, {"b": "c"}]}
+    assert value == [{"x": [shared], "y": (shared, 1.5)}] * 3
+
+
+def namespace(properties):
+    content = {"type": "NAMESPACE", "elements": ["a"], "properties": properties}
+    return {"type": "PUT", "key": {"elements": ["a"]}, "content": content}
+
+
+def test_the_values_of_an_operation_are_limited():
+    def decoded(operation, **meta):
+        operations = [{"type": "DELETE", "key": {"elements": ["b"]}}, operation]
+        return decode_operations({"commitMeta": {"message": "m", **meta}, "operations": operations})
+
+    largest = namespace({f"p{number}": "" for number in range(MOST_ITEMS)})
+    assert len(decoded(largest)[1]) == 2
+    half = MOST_VALUES_OF_OPERATION // 2 + 1
+    for fault in (
+        {**largest, "x": [0] * 2 * half},
+        {**largest, "x": {str(number): [0] for number in range(half)}},
+        [[0] * half, [0] * half],
+    ):
+        with pytest.raises(InvalidInput, match=r"operations\[1\]: has more than 250,000 values"):
+            decoded(fault)
+    with pytest.raises(InvalidInput, match="commitMeta: has more than 250,000 values"):
+        decoded(largest, authors=["a"] * (2 * half))

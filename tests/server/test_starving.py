@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -289,13 +290,17 @@ def test_a_large_body_waits_for_a_limited_time():
             await ended.wait()
             return is_large
 
-        first = asyncio.create_task(bodies.answer(10, lambda: LARGE, slow))
+        freed = []
+        free = partial(freed.append, True)
+        first = asyncio.create_task(bodies.answer(10, lambda: LARGE, slow, free))
         await begun.wait()
         with pytest.raises(Unavailable):
-            await bodies.answer(10, lambda: LARGE, slow)
+            await bodies.answer(10, lambda: LARGE, slow, free)
         ended.set()
         assert await first
-        assert await bodies.answer(10, lambda: LARGE, slow)
+        assert await bodies.answer(10, lambda: LARGE, slow, free)
+        assert not await bodies.answer(10, lambda: LARGE - 1, slow, free)
+        assert len(freed) == 2
         bodies.close()
 
     asyncio.run(waiting())

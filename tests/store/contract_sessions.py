@@ -29,6 +29,12 @@ class SessionContract:
         store.sessions.extend(ANN.id, 5_000)
         assert store.sessions.get(ANN.id) is None
 
+    def test_all_sessions_are_returned(self, store: Store) -> None:
+        assert store.sessions.all() == []
+        for session in (ANN, BOB):
+            store.sessions.put(session)
+        assert sorted(store.sessions.all(), key=lambda each: each.ends) == [ANN, BOB]
+
     def test_ended_sessions_are_removed(self, store: Store) -> None:
         for session in (ANN, BOB):
             store.sessions.put(session)
@@ -47,6 +53,7 @@ class SessionContract:
     def test_a_store_without_the_table_gets_it(self, store: Store) -> None:
         self.drop_sessions()
         assert store.sessions.get(ANN.id) is None
+        assert store.sessions.all() == []
         store.sessions.extend(ANN.id, 1)
         store.sessions.delete(ANN.id)
         assert store.sessions.expire(5_000) == 0

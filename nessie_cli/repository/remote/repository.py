@@ -7,7 +7,7 @@ rules of the kernel when they are called, which saves every reading command 10 m
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -190,13 +190,20 @@ class RemoteRepository(Repository):
                 return
 
     def log_excluding(
-        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
+        self,
+        start: AnyRevision,
+        exclude: Sequence[AnyRevision],
+        *,
+        operations: bool = False,
+        is_over: Callable[[], bool] | None = None,
     ) -> Iterator[LogEntry]:
         """Yields commits that `start` reaches over all parents but `exclude` does not."""
         hidden = [self._hash(revision) for revision in exclude]
-        yield from Ancestry(self._session, operations=operations).reachable(
-            [self._hash(start)], hidden
-        )
+        ancestry = Ancestry(self._session, operations=operations)
+        for entry in ancestry.reachable([self._hash(start)], hidden):
+            if is_over is not None and is_over():
+                raise TimeoutError
+            yield entry
 
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False

@@ -287,14 +287,20 @@ class AuthorizedRepository(ReadableRepository):
         return self._without_hidden(entries, through)
 
     def log_excluding(
-        self, start: AnyRevision, exclude: Sequence[AnyRevision], *, operations: bool = False
+        self,
+        start: AnyRevision,
+        exclude: Sequence[AnyRevision],
+        *,
+        operations: bool = False,
+        is_over: Callable[[], bool] | None = None,
     ) -> Iterator[LogEntry]:
         """Yields the commits of `start` that `exclude` does not reach, as `log` shows them."""
         hash_, through = self._listed(start)
         hidden = [Revision(None, self._at(revision)[0]) for revision in exclude]
-        return self._without_hidden(
-            self._inner.log_excluding(Revision(None, hash_), hidden, operations=operations), through
+        entries = self._inner.log_excluding(
+            Revision(None, hash_), hidden, operations=operations, is_over=is_over
         )
+        return self._without_hidden(entries, through)
 
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False

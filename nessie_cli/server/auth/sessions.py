@@ -11,7 +11,7 @@ import hashlib
 import re
 import secrets
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -28,6 +28,8 @@ IDLE = 12 * 3600
 """Seconds without a request after which a session ends."""
 LONGEST = 7 * 24 * 3600
 """Seconds after the login at which a session ends at the latest."""
+MOST_SESSIONS = 20
+"""The most sessions of a token, or of a caller of an issuer. A further login ends one."""
 EXTENDED_AFTER = 300
 """Seconds of use after which the store gets the new end of a session."""
 _ID = re.compile(r"[A-Za-z0-9_-]{43}")
@@ -41,6 +43,11 @@ class TokenLogin(Struct, frozen=True, tag="token"):
     until: int
     """The second at which the session ends at the latest."""
 
+    @property
+    def owner(self) -> Hashable:
+        """The token, which has a limited number of sessions."""
+        return self.id, self.hash
+
 
 class IssuerLogin(Struct, frozen=True, tag="issuer"):
     """A login at an issuer: who it is by the ID token, which `client` got from `issuer`."""
@@ -50,6 +57,11 @@ class IssuerLogin(Struct, frozen=True, tag="issuer"):
     name: str
     roles: tuple[str, ...]
     until: int
+
+    @property
+    def owner(self) -> Hashable:
+        """The caller, who has a limited number of sessions."""
+        return self.issuer, self.client, self.name
 
 
 Login = TokenLogin | IssuerLogin
@@ -101,12 +113,14 @@ class Sessions:
     def begin(self, login: Login, previous: str) -> NewSession:
         """Begins a session with a new id, and deletes the browser's previous one.
 
-        Removes ended sessions as well. Raises `StoreUnavailable`.
+        Removes ended sessions as well, and of the owner's sessions those used longest ago if they
+        are too many. Raises `StoreUnavailable`.
         """
         now = int(self._clock())
         self._table.expire(now)
         if previous:
             self.end(previous)
+        self._make_room(login.owner)
         id_ = secrets.token_urlsafe(32)
         ends = min(now + IDLE, login.until)
         self._table.put(StoredSession(_digest(id_), _encode(login), ends))
@@ -120,12 +134,9 @@ class Sessions:
         stored = self._table.get(_digest(id_))
         if stored is None or stored.ends <= now:
             return None
-        try:
-            login = _decode(stored.data)
-        except MsgspecError:
-            return None
-        caller = self._caller(login)
-        if caller is None or login.until <= now:
+        login = _login_of(stored)
+        caller = None if login is None else self._caller(login)
+        if login is None or caller is None or login.until <= now:
             return None
         ends = min(now + IDLE, login.until)
         if ends - stored.ends >= EXTENDED_AFTER:
@@ -139,11 +150,31 @@ class Sessions:
         if _ID.fullmatch(id_):
             self._table.delete(_digest(id_))
 
+    def _make_room(self, owner: Hashable) -> None:
+        """Deletes sessions of an owner, so that there is room for one more."""
+        own = [
+            session
+            for session in self._table.all()
+            if (login := _login_of(session)) is not None and login.owner == owner
+        ]
+        # Every use moves the end.
+        own.sort(key=lambda session: session.ends, reverse=True)
+        for session in own[MOST_SESSIONS - 1 :]:
+            self._table.delete(session.id)
+
     def _caller(self, login: Login) -> Caller | None:
         if isinstance(login, TokenLogin):
             return self.gate.caller_of_entry(login.id, login.hash)
         if self._issuer and (login.issuer, login.client) == (self._issuer, self._client):
             return Caller(login.name, login.roles)
+        return None
+
+
+def _login_of(session: StoredSession) -> Login | None:
+    """Returns the login of a session, or None if its row is damaged."""
+    try:
+        return _decode(session.data)
+    except MsgspecError:
         return None
 
 

@@ -30,6 +30,7 @@ from nessie_cli.model import (
 from nessie_cli.model.conflicts import OF_NAMESPACES
 from nessie_cli.revisions import Revision
 from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.changes import MOST_FIELDS, MOST_FIELDS_OF_ONE
 from nessie_cli.server.pages.listings import Listing, listing
 from nessie_cli.server.pages.row_choices import ROWS, ShownRows, carried
 from nessie_cli.server.pages.table_access import MetadataReader, TableAccess
@@ -38,9 +39,13 @@ CONFLICTS = 20
 """The conflicts of one page."""
 MOST_DECIDED = 800
 """The most conflicts that are decided on pages: addresses and forms contain all decisions."""
+MOST_EFFECTS = 15
+"""The most other contents that are listed with a decision."""
 _DECISION = "decide."
 """The beginning of the names of fields with decisions; see `decision_fields`."""
 _DIGEST_BYTES = 12
+_PAGE = "conflicts"
+"""The parameter with the number of a page."""
 BEHAVIORS: Mapping[str, MergeBehavior] = {
     "ours": MergeBehavior.DROP,
     "theirs": MergeBehavior.FORCE,
@@ -48,10 +53,14 @@ BEHAVIORS: Mapping[str, MergeBehavior] = {
 
 
 class Choice(NamedTuple):
-    """A possible decision about a conflict: `ours` or `theirs`, and what it does to others."""
+    """A possible decision about a conflict: `ours` or `theirs`, and what it does to others.
+
+    `left_out` is the number of the effects that are not shown.
+    """
 
     value: str
     effects: Sequence[DecisionEffect]
+    left_out: int
 
 
 class ConflictStates(NamedTuple):
@@ -88,8 +97,8 @@ class ConflictRow(NamedTuple):
     if the caller may see them. `problem` says why the metadata files of the states are not read.
     `result` has the fields of the content after the decision; None if the content is absent then,
     or nothing is decided. The caller may not read a side that is hidden, nor the files of a table
-    without `shows_files`. `rows` is the merge of the rows of a table whose files collide, if the
-    page may show anything of it.
+    without `shows_files`. `left_out` is how many fields are not shown. `rows` is the merge
+    of the rows of a table whose files collide, if the page may show anything of it.
     """
 
     conflict: Conflict
@@ -99,6 +108,7 @@ class ConflictRow(NamedTuple):
     ours_by: CommitMeta | None
     theirs_by: CommitMeta | None
     fields: Sequence[Difference]
+    left_out: int
     problem: str
     choices: Sequence[Choice]
     chosen: str
@@ -221,7 +231,7 @@ def conflicts_of_page(
 ) -> Listing[tuple[str, Conflict]]:
     """Returns the conflicts of a page with the names of the fields of their decisions."""
     named = list(zip(decision_fields(conflicts), conflicts, strict=True))
-    return listing(call, named, CONFLICTS, "conflicts")
+    return listing(call, named, CONFLICTS, _PAGE)
 
 
 def shown_conflicts(
@@ -236,10 +246,11 @@ def shown_conflicts(
     Costs up to three metadata files for each conflict.
     """
     fields = decision_fields(conflicts)
-    page = conflicts_of_page(call, conflicts)
+    page = listing(call, list(zip(fields, conflicts, strict=True)), CONFLICTS, _PAGE)
+    most = MOST_FIELDS if len(page.rows) > 1 else MOST_FIELDS_OF_ONE
     with access.metadata(call.repository) as metadata:
         reader = metadata if access.has_warehouses else None
-        rows = [_conflict_row(call, reader, each, decided, states) for each in page.rows]
+        rows = [_conflict_row(call, reader, each, decided, states, most=most) for each in page.rows]
     shown = {row.field for row in rows}
     others = set(fields) - shown
     other_decisions = {name: value for name, value in decided.given.items() if name in others}
@@ -256,8 +267,10 @@ def _conflict_row(
     named: tuple[str, Conflict],
     decided: Decided,
     states: ConflictStates,
+    *,
+    most: int,
 ) -> ConflictRow:
-    """Returns a conflict with the name of its field."""
+    """Returns a conflict with the name of its field, and at most so many fields that differ."""
     field, conflict = named
     chosen = decided.given.get(field, "")
     values = {behavior: value for value, behavior in BEHAVIORS.items()}
@@ -277,6 +290,10 @@ def _conflict_row(
             problem = error.message
     result = None if content is None else {**fields(content), **_of(content, conflict, figures)}
     labels = {label for figure in figures for label in figure}
+    # The numbers of rows say more than ids.
+    differing = sorted(
+        differing_fields(conflict, figures), key=lambda each: each.label not in labels
+    )
     return ConflictRow(
         conflict,
         field,
@@ -284,11 +301,11 @@ def _conflict_row(
         theirs,
         conflict.changed_by if shows_ours and call.may_list_log(states.ours.name) else None,
         _theirs_by(call, conflict, states) if theirs.verbs and not hides_theirs else None,
-        # The numbers of rows say more than ids.
-        sorted(differing_fields(conflict, figures), key=lambda each: each.label not in labels),
+        differing[:most],
+        max(len(differing) - most, 0),
         problem,
         [
-            Choice(values[option.behavior], effects_of(option, conflict))
+            _choice(values[option.behavior], effects_of(option, conflict))
             for option in sorted(options_of(conflict), key=lambda each: each.behavior)
             if option.behavior in values
         ],
@@ -299,6 +316,10 @@ def _conflict_row(
         key is not None and call.may_read_rows(states.ours, key),
         decided.rows.get(field),
     )
+
+
+def _choice(value: str, effects: Sequence[DecisionEffect]) -> Choice:
+    return Choice(value, effects[:MOST_EFFECTS], max(len(effects) - MOST_EFFECTS, 0))
 
 
 def _figures(

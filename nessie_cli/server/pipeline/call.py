@@ -38,7 +38,7 @@ from nessie_cli.server.auth.policy import check_locations
 from nessie_cli.server.http.messages import Reply, read_json
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
-from nessie_cli.wire.large_json import MOST_VALUES
+from nessie_cli.wire.large_json import MOST_VALUES, free
 from nessie_cli.wire.validation import lenient
 
 if TYPE_CHECKING:
@@ -471,7 +471,7 @@ class Call:
             try:
                 self._json = read_json(body, self.most_values)
             except InvalidInput as error:
-                self._json = error.with_traceback(None)
+                self._json = _bare(error)
         if isinstance(self._json, InvalidInput):
             raise self._json
         return self._json
@@ -482,16 +482,21 @@ class Call:
         It is decoded once, which may consume the JSON value, and a fault is raised each time.
         """
         if self._decoded is _UNREAD:
-            value = self.json()
+            self.json()
             try:
-                self._decoded = None if value is None else decode(value)
+                self._decoded = None if self._json is None else decode(self._json)
             except InvalidInput as error:
-                self._decoded = error.with_traceback(None)
-            self._json = None
+                self._decoded = _bare(error)
         if isinstance(self._decoded, InvalidInput):
             raise self._decoded
         decoded: A | None = self._decoded
         return decoded
+
+    def free_body(self) -> None:
+        """Frees the values of the body, which may be millions, by calls that are all short."""
+        values = [self._json, self._decoded]
+        self._json = self._decoded = self._draft = None
+        free(values)
 
     def needed_json(self, parameter: str) -> Any:
         """Returns the body's JSON value, which is required."""
@@ -502,6 +507,12 @@ class Call:
 
 
 _UNREAD = object()
+
+
+def _bare(error: InvalidInput) -> InvalidInput:
+    """Returns an error without its causes and frames, which refer to values of the body."""
+    error.__context__ = error.__cause__ = None
+    return error.with_traceback(None)
 
 
 def _branch_of(change: Change[Any]) -> str:

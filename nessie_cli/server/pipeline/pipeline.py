@@ -468,7 +468,9 @@ class Pipeline:
         if job.endpoint.takes_json and (
             size >= LARGE or (is_packed and not await bodies.is_small(job.read_small_body))
         ):
-            return await bodies.answer(size, job.read_body, partial(self._run_on_thread, job))
+            return await bodies.answer(
+                size, job.read_body, partial(self._run_on_thread, job), job.call.free_body
+            )
         return await self._run_on_thread(job, large=False)
 
     async def _run_on_thread(self, job: Job, large: bool) -> Reply:

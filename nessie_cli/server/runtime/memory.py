@@ -164,12 +164,16 @@ class Bodies:
         return await self._small.submit(read)
 
     async def answer(
-        self, size: int, read: Callable[[], int], answer: Callable[[bool], Awaitable[T]]
+        self,
+        size: int,
+        read: Callable[[], int],
+        answer: Callable[[bool], Awaitable[T]],
+        free: Callable[[], None],
     ) -> T:
         """Returns `answer(is_large)`, once `read` has read a body of `size` bytes on a thread.
 
-        `read` returns the size of the expanded text. Raises `Unavailable` if too much waits, and
-        after a long wait.
+        `read` returns the size of the expanded text. `free` frees the values of a large one, on the
+        same thread. Raises `Unavailable` if too much waits, and after a long wait.
         """
         if self._waiting and self._waiting + size > self._most_waiting:
             raise Unavailable(BUSY)
@@ -178,7 +182,7 @@ class Bodies:
             await self._begin_turn()
             try:
                 if await self._thread.submit(read) >= LARGE:
-                    return await self._answer_large(answer)
+                    return await self._answer_large(answer, free)
             finally:
                 self._turn.release()
         finally:
@@ -192,12 +196,15 @@ class Bodies:
         except TimeoutError:
             raise Unavailable(BUSY) from None
 
-    async def _answer_large(self, answer: Callable[[bool], Awaitable[T]]) -> T:
+    async def _answer_large(
+        self, answer: Callable[[bool], Awaitable[T]], free: Callable[[], None]
+    ) -> T:
         set_aside()
         try:
             return await answer(True)
         finally:
             self._free_soon()
+            await self._thread.submit(free, begun=True)
 
     def _free_later(self) -> None:
         """Frees memory soon, from another thread."""

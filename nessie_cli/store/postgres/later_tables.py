@@ -108,6 +108,7 @@ class PostgresRuns:
 
 # -- logins ----------------------------------------------------------------------------------------
 
+_ALL_SESSIONS = "SELECT id, data, ends FROM sessions"
 _GET_SESSION = "SELECT id, data, ends FROM sessions WHERE id = %s"
 _PUT_SESSION = """INSERT INTO sessions (id, data, ends) VALUES (%s, %s, %s)
     ON CONFLICT (id) DO UPDATE SET data = excluded.data, ends = excluded.ends"""
@@ -130,6 +131,10 @@ class PostgresSessions:
         """Returns a session, or None."""
         rows = self._table.read(_GET_SESSION, (id_,))
         return StoredSession(*rows[0]) if rows else None
+
+    def all(self) -> list[StoredSession]:
+        """Returns all sessions."""
+        return [StoredSession(*row) for row in self._table.read(_ALL_SESSIONS)]
 
     def extend(self, id_: bytes, ends: int) -> None:
         """Moves the end of a session."""

@@ -105,6 +105,7 @@ class SQLiteRuns:
 
 # -- logins ----------------------------------------------------------------------------------------
 
+_ALL_SESSIONS = "SELECT id, data, ends FROM sessions"
 _GET_SESSION = "SELECT id, data, ends FROM sessions WHERE id = ?"
 _PUT_SESSION = "INSERT OR REPLACE INTO sessions (id, data, ends) VALUES (?, ?, ?)"
 _EXTEND_SESSION = "UPDATE sessions SET ends = ? WHERE id = ?"
@@ -126,6 +127,10 @@ class SQLiteSessions:
         """Returns a session, or None."""
         rows = self._table.read(_GET_SESSION, (id_,))
         return StoredSession(*rows[0]) if rows else None
+
+    def all(self) -> list[StoredSession]:
+        """Returns all sessions."""
+        return [StoredSession(*row) for row in self._table.read(_ALL_SESSIONS)]
 
     def extend(self, id_: bytes, ends: int) -> None:
         """Moves the end of a session."""

@@ -1,11 +1,21 @@
 """Decisions about conflicts: each counts for the states that were shown with it."""
 
+import re
 from urllib.parse import urlencode
 
 import pytest
 
-from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Put, ReferenceType
-from nessie_cli.server.pages.conflicts import CONFLICTS, MOST_DECIDED
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    Namespace,
+    Put,
+    ReferenceType,
+)
+from nessie_cli.server.pages.changes import MOST_FIELDS, MOST_FIELDS_OF_ONE
+from nessie_cli.server.pages.conflicts import CONFLICTS, MOST_DECIDED, MOST_EFFECTS
 from tests.server.web.catalogs import decisions_of, namespace, put
 
 MERGE = "/ui/merge?source=dev&into=main"
@@ -192,3 +202,58 @@ def test_the_pages_of_changes_send_the_decisions(browser, repository):
     page = browser.get(f"/ui/merge?{urlencode(fields | {'page': following['value']})}")
     assert "51 to 61 of 61" in page.text
     assert "left to decide" not in page.text
+
+
+@pytest.mark.parametrize("namespaces", [1, 2])
+def test_a_page_shows_some_of_the_fields_of_a_conflict_and_how_many_more(
+    browser, repository, namespaces
+):
+    count = 2 * MOST_FIELDS_OF_ONE
+    keys = [ContentKey((f"n{number}",)) for number in range(namespaces)]
+
+    def put_all(branch, text):
+        ids = {key: each.id for key, each in repository.contents(branch, keys).items()}
+        properties = {f"p{number:04}": text for number in range(count)}
+        contents = [
+            Namespace(id=ids.get(key), elements=key.elements, properties=properties) for key in keys
+        ]
+        repository.commit(branch, list(map(Put, keys, contents)), CommitMeta(text))
+
+    put_all("main", "base")
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    put_all("main", "ours")
+    put_all("dev", "theirs")
+    page = browser.get(MERGE)
+    shown = MOST_FIELDS_OF_ONE if namespaces == 1 else MOST_FIELDS
+    assert f"properties.p{shown - 1:04}" in page.text
+    assert f"properties.p{shown:04}" not in page.text
+    rest = f"{count - shown} more fields differ. nessie merge on the command line shows all."
+    assert page.text.count(rest) == namespaces
+    assert len(decisions_of(page)) == namespaces
+
+
+def test_a_page_lists_some_of_the_effects_of_a_decision_and_how_many_more(browser, repository):
+    """Tables on main have moved in a chain to the key that dev gives to another table."""
+    count = 2 * MOST_EFFECTS
+    chain = [f"c{number:03}" for number in range(count)]
+
+    def move(branch, old, new, version):
+        content = repository.content(branch, ContentKey((old,)))
+        moved = put(new, snapshot=version, content_id=content.id)
+        operations = [Delete(ContentKey((old,))), moved]
+        repository.commit(branch, operations, CommitMeta(f"{old} to {new}"))
+
+    repository.commit("main", [put("a"), *map(put, chain)], CommitMeta("base"))
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    for old, new in zip(reversed(chain), ["k", *reversed(chain[1:])], strict=True):
+        move("main", old, new, 1)
+    repository.commit(
+        "main",
+        [put("a", snapshot=2, content_id=repository.content("main", ContentKey(("a",))).id)],
+        CommitMeta("ours"),
+    )
+    move("dev", "a", "k", 3)
+    page = browser.get(MERGE)
+    assert len(re.findall(r"renames \S+ to", page.text)) == MOST_EFFECTS
+    rest = f"and {count + 1 - MOST_EFFECTS} more effects on other contents"
+    assert rest in page.text

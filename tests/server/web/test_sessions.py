@@ -7,10 +7,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from nessie_cli import connect
-from nessie_cli.repository.sessions import MemorySessions
+from nessie_cli.repository.sessions import MemorySessions, StoredSession
 from nessie_cli.server.auth.gate import Security, open_gate
-from nessie_cli.server.auth.identity import Unauthenticated
-from nessie_cli.server.auth.sessions import EXTENDED_AFTER, IDLE, LONGEST, Sessions
+from nessie_cli.server.auth.identity import Caller, Unauthenticated
+from nessie_cli.server.auth.sessions import (
+    EXTENDED_AFTER,
+    IDLE,
+    LONGEST,
+    MOST_SESSIONS,
+    Sessions,
+)
 from nessie_cli.server.auth.tokens import add_token, remove_tokens
 from nessie_cli.server.http.cookies import Cookie
 from nessie_cli.server.pipeline.exchange import AccessLog
@@ -483,6 +489,33 @@ def test_a_login_removes_ended_sessions(sessions, clock, table, tmp_path):
     sessions.log_in(token, "")
     assert table.expire(int(clock.now)) == 0
     assert len(table._sessions) == 1
+
+
+def test_a_token_has_a_limited_number_of_sessions(sessions, clock, table, tmp_path):
+    token, other = issue(tmp_path), issue(tmp_path, "bob")
+    others = sessions.log_in(other, "").id
+    ids = []
+    for _ in range(MOST_SESSIONS):
+        ids.append(sessions.log_in(token, "").id)
+        clock.now += 1
+    clock.now += EXTENDED_AFTER
+    assert sessions.admission(ids[0]) is not None, "it is used, and the second one is not"
+    table.put(StoredSession(b"damaged", b"{}", int(clock.now) + IDLE))
+    ids.append(sessions.log_in(token, "").id)
+    ended = [number for number, id_ in enumerate(ids) if sessions.admission(id_) is None]
+    assert ended == [1]
+    assert sessions.admission(others).caller.name == "bob"
+    ids.append(sessions.log_in(token, ids[0]).id)
+    ended = [number for number, id_ in enumerate(ids) if sessions.admission(id_) is None]
+    assert ended == [0, 1], "the browser's own session makes room"
+
+
+def test_a_caller_of_an_issuer_has_a_limited_number_of_sessions(sessions, clock, table):
+    ann = Caller("ann", ("reader",))
+    for number in range(3 * MOST_SESSIONS):
+        caller = ann._replace(roles=(f"role{number}",)) if number % 2 else Caller("bob", ())
+        sessions.log_in_by_issuer(caller, int(clock.now) + 3600, "")
+    assert len(table.all()) == 2 * MOST_SESSIONS
 
 
 def test_the_table_has_no_id(sessions, table, tmp_path):
