@@ -9,7 +9,7 @@ import pytest
 
 from nessie_cli.errors import ReferenceMoved
 from nessie_cli.exporting.state import ExportRecord
-from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,

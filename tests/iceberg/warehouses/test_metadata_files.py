@@ -13,8 +13,9 @@ import pytest
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.iceberg.warehouses.metadata_files import MAX_BYTES, MetadataFiles
-from nessie_cli.iceberg.warehouses.warehouse import Warehouse, from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from tests.gc.s3 import Store, s3
 
 DOCUMENT = b'{"format-version": 2, "unknown": {"\xc3\xa9": [1, 9223372036854775807, 0.1]}}'
