@@ -25,11 +25,10 @@ from nessie_cli.repository.opening import connect
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
+from tests.cli.exporting.place import BRANCH, PREFIX, TAG
 from tests.command.in_process import InProcess
 from tests.server.serving import serving
 
-PREFIX = "PYICEBERG_CATALOG__OTHER__"
-TAG, BRANCH = "exported/other", "exporting/other"
 A, B = ContentKey(("a",)), ContentKey(("b",))
 
 
