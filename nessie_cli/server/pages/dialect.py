@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nessie_cli.errors import NessieError
-from nessie_cli.server.auth.gate import Admission, Catalog, Gate
+from nessie_cli.server.auth.gate import Admission, Catalog, Gate, host_of_origin
 from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, Reply, header
 from nessie_cli.server.nessie.dialect import READERS
@@ -79,16 +79,9 @@ def _check_origin(headers: Headers) -> None:
     if site:
         is_own = site == b"same-origin"
     else:
-        is_own = bool(origin) and _netloc(origin) == host.decode("latin-1").lower()
+        is_own = bool(origin) and host_of_origin(origin) == host.decode("latin-1").lower()
     if not is_own:
         raise HttpFault(403, "Only pages of this server may send its forms", "FORBIDDEN")
-
-
-def _netloc(origin: bytes) -> str:
-    try:
-        return urlsplit(origin.decode("latin-1").lower()).netloc
-    except ValueError:
-        return ""
 
 
 def failure(error: Exception, exchange: Exchange) -> Reply:
