@@ -79,6 +79,12 @@ def table(file: str, snapshot: int, id: str | None = None) -> IcebergTable:
     return IcebergTable(id=id, metadata_location=f"s3://lake/{file}.json", snapshot_id=snapshot)
 
 
+def staged(nessie: InProcess) -> list[str]:
+    """Returns the keys of the staged batch."""
+    operations = nessie("status", "--json").json["batch"]["operations"]
+    return [".".join(operation["key"]["elements"]) for operation in operations]
+
+
 class Catalog:
     """The store of the workspace, filled without the command line.
 
