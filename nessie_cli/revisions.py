@@ -9,6 +9,7 @@ https://projectnessie.org/nessie-latest/spec/ for references in REST paths.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
@@ -148,15 +149,16 @@ def _steps(text: str, rest: str, now: datetime | None) -> tuple[RevisionStep, ..
     return tuple(steps)
 
 
-def parse_range(text: str, now: datetime | None = None) -> RevisionRange | Revision:
-    """Returns the range `A..B` or `A...B`, or a single revision."""
+def parse_range(
+    text: str, parse_end: Callable[[str], Revision] = parse
+) -> RevisionRange | Revision:
+    """Returns the range `A..B` or `A...B`, or a single revision. An empty end is HEAD."""
     for dots in ("...", ".."):
         start, separator, end = text.partition(dots)
         if separator:
-            return RevisionRange(
-                parse(start or HEAD, now), parse(end or HEAD, now), symmetric=dots == "..."
-            )
-    return parse(text, now)
+            symmetric = dots == "..."
+            return RevisionRange(parse_end(start or HEAD), parse_end(end or HEAD), symmetric)
+    return parse_end(text)
 
 
 def parse_time(text: str, now: datetime | None = None) -> datetime:

@@ -286,24 +286,13 @@ def states_of(
     key: ContentKey, content: Content | None, reference: str, commit: str, *, live: bool
 ) -> Iterable[TableState]:
     """Returns the states of a content, none if it has no files."""
-    if isinstance(content, IcebergTable):
+    if isinstance(content, IcebergTable | IcebergView):
         yield TableState(
             content.id or "",
             str(key),
             content.type,
             content.metadata_location,
-            content.snapshot_id,
-            live,
-            reference,
-            commit,
-        )
-    elif isinstance(content, IcebergView):
-        yield TableState(
-            content.id or "",
-            str(key),
-            content.type,
-            content.metadata_location,
-            None,
+            content.snapshot_id if isinstance(content, IcebergTable) else None,
             live,
             reference,
             commit,

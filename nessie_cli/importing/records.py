@@ -100,13 +100,6 @@ class ImportRecords:
         self._change(marked)
         return adopted
 
-    def foreign_locations(self) -> dict[str, str]:
-        """Returns the locations of tables that are not adopted, each with its source's label.
-
-        Raises `NotAllowed` if the caller may not read settings.
-        """
-        return {table.location: source for source, table in self.foreign_tables()}
-
     def foreign_tables(self) -> list[tuple[str, ImportedTable]]:
         """Returns the tables that are not adopted, each after the label of its source.
 

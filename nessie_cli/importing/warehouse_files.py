@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.warehouses.warehouse import DEFAULT_NAME, from_toml
+from nessie_cli.iceberg.warehouses.configuration import DEFAULT_NAME, from_toml
 
 
 def allowed_in(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ operations has one term for all of them instead. A commit with merge parents has
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from heapq import merge
@@ -25,13 +25,15 @@ from nessie_cli.kernel.forms import (
     Id,
     Node,
     StoredCommit,
+    decode_key,
     decode_node,
+    encode_key,
     encode_node,
     jump_height,
 )
 from nessie_cli.kernel.history import ancestor_at
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import CommitMeta
+from nessie_cli.model import CommitMeta, Content, ContentKey
 from nessie_cli.model.commits import lower_names
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -50,6 +52,17 @@ def from_micros(time: int) -> datetime:
 def root_of(objects: Objects, commit: Id) -> Id:
     """Returns the root of a commit's state."""
     return tree.EMPTY if commit == NO_COMMIT else objects.commit(commit).root
+
+
+def contents_at(
+    objects: Objects, commit: Id, keys: Iterable[ContentKey]
+) -> Iterator[tuple[ContentKey, Content]]:
+    """Yields the contents of those keys that exist at a commit, ascending by key."""
+    state = tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys])
+    records = sorted(state.items())
+    contents = objects.each_content([record for _, record in records])
+    for (key, _), content in zip(records, contents, strict=True):
+        yield decode_key(key), content
 
 
 def operations_of(objects: Objects, commit: StoredCommit) -> list[tuple[bytes, bytes]]:

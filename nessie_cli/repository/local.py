@@ -18,7 +18,7 @@ from nessie_cli.errors import (
     UnsupportedFormat,
 )
 from nessie_cli.kernel import history
-from nessie_cli.kernel.commits import commits_of_key, from_micros
+from nessie_cli.kernel.commits import commits_of_key, contents_at, from_micros
 from nessie_cli.kernel.edit import PARAMETERS
 from nessie_cli.kernel.forms import Id, encode_key
 from nessie_cli.kernel.objects import Cache, LayeredCache
@@ -288,25 +288,25 @@ class LocalRepository(StoreRepository):
 
     def contents(self, at: AnyRevision, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
         """Returns the contents of those keys that exist."""
-        return reading.contents(self._objects, self._commit_id(at), keys)
+        return dict(self.each_content(at, keys))
 
     def each_content(
         self, at: AnyRevision, keys: Iterable[ContentKey]
     ) -> Iterator[tuple[ContentKey, Content]]:
         """Returns the contents of those keys that exist, ascending by key."""
-        return reading.each_content(self._objects, self._commit_id(at), keys)
+        return contents_at(self._objects, self._commit_id(at), keys)
 
     def content(self, at: AnyRevision, key: ContentKey) -> Content:
         """Returns a content. Raises `ContentNotFound`."""
         reference = self.resolve(at)
-        content = reading.contents(self._objects, bytes.fromhex(reference.hash), [key]).get(key)
-        if content is None:
+        contents = dict(contents_at(self._objects, bytes.fromhex(reference.hash), [key]))
+        if key not in contents:
             raise ContentNotFound(
                 f"Could not find content for key '{key.plain}'"
                 f" in reference '{reference.name or reference.hash}'.",
                 key,
             )
-        return content
+        return contents[key]
 
     def diff(
         self,

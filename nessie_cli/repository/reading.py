@@ -195,23 +195,6 @@ def divisions(
     return [decode_key(key) for key in divide(objects, root_of(objects, commit), most, start, stop)]
 
 
-def contents(objects: Objects, commit: Id, keys: Iterable[ContentKey]) -> dict[ContentKey, Content]:
-    """Returns the contents of those keys that exist."""
-    return dict(each_content(objects, commit, keys))
-
-
-def each_content(
-    objects: Objects, commit: Id, keys: Iterable[ContentKey]
-) -> Iterator[tuple[ContentKey, Content]]:
-    """Yields the contents of those keys that exist, ascending by key."""
-    records = sorted(
-        tree.get(objects, root_of(objects, commit), [encode_key(key) for key in keys]).items()
-    )
-    contents = objects.each_content([record for _, record in records])
-    for (key, _), content in zip(records, contents, strict=True):
-        yield decode_key(key), content
-
-
 def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[DiffEntry]:
     """Yields the contents that differ between two commits."""
     check_range(keys)

@@ -16,7 +16,8 @@ from pathlib import Path
 from msgspec import Struct, json
 
 from nessie_cli.errors import NessieError
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.repository.opening import connect_store
 from nessie_cli.server.auth.gate import Security
 from nessie_cli.server.running import Listeners, ServerSettings, serve

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_toml
+from nessie_cli.iceberg.warehouses.configuration import from_toml
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.server.runtime.watched_files import SECRET, TRUSTED, read_guarded
 
 FILE_KIND = "warehouse file"

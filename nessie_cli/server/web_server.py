@@ -14,6 +14,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import uvicorn
 
@@ -33,15 +34,10 @@ _MOST_CHECKS = 100
 def configuration(app: Pipeline) -> uvicorn.Config:
     """Returns the settings of uvicorn for a server, without its logs."""
     tls = app.tls
-    return uvicorn.Config(
+    return _configuration(
         app,
-        http=connections(2 * app.limits.connections, app.limits.idle_seconds),
-        ws="none",
+        2 * app.limits.connections,
         lifespan="on",
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
         timeout_keep_alive=app.limits.idle_seconds,
         timeout_graceful_shutdown=GRACE,
         ssl_context_factory=None if tls is None else lambda *_: tls,
@@ -50,16 +46,21 @@ def configuration(app: Pipeline) -> uvicorn.Config:
 
 def management_configuration(app: Pipeline) -> uvicorn.Config:
     """Returns the settings of uvicorn for the management port, which uses plain HTTP."""
+    return _configuration(
+        app, _MOST_CHECKS, lifespan="off", timeout_graceful_shutdown=_CLOSES_WITHIN
+    )
+
+
+def _configuration(app: Pipeline, most_connections: int, **more: Any) -> uvicorn.Config:
     return uvicorn.Config(
         app,
-        http=connections(_MOST_CHECKS, app.limits.idle_seconds),
+        http=connections(most_connections, app.limits.idle_seconds),
         ws="none",
-        lifespan="off",
         log_level="critical",
         access_log=False,
         server_header=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=_CLOSES_WITHIN,
+        **more,
     )
 
 

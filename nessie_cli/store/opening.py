@@ -22,16 +22,7 @@ def open_store(url: str) -> Store:
     Raises `InvalidInput` for a URL that names no store, `StoreNotFound`, `UnsupportedFormat`,
     `StoreUnavailable`.
     """
-    if url == "memory:":
-        return _temporary()
-    if _is_postgres(url):
-        with _psycopg_needed():
-            from nessie_cli.store.postgres import open_postgres
-        return open_postgres(url)
-    path = _path(url)
-    from nessie_cli.store.sqlite.store import open_sqlite
-
-    return open_sqlite(path)
+    return _opened(url, create=False)
 
 
 def create_store(url: str) -> Store:
@@ -39,21 +30,25 @@ def create_store(url: str) -> Store:
 
     Raises the errors of `open_store`.
     """
-    if url == "memory:":
-        return _temporary()
-    if _is_postgres(url):
-        with _psycopg_needed():
-            from nessie_cli.store.postgres import create_postgres
-        return create_postgres(url)
-    path = _path(url)
-    from nessie_cli.store.sqlite.store import create_sqlite
-
-    return create_sqlite(path)
+    return _opened(url, create=True)
 
 
 def sqlite_path(url: str) -> str | None:
     """Returns the file that a URL names, or None if it names another kind of store."""
     return None if url == "memory:" or _is_postgres(url) else _path(url)
+
+
+def _opened(url: str, *, create: bool) -> Store:
+    if url == "memory:":
+        return _temporary()
+    if _is_postgres(url):
+        with _psycopg_needed():
+            from nessie_cli.store.postgres import create_postgres, open_postgres
+        return create_postgres(url) if create else open_postgres(url)
+    path = _path(url)
+    from nessie_cli.store.sqlite.store import create_sqlite, open_sqlite
+
+    return create_sqlite(path) if create else open_sqlite(path)
 
 
 def _temporary() -> Store:

@@ -129,9 +129,7 @@ def test_the_size_of_a_table_is_that_in_its_snapshot(lake: Lake) -> None:
     key = ContentKey.parse("db.orders")
 
     def size() -> MeasuredTable:
-        content = lake.repository.content(lake.branch, key)
-        assert isinstance(content, IcebergTable)
-        return size_of_table(key, content, Files())
+        return size_of_table(key, lake.content("db", "orders"), Files())
 
     assert size() == MeasuredTable(key, 0, 0, 0)
     table_.append(ROWS)

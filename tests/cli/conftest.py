@@ -1,9 +1,12 @@
 """The command line, run in this process on a real SQLite store in a new folder."""
 
+from __future__ import annotations
+
 import itertools
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -23,6 +26,9 @@ from tests.cli.lake import Lake
 from tests.command.in_process import InProcess
 from tests.command.process import Forker
 from tests.command.terminal import END_OF_INPUT, Running, Shown
+
+if TYPE_CHECKING:
+    from tests.server.iceberg_rest.lake import Lake as ServedLake
 
 EVA = "Eva <eva@example.org>"
 START = 1_780_000_000_000_000
@@ -71,6 +77,12 @@ def key(text: str) -> ContentKey:
 
 def table(file: str, snapshot: int, id: str | None = None) -> IcebergTable:
     return IcebergTable(id=id, metadata_location=f"s3://lake/{file}.json", snapshot_id=snapshot)
+
+
+def staged(nessie: InProcess) -> list[str]:
+    """Returns the keys of the staged batch."""
+    operations = nessie("status", "--json").json["batch"]["operations"]
+    return [".".join(operation["key"]["elements"]) for operation in operations]
 
 
 class Catalog:
@@ -151,3 +163,20 @@ def lake(nessie: InProcess, tmp_path: Path) -> Lake:
     assert nessie("config", "unset", "--user", "merge.tables").code == 0
     assert nessie("init").code == 0
     return Lake(str(tmp_path / ".nessie" / "store.sqlite"), tmp_path)
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[ServedLake]:
+    """A server with a warehouse, and a table with an append on each of two branches."""
+    from tests.server.iceberg_rest.appends import two_appends
+
+    with two_appends(tmp_path / "warehouse") as lake:
+        yield lake
+
+
+@pytest.fixture
+def remote(nessie: InProcess, served: ServedLake) -> InProcess:
+    """The command with this server as its store."""
+    assert nessie("config", "unset", "--user", "merge.tables").code == 0
+    assert nessie("init", "--store", served.url).code == 0
+    return nessie

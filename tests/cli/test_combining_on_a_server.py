@@ -2,29 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from nessie_cli.repository.changes import PutSettings
 from tests.command.in_process import InProcess
-from tests.server.iceberg_rest.appends import append, ids, two_appends
+from tests.server.iceberg_rest.appends import append, ids
 from tests.server.iceberg_rest.lake import Lake
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Lake]:
-    with two_appends(tmp_path / "warehouse") as found:
-        yield found
-
-
-@pytest.fixture
-def remote(nessie: InProcess, served: Lake) -> InProcess:
-    """The command with this server as its store."""
-    assert nessie("config", "unset", "--user", "merge.tables").code == 0
-    assert nessie("init", "--store", served.url).code == 0
-    return nessie
 
 
 def test_a_merge_into_a_branch_that_changes_only_by_merges(remote: InProcess, served: Lake) -> None:

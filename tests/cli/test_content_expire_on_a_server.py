@@ -2,31 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
-
 from nessie_cli.repository.changes import PutSettings
 from tests.command.in_process import InProcess
-from tests.server.iceberg_rest.appends import append, ids, two_appends
+from tests.server.iceberg_rest.appends import append, ids
 from tests.server.iceberg_rest.lake import Lake
 
 EXPIRE = ("content", "expire", "db.t", "--older-than", "0s")
-
-
-@pytest.fixture
-def served(tmp_path: Path) -> Iterator[Lake]:
-    with two_appends(tmp_path / "warehouse") as lake:
-        yield lake
-
-
-@pytest.fixture
-def remote(nessie: InProcess, served: Lake) -> InProcess:
-    """The command with this server as its store."""
-    assert nessie("config", "unset", "--user", "merge.tables").code == 0
-    assert nessie("init", "--store", served.url).code == 0
-    return nessie
 
 
 def test_an_expiry_is_merged_with_an_append_by_the_server(remote: InProcess, served: Lake) -> None:

@@ -10,13 +10,6 @@ from nessie_cli.runs import lifecycle
 from nessie_cli.runs.lifecycle import ActiveRun, RunPlan, begin
 
 
-def ok(nessie, *arguments: str):
-    """Runs a command that must succeed."""
-    ran = nessie(*arguments)
-    assert ran.code == 0, ran
-    return ran
-
-
 @pytest.fixture
 def failed(catalog) -> ActiveRun:
     """An expired run that has failed after a commit."""
@@ -36,25 +29,25 @@ def ids(catalog) -> list[str]:
 
 
 def test_the_branch_and_the_record_are_deleted(nessie, catalog, failed) -> None:
-    dry = ok(nessie, "store", "maintain", "--dry-run")
+    dry = nessie.ok("store", "maintain", "--dry-run")
     assert dry.lines[0].startswith("would be expired: ")
     assert dry.lines[0].endswith(", 1 run")
     assert failed.branch in branches(catalog)
     assert ids(catalog) == [failed.run.id]
 
-    assert ok(nessie, "store", "maintain", "--json").json["expired"]["runs"] == 1
+    assert nessie.ok("store", "maintain", "--json").json["expired"]["runs"] == 1
     assert failed.branch not in branches(catalog)
     assert ids(catalog) == []
-    assert ok(nessie, "store", "maintain", "--json").json["expired"]["runs"] == 0
+    assert nessie.ok("store", "maintain", "--json").json["expired"]["runs"] == 0
 
 
 def test_a_published_run_stays_until_it_expires(nessie, catalog) -> None:
     active = begin(catalog.repository, RunPlan("main", catalog.head("main")), "etl")
     active.published(catalog.head("main"))
-    ok(nessie, "store", "maintain")
+    nessie.ok("store", "maintain")
     assert ids(catalog) == [active.run.id]
     active.change(expires=1)
-    ok(nessie, "store", "maintain")
+    nessie.ok("store", "maintain")
     assert ids(catalog) == []
 
 
@@ -67,23 +60,23 @@ def test_a_run_with_commits_on_another_branch_is_remembered(
         monkeypatch.setattr(lifecycle, "TOKEN_LIFE", -1)
         failed.take_over()
         failed.change(head="", stage=RunStage.COMMAND)
-    ok(nessie, "branch", "copy", failed.branch)
-    assert ok(nessie, "store", "maintain", "--json").json["expired"]["runs"] == 1
+    nessie.ok("branch", "copy", failed.branch)
+    assert nessie.ok("store", "maintain", "--json").json["expired"]["runs"] == 1
     assert failed.branch not in branches(catalog)
     assert ids(catalog) == [failed.run.id]
     refused = nessie("merge", "copy", "--into", "main")
     assert refused.code == 6
     assert failed.run.id in refused.err
-    assert ok(nessie, "store", "maintain", "--json").json["expired"]["runs"] == 0
+    assert nessie.ok("store", "maintain", "--json").json["expired"]["runs"] == 0
 
-    ok(nessie, "branch", "-d", "copy", "--yes")
-    assert ok(nessie, "store", "maintain", "--json").json["expired"]["runs"] == 1
+    nessie.ok("branch", "-d", "copy", "--yes")
+    assert nessie.ok("store", "maintain", "--json").json["expired"]["runs"] == 1
     assert ids(catalog) == []
 
 
 def test_a_run_whose_commits_the_target_has_is_forgotten(nessie, catalog, failed) -> None:
-    ok(nessie, "merge", failed.branch, "--into", "main", "--allow-failed-run")
-    ok(nessie, "store", "maintain")
+    nessie.ok("merge", failed.branch, "--into", "main", "--allow-failed-run")
+    nessie.ok("store", "maintain")
     assert ids(catalog) == []
 
 
@@ -94,8 +87,8 @@ def test_a_published_run_with_a_tag_is_joined_by_its_key(nessie, catalog) -> Non
 
 
 def test_a_branch_that_cannot_be_deleted_is_reported(nessie, catalog, failed) -> None:
-    ok(nessie, "config", "set", "protect.run/*", "no-delete", "--repository")
-    ran = ok(nessie, "store", "maintain")
+    nessie.ok("config", "set", "protect.run/*", "no-delete", "--repository")
+    ran = nessie.ok("store", "maintain")
     assert f"run {failed.run.id} has expired, but {failed.branch} was not deleted: " in ran.err
     assert "0 runs" in ran.out
     assert failed.branch in branches(catalog)

@@ -5,7 +5,7 @@ import pytest
 from nessie_cli.model import ContentKey, Namespace, Put
 from nessie_cli.model.key_patterns import KeyPattern
 
-from .conftest import key, table
+from .conftest import key, staged, table
 
 
 @pytest.fixture
@@ -17,11 +17,6 @@ def wide(catalog):
     ]
     catalog.commit("main", "wide", *puts)
     return catalog
-
-
-def staged(nessie) -> list[str]:
-    operations = nessie("status", "--json").json["batch"]["operations"]
-    return [".".join(operation["key"]["elements"]) for operation in operations]
 
 
 @pytest.mark.parametrize(

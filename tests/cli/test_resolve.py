@@ -7,13 +7,8 @@ import pytest
 
 from nessie_cli.model import Delete, IcebergTable, Namespace, Put
 
-from .conftest import key, table
+from .conftest import key, staged, table
 from .test_deep import metadata
-
-
-def staged(nessie) -> list[str]:
-    operations = nessie("status", "--json").json["batch"]["operations"]
-    return [".".join(operation["key"]["elements"]) for operation in operations]
 
 
 @pytest.fixture

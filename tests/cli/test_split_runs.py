@@ -12,13 +12,6 @@ from nessie_cli.runs.publication import publish
 TABLES = ("db.orders", "db.items")
 
 
-def ok(nessie, *arguments: str):
-    """Runs a command that must succeed."""
-    ran = nessie(*arguments)
-    assert ran.code == 0, ran
-    return ran
-
-
 @pytest.fixture
 def run(catalog) -> PipelineRun:
     """A published run that has changed two tables in two commits, and a namespace."""
@@ -46,47 +39,47 @@ def test_a_restore_of_one_table(nessie, catalog, run, message) -> None:
     restore = ("restore", "db.orders", "--at", "main~1", *message)
     ran = nessie(*restore, "--json")
     assert ran.json["splitRuns"] == splits(run)
-    ok(nessie, "undo") if message else ok(nessie, "reset")
+    nessie.ok("undo") if message else nessie.ok("reset")
     assert nessie(*restore).err.endswith(warning(run))
 
 
 def test_the_last_of_several_restores_completes_the_state_before(nessie, catalog, run) -> None:
-    ok(nessie, "restore", "db.orders", "--at", "main~1", "-m", "back")
-    ran = ok(nessie, "restore", "db.items", "--at", "main~2", "-m", "back")
+    nessie.ok("restore", "db.orders", "--at", "main~1", "-m", "back")
+    ran = nessie.ok("restore", "db.items", "--at", "main~2", "-m", "back")
     assert "warning" not in ran.err
 
 
 def test_a_restore_of_all_tables_and_one_to_a_later_state(nessie, catalog, run) -> None:
-    assert "warning" not in ok(nessie, "restore", *TABLES, "--at", "main~1").err
-    ok(nessie, "reset")
+    assert "warning" not in nessie.ok("restore", *TABLES, "--at", "main~1").err
+    nessie.ok("reset")
     catalog.update("main", "db.orders", 8)
-    assert "warning" not in ok(nessie, "restore", "db.orders", "--at", "main~1").err
+    assert "warning" not in nessie.ok("restore", "db.orders", "--at", "main~1").err
 
 
 def test_a_revert_that_keeps_a_table(nessie, catalog, run) -> None:
     catalog.update("main", "db.items", 8)
     revert = ("revert", run.result, "--ours", "db.items")
-    assert ok(nessie, *revert, "--dry-run", "--json").json["splitRuns"] == splits(run)
-    assert ok(nessie, *revert, "-n").err.endswith(warning(run))
-    ok(nessie, "reset")
-    assert ok(nessie, *revert).err == warning(run)
+    assert nessie.ok(*revert, "--dry-run", "--json").json["splitRuns"] == splits(run)
+    assert nessie.ok(*revert, "-n").err.endswith(warning(run))
+    nessie.ok("reset")
+    assert nessie.ok(*revert).err == warning(run)
 
 
 def test_a_revert_of_one_commit_of_the_branch_of_a_run(nessie, catalog, run) -> None:
     later = catalog.repository.commit_at(run.result).meta.parents[1]
-    ran = ok(nessie, "revert", later)
+    ran = nessie.ok("revert", later)
     assert ran.err == warning(run, "db.items", "db.orders")
 
 
 def test_a_whole_revert_and_one_of_another_commit(nessie, catalog, run) -> None:
     catalog.create("main", "db.more")
-    assert "splitRuns" not in ok(nessie, "revert", "main", "--dry-run", "--json").json
-    assert "splitRuns" not in ok(nessie, "revert", run.result, "--dry-run", "--json").json
-    assert "splitRuns" not in ok(nessie, "revert", "main~2..main", "--dry-run", "--json").json
+    assert "splitRuns" not in nessie.ok("revert", "main", "--dry-run", "--json").json
+    assert "splitRuns" not in nessie.ok("revert", run.result, "--dry-run", "--json").json
+    assert "splitRuns" not in nessie.ok("revert", "main~2..main", "--dry-run", "--json").json
 
 
 def test_a_property_of_users_is_no_run(nessie, catalog) -> None:
     for name in TABLES:
-        ok(nessie, "content", "put", name, "--snapshot-id", "9")
-    ok(nessie, "commit", "-m", "load", "--property", "run=42")
-    assert "warning" not in ok(nessie, "restore", "db.orders", "--at", "main~1").err
+        nessie.ok("content", "put", name, "--snapshot-id", "9")
+    nessie.ok("commit", "-m", "load", "--property", "run=42")
+    assert "warning" not in nessie.ok("restore", "db.orders", "--at", "main~1").err

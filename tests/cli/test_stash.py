@@ -4,10 +4,7 @@ import json
 
 import pytest
 
-
-def staged(nessie) -> list[str]:
-    operations = nessie("status", "--json").json["batch"]["operations"]
-    return [".".join(operation["key"]["elements"]) for operation in operations]
+from .conftest import staged
 
 
 def test_a_stashed_batch_is_restored_unchanged(nessie, catalog, tmp_path) -> None:

@@ -60,3 +60,9 @@ class InProcess:
         self._capsys.readouterr()
         code = run(list(args))
         return Outcome(code, *self._capsys.readouterr())
+
+    def ok(self, *args: str, **environment: str) -> Outcome:
+        """Runs a command line that must succeed."""
+        outcome = self(*args, **environment)
+        assert outcome.code == 0, outcome
+        return outcome

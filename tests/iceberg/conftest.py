@@ -12,6 +12,7 @@ from pyiceberg.catalog import MetastoreCatalog
 from pyiceberg.catalog.noop import NoopCatalog
 from pyiceberg.table import CommitTableResponse, Table
 
+from tests.gc.s3 import Store, s3
 from tests.iceberg.lake import Lake, lake_at, new_store
 from tests.server.processes import started
 
@@ -83,3 +84,10 @@ def lake(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Lake]:
     uri = new_store(tmp_path) if request.param == "embedded" else request.getfixturevalue("served")
     with lake_at(uri, tmp_path) as found:
         yield found
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """A server for S3 with a bucket."""
+    with s3() as running:
+        yield running

@@ -13,7 +13,7 @@ from pyiceberg.catalog import load_catalog
 
 from nessie_cli import connect, create
 from nessie_cli.iceberg.catalog import NessieCatalog
-from nessie_cli.model import NO_ANCESTOR, IcebergTable, LogEntry, Put, ReferenceType
+from nessie_cli.model import NO_ANCESTOR, ContentKey, IcebergTable, LogEntry, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 
 IMPLEMENTATION = "nessie_cli.iceberg.catalog.NessieCatalog"
@@ -50,6 +50,12 @@ class Lake:
         assert isinstance(catalog, NessieCatalog)
         self._stack.callback(catalog.close)
         return catalog
+
+    def content(self, *elements: str) -> IcebergTable:
+        """The content of a table on the branch."""
+        content = self.repository.content(self.branch, ContentKey(elements))
+        assert isinstance(content, IcebergTable)
+        return content
 
     def log(self, ref: str | None = None) -> list[LogEntry]:
         """The commits of the branch, newest first."""

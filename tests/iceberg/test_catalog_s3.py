@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from pyarrow.fs import FileSelector
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationError
@@ -11,15 +9,9 @@ from pyiceberg.types import LongType
 
 from nessie_cli.iceberg.catalog import NessieCatalog
 from nessie_cli.model import IcebergTable, Put
-from tests.gc.s3 import Store, s3
+from tests.gc.s3 import Store
 from tests.iceberg.lake import ROWS, Lake, sorted_rows
 from tests.iceberg.test_catalog_views import SQL, version
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    with s3() as found:
-        yield found
 
 
 @pytest.fixture

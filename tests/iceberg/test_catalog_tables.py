@@ -30,12 +30,6 @@ from tests.iceberg.lake import ROWS, Lake, sorted_rows
 SCHEMA = Schema(NestedField(1, "id", LongType()), NestedField(2, "name", StringType()))
 
 
-def content(lake: Lake, *elements: str) -> IcebergTable:
-    found = lake.repository.content(lake.branch, ContentKey(elements))
-    assert isinstance(found, IcebergTable)
-    return found
-
-
 def test_every_change_is_one_commit_with_a_message(lake: Lake) -> None:
     catalog = lake.catalog(author="Ada <ada@example.org>")
     catalog.create_namespace("sales")
@@ -87,14 +81,14 @@ def test_a_content_has_the_ids_of_its_metadata_file(lake: Lake) -> None:
     spec = PartitionSpec(PartitionField(2, 1000, IdentityTransform(), "name"))
     order = SortOrder(SortField(1, IdentityTransform()))
     table = catalog.create_table("sales.orders", SCHEMA, partition_spec=spec, sort_order=order)
-    assert content(lake, "sales", "orders").snapshot_id == -1
+    assert lake.content("sales", "orders").snapshot_id == -1
     table.append(ROWS)
     with table.update_schema() as update:
         update.add_column("price", LongType())
     with table.update_spec() as change:
         change.remove_field("name")
 
-    found = content(lake, "sales", "orders")
+    found = lake.content("sales", "orders")
     assert found.with_id(None) == read_content(table.metadata_location)
     assert found.snapshot_id == table.metadata.current_snapshot_id
     assert (found.schema_id, found.spec_id, found.sort_order_id) == (1, 1, 1)
@@ -109,7 +103,7 @@ def test_the_content_selects_the_current_state_in_its_file(embedded: Lake) -> No
     with table.update_schema() as update:
         update.add_column("price", LongType())
     table.append(pa.table({"id": [4], "name": ["d"], "price": [5]}))
-    now = content(embedded, "sales", "orders")
+    now = embedded.content("sales", "orders")
     older = IcebergTable(
         id=now.id, metadata_location=now.metadata_location, snapshot_id=first or 0, schema_id=0
     )
@@ -365,10 +359,10 @@ def test_a_renamed_table_keeps_its_content_id_and_can_be_written(lake: Lake) -> 
     for name in ("sales", "archive.y2026"):
         catalog.create_namespace(name)
     catalog.create_table("sales.orders", ROWS.schema).append(ROWS)
-    before = content(lake, "sales", "orders")
+    before = lake.content("sales", "orders")
     renamed = catalog.rename_table(("sales", "orders"), "archive.y2026.orders")
     assert renamed.name() == ("archive", "y2026", "orders")
-    assert content(lake, "archive", "y2026", "orders") == before
+    assert lake.content("archive", "y2026", "orders") == before
     assert catalog.list_tables("sales") == []
     renamed.append(ROWS)
     assert len(sorted_rows(catalog.load_table("archive.y2026.orders"))) == 6
@@ -385,12 +379,12 @@ def test_a_rename_to_the_same_name_makes_no_commit(lake: Lake) -> None:
 def test_a_table_created_again_is_a_different_table(lake: Lake) -> None:
     catalog = lake.catalog()
     old = catalog.create_table("orders", ROWS.schema)
-    old_id = content(lake, "orders").id
+    old_id = lake.content("orders").id
     catalog.drop_table("orders")
     with pytest.raises(NoSuchTableError):
         old.append(ROWS)
     catalog.create_table("orders", ROWS.schema)
-    assert content(lake, "orders").id != old_id
+    assert lake.content("orders").id != old_id
     with pytest.raises(CommitFailedException, match="UUID does not match"):
         old.transaction().set_properties({"a": "b"}).commit_transaction()
 
@@ -454,7 +448,7 @@ def test_a_registered_table(lake: Lake) -> None:
     registered = catalog.register_table("again", table.metadata_location)
     assert registered.metadata == table.metadata
     assert lake.messages()[0] == "register table again"
-    assert content(lake, "again").with_id(None) == content(lake, "orders").with_id(None)
+    assert lake.content("again").with_id(None) == lake.content("orders").with_id(None)
     with pytest.raises(FileNotFoundError, match=r"nowhere\.metadata\.json: no such file"):
         catalog.register_table("third", str(lake.folder / "nowhere.metadata.json"))
 
@@ -465,12 +459,12 @@ def test_registering_over_a_table_keeps_the_id_of_the_same_table_only(lake: Lake
     first = table.metadata_location
     table.append(ROWS)
     other = catalog.create_table("other", ROWS.schema)
-    before = content(lake, "orders")
+    before = lake.content("orders")
 
     assert catalog.register_table("orders", first, overwrite=True).current_snapshot() is None
-    assert content(lake, "orders").id == before.id
+    assert lake.content("orders").id == before.id
     catalog.register_table("orders", other.metadata_location, overwrite=True)
-    assert content(lake, "orders").id != before.id
+    assert lake.content("orders").id != before.id
 
 
 def test_a_registered_table_without_uuid_can_be_changed(lake: Lake) -> None:
@@ -484,7 +478,7 @@ def test_a_registered_table_without_uuid_can_be_changed(lake: Lake) -> None:
 
     table = catalog.register_table("again", str(file))
     own = table.metadata.table_uuid
-    assert str(own) == content(lake, "again").id
+    assert str(own) == lake.content("again").id
     table.append(ROWS)
     assert catalog.load_table("again").metadata.table_uuid == own
     assert catalog.load_table("again").scan().to_arrow().num_rows == 3

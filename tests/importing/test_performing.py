@@ -32,6 +32,7 @@ from nessie_cli.repository.opening import connect, create
 from tests.cli.importing.sql_lake import SqlLake
 from tests.importing.lakes import MadeTables, listing
 from tests.importing.table_folders import TableFolder, versions
+from tests.importing.test_records import foreign_locations
 
 NAMES = ("db.a", "db.b", "db.c")
 
@@ -144,7 +145,7 @@ def test_after_a_refusal_files_stay_and_are_taken(
     assert keys(repository) == []
     assert len(tables.copies()) == 3
     # The record stays: garbage collection keeps what is not there.
-    assert len(ImportRecords(repository).foreign_locations()) == 3
+    assert len(foreign_locations(ImportRecords(repository))) == 3
     copies = tables.copies()
     assert imported(repository, given).result is not None
     assert tables.copies() == copies
@@ -274,7 +275,7 @@ def test_a_new_table_with_an_old_name_is_not_adopted(
         table.chain(versions(2))
         table.hint("2")
         assert imported(repository, folder_listing(lake)).result is not None
-        assert list(records.foreign_locations()) == [str(table.folder)]
+        assert list(foreign_locations(records)) == [str(table.folder)]
         records.adopt([key])
         repository.commit("main", [Delete(key)], CommitMeta("makes room"))
 

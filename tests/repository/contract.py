@@ -34,32 +34,6 @@ from tests.repository.contract_transplant import Transplants
 from tests.repository.contract_transplant_conflicts import TransplantConflicts
 from tests.repository.vocabulary import Catalog
 
-PARTS = (
-    References,
-    Revisions,
-    Commits,
-    Conflicts,
-    Namespaces,
-    History,
-    Reading,
-    MergeBases,
-    Merges,
-    Contents,
-    ContentTransplants,
-    RandomContents,
-    KeysOfContents,
-    ShownStates,
-    Transplants,
-    Expectations,
-    TransplantConflicts,
-    NamespaceValidation,
-    Inverses,
-)
-NAMES = Counter(name for part in PARTS for name in vars(part) if name.startswith("test"))
-assert max(NAMES.values()) == 1, (
-    f"one part of the contract hides tests of another: {[n for n in NAMES if NAMES[n] > 1]}"
-)
-
 
 class RepositoryContract(
     Inverses,
@@ -96,3 +70,11 @@ class RepositoryContract(
     @pytest.fixture
     def catalog(self, repository: Repository) -> Catalog:
         return Catalog(repository)
+
+
+NAMES = Counter(
+    name for part in RepositoryContract.__bases__ for name in vars(part) if name.startswith("test")
+)
+assert max(NAMES.values()) == 1, (
+    f"one part of the contract hides tests of another: {[n for n in NAMES if NAMES[n] > 1]}"
+)

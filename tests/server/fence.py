@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from nessie_cli import connect
-from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Access, Bearer
 from nessie_cli.server.auth.gate import Security, open_gate

@@ -15,11 +15,11 @@ import pytest
 from nessie_cli import connect, create
 from nessie_cli.model import UDF, CommitMeta, ContentKey, IcebergTable, Put
 from nessie_cli.server.http.failures import Unavailable
-from nessie_cli.server.http.messages import Limits
+from nessie_cli.server.http.messages import SMALL, Limits
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
-from nessie_cli.server.runtime.answer_memory import SMALL, AnswerMemory
+from nessie_cli.server.runtime.answer_memory import AnswerMemory
 from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
 from tests.server.serving import serving

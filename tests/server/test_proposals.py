@@ -4,8 +4,8 @@ import pytest
 
 from nessie_cli import connect
 from nessie_cli.errors import MergeConflict, NessieError
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
-from nessie_cli.iceberg.warehouses.warehouse import from_options
 from nessie_cli.model import (
     CommitMeta,
     ContentKey,

@@ -195,6 +195,13 @@ def test_a_namespace_is_listed_once_for_the_first_matching_entry(client):
         assert [entry["name"]["elements"][0] for entry in answer.body["entries"]] == wanted
 
 
+def test_a_filter_of_a_diff_is_applied(client):
+    client.commit("main", EMPTY, put("a"), put("b"))
+    condition = quote("key.key == 'b'")
+    diffs = client.get(f"/api/v1/diffs/*{EMPTY}...main?filter={condition}").body["diffs"]
+    assert [entry["key"]["elements"] for entry in diffs] == [["b"]]
+
+
 def test_a_missing_namespace_is_not_found(client):
     client.commit(
         "main",

@@ -1,13 +1,19 @@
 """Places for new stores, and empty stores."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from nessie_cli.store.base import Store
 from nessie_cli.store.opening import create_store
+
+if TYPE_CHECKING:
+    from tests.store.postgres_server import PostgresServer
 
 
 @pytest.fixture
@@ -43,3 +49,11 @@ def postgres_url():
 
     with new_url() as url:
         yield url
+
+
+@pytest.fixture
+def server() -> PostgresServer:
+    """The PostgreSQL server of this process."""
+    from tests.store.postgres_server import shared_server
+
+    return shared_server()

@@ -36,11 +36,6 @@ from tests.store.samples import (
 
 
 @pytest.fixture
-def server() -> PostgresServer:
-    return shared_server()
-
-
-@pytest.fixture
 def store(postgres_url: str) -> Iterator[PostgresStore]:
     store = create_postgres(postgres_url)
     write(store, create("main", "0"))

@@ -15,7 +15,7 @@ from nessie_cli.store.base import Store
 from nessie_cli.store.postgres import PostgresStore, create_postgres, open_postgres
 from nessie_cli.store.postgres.dump import PostgresDump
 from tests.store.contract_dump import contents, fill, initialise
-from tests.store.postgres_server import PostgresServer, shared_server
+from tests.store.postgres_server import PostgresServer
 from tests.store.test_postgres_faults import Proxy, wait_until
 
 
@@ -37,11 +37,6 @@ class CommitProxy(Proxy):
         for one in (client, server) if self.fault == "before" and self.happened else (server,):
             with suppress(OSError):
                 one.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.fixture
-def server() -> PostgresServer:
-    return shared_server()
 
 
 @pytest.fixture

@@ -16,15 +16,10 @@ from nessie_cli.store.opening import create_store, open_store
 from nessie_cli.store.postgres import create_postgres, open_postgres
 from nessie_cli.store.postgres.location import parse_location
 from nessie_cli.store.records import Done
-from tests.store.postgres_server import DATABASE, USER, PostgresServer, shared_server
+from tests.store.postgres_server import DATABASE, USER, PostgresServer
 from tests.store.samples import create, write
 
 SECRET = "geheim"
-
-
-@pytest.fixture
-def server() -> PostgresServer:
-    return shared_server()
 
 
 def schema_of(url: str) -> str:

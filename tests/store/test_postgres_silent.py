@@ -16,14 +16,9 @@ from nessie_cli.errors import OutcomeUnknown, StoreUnavailable
 from nessie_cli.store.base import Store
 from nessie_cli.store.postgres import PostgresStore, create_postgres, open_postgres
 from nessie_cli.store.records import Done
-from tests.store.postgres_server import PostgresServer, shared_server
+from tests.store.postgres_server import PostgresServer
 from tests.store.samples import an_object, commit, create, id_of, write
 from tests.store.test_postgres_faults import Proxy, locked, unchangeable, wait_until, waiting
-
-
-@pytest.fixture
-def server() -> PostgresServer:
-    return shared_server()
 
 
 @pytest.fixture

@@ -278,12 +278,7 @@ class Invocation:
         """Parses a revision or a range. Each end is parsed as by `revision`."""
         from nessie_cli import revisions
 
-        if not text or ".." not in text:
-            return self.revision(text)
-        start, dots, end = text.partition("..." if "..." in text else "..")
-        return revisions.RevisionRange(
-            self.revision(start), self.revision(end), symmetric=dots == "..."
-        )
+        return revisions.parse_range(text or revisions.HEAD, self.revision)
 
     def _from_head(self, spec: Revision) -> Revision:
         from nessie_cli import revisions

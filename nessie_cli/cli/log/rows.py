@@ -142,25 +142,26 @@ class RowEntry(Struct):
     after: dict[str, Any] | None = field(name="to")
 
 
-class RowDiff(Page, frozen=True, kw_only=True):
+class ComparedStates(Page, frozen=True, kw_only=True):
+    """The compared states."""
+
+    effective_from_reference: AnyReference
+    effective_to_reference: AnyReference
+    staged: bool | UnsetType = UNSET
+    errors: list[Error] | UnsetType = UNSET
+
+
+class RowDiff(ComparedStates, frozen=True, kw_only=True):
     """The changed rows of the tables whose contents differ; `errors` of tables not compared."""
 
     listing = "rows"
-    effective_from_reference: AnyReference
-    effective_to_reference: AnyReference
-    staged: bool | UnsetType = UNSET
-    errors: list[Error] | UnsetType = UNSET
     rows: Records[RowEntry]
 
 
-class RowStatistics(Page, frozen=True, kw_only=True):
+class RowStatistics(ComparedStates, frozen=True, kw_only=True):
     """The tables whose contents differ, by their metadata; `errors` of tables not compared."""
 
     listing = "tables"
-    effective_from_reference: AnyReference
-    effective_to_reference: AnyReference
-    staged: bool | UnsetType = UNSET
-    errors: list[Error] | UnsetType = UNSET
     tables: list[TableTotals]
 
 

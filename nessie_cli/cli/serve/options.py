@@ -56,6 +56,6 @@ def warehouses_of(
         if allow_location:
             raise InvalidInput("--allow-location needs --warehouse")
         return None
-    from nessie_cli.iceberg.warehouses.warehouse import from_options
+    from nessie_cli.iceberg.warehouses.configuration import from_options
 
     return from_options(warehouse, allow_location or ())

@@ -6,7 +6,7 @@ them and checks them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -20,7 +20,6 @@ _LAST_ADDED = -1
 _NAME_MAPPING = "schema.name-mapping.default"
 _COMMIT_ID = "nessie.commit.id"
 """Iceberg's NessieCatalog writes the commit that it loaded a table from into the metadata."""
-Form = Callable[[Document], Any]
 
 
 class DefinitionConflict(Struct, frozen=True):

@@ -84,7 +84,7 @@ class MetadataFiles:
 
     def __init__(self, warehouse: Warehouse) -> None:
         self.warehouse = warehouse
-        self._allowed = Allowed(warehouse.allowed)
+        self.allowed = Allowed(warehouse.allowed)
         self._remote: dict[str, Any] = {}
         self._recent = ByteCache()
         """Remote files by location."""
@@ -94,14 +94,14 @@ class MetadataFiles:
 
         Raises `LocationRefused` unless it is allowed.
         """
-        return self._allowed.find(location)[0].normal
+        return self.allowed.find(location)[0].normal
 
     def local_file(self, location: str) -> LocalFile | None:
         """Returns a local file as it is now; None for a remote one, which never changes.
 
         Raises `LocationRefused`, and `MissingFile` if a local file is missing.
         """
-        place, _ = self._allowed.find(location)
+        place, _ = self.allowed.find(location)
         if place.scheme != LOCAL:
             return None
         with local_errors(location, "read"):
@@ -114,7 +114,7 @@ class MetadataFiles:
         before any I/O, `MissingFile`, `InvalidInput` for a file that is too large or damaged,
         `StoreUnavailable`. Messages never quote the file. Cost: at most one read.
         """
-        place, _ = self._allowed.find(location)
+        place, _ = self.allowed.find(location)
         if place.scheme == LOCAL:
             data = _read_local(place.path, location)
         else:
@@ -130,7 +130,7 @@ class MetadataFiles:
         also for a local file that exists. Cost in an object store: one request, as looking for the
         file first would cost two more.
         """
-        place, base = self._allowed.find(location)
+        place, base = self.allowed.find(location)
         if len(data) > MAX_BYTES:
             raise too_large(location)
         if place.scheme == LOCAL:
@@ -143,7 +143,7 @@ class MetadataFiles:
 
         Raises `LocationRefused`, `StoreUnavailable`.
         """
-        place, base = self._allowed.find(f"{table_location.rstrip('/')}/metadata/file")
+        place, base = self.allowed.find(f"{table_location.rstrip('/')}/metadata/file")
         if place.scheme == LOCAL:
             with (
                 local_errors(table_location, "created"),
@@ -157,7 +157,7 @@ class MetadataFiles:
         One that stays does no harm: failures are logged.
         """
         try:
-            place, base = self._allowed.find(location)
+            place, base = self.allowed.find(location)
             if place.scheme == LOCAL:
                 with _folder_of(place, base.resolved, create=False) as folder:
                     os.unlink(PurePosixPath(place.path).name, dir_fd=folder)
@@ -176,7 +176,7 @@ class MetadataFiles:
         Cost: one listing of a folder.
         """
         folder = f"{table_location.rstrip('/')}/metadata"
-        place, _ = self._allowed.find(folder)
+        place, _ = self.allowed.find(folder)
         with (
             local_errors(folder, "read") if place.scheme == LOCAL else remote_errors(folder, "read")
         ):

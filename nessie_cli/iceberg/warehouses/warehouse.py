@@ -1,25 +1,24 @@
-"""Warehouses, configured by options of the command or by a TOML file."""
+"""Warehouses, and the locations that tables, views and their metadata may have in them."""
 
 from __future__ import annotations
 
-import os
-import re
 import secrets
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import permutations
 from posixpath import dirname
-from typing import Any
+from typing import Any, NamedTuple
 
-import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from nessie_cli.errors import InvalidInput, NotFound
+from nessie_cli.iceberg.builder.values import non_empty_text
 from nessie_cli.iceberg.locations import (
+    PATH_PROPERTIES,
     Allowed,
     Base,
     LocationRefused,
+    folder_for,
     issued_folder,
     issued_uuid,
     parse,
@@ -27,31 +26,17 @@ from nessie_cli.iceberg.locations import (
     refuse_issued,
     scheme_of,
 )
-from nessie_cli.model import IcebergTable, IcebergView, Secret
+from nessie_cli.model import ContentKey, IcebergTable, IcebergView, Namespace, Secret
 
 VENDED_CREDENTIALS = "vended-credentials"
 REMOTE_SIGNING = "remote-signing"
 DELEGATIONS = (VENDED_CREDENTIALS, REMOTE_SIGNING)
-DEFAULT_NAME = "warehouse"
 
 _METADATA_ENDINGS = (".metadata.json", ".metadata.json.gz")
 """The endings of metadata files. Clients with delegated access cannot write such files."""
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
-_NAMED = re.compile(r"([A-Za-z0-9._-]+)=(.+)", re.DOTALL)
-_SECRET = re.compile(r"secret|token|password|credential|access-key|account-key|connection-string")
-_SHORTEST_SECRET = 32
-_FOR_CLIENTS = (
-    "s3.endpoint",
-    "s3.region",
-    "s3.path-style-access",
-    "s3.force-virtual-addressing",
-    "client.region",
-)
-"""Settings of the server that clients receive too, unless the file has others for them."""
-_OPEN_SETTINGS = frozenset(
-    {*_FOR_CLIENTS, "s3.connect-timeout", "s3.request-timeout", "s3.role-arn", "client.role-arn"}
-)
-"""Settings of the server that are not secret."""
+SHORTEST_SECRET = 32
+LOCATION = "location"
+"""The member of metadata and the property of a namespace with its location."""
 
 
 class UnknownWarehouse(NotFound):
@@ -107,7 +92,7 @@ class Warehouses:
         if not self._by_name:
             raise InvalidInput("there is no warehouse")
         _check_places(self.all)
-        self.secret = secret or Secret(secrets.token_urlsafe(_SHORTEST_SECRET))
+        self.secret = secret or Secret(secrets.token_urlsafe(SHORTEST_SECRET))
         """Random unless configured: servers that answer for one catalog have to share it."""
 
     @property
@@ -130,6 +115,152 @@ class Warehouses:
                 f"there is no warehouse '{name}'. Warehouses: {', '.join(self._by_name)}", name
             )
         return warehouse
+
+
+# -- the locations of tables and views -------------------------------------------------------------
+
+
+def namespace_location(warehouse: Warehouse, namespace: Namespace, key: ContentKey) -> str:
+    """Returns the folder for the tables and views of a namespace.
+
+    It is the property `location` or, without one, a folder for the namespace in the warehouse.
+    """
+    return namespace.properties.get(LOCATION) or folder_for(warehouse.location, key.elements)
+
+
+def new_location(warehouse: Warehouse, namespace: Namespace, key: ContentKey, uuid: str) -> str:
+    """Returns a location of its own for a new table or view of a namespace.
+
+    It is `NAME_UUID` in the location of the namespace. Raises `LocationRefused` if that lies in the
+    folder of another table: it is stored so, or the namespace is called like this folder.
+    """
+    assert key.parent is not None
+    folder = namespace_location(warehouse, namespace, key.parent)
+    location = f"{folder_for(folder, key.elements[-1:])}_{uuid}"
+    refuse_issued(location, {uuid})
+    return location
+
+
+def check_table_locations(
+    allowed: Allowed, document: Mapping[str, Any], issued: str | None, *, may_choose: bool
+) -> None:
+    """Check each location in the metadata of a table or view.
+
+    `issued` is the location that the table has, or that the server made for it just now. Without
+    `may_choose` no other is accepted, and all paths have to lie in it. Another table's folder
+    `NAME_UUID` is refused always. Raises `LocationRefused`, `InvalidInput`.
+    """
+    location = non_empty_text(document, LOCATION)
+    allowed.find(location)
+    own = parse(location).normal
+    if issued is None:
+        uuids = [document.get("table-uuid"), document.get("view-uuid")]
+    else:
+        # A client can choose the UUID in the metadata, but not the one in this location.
+        uuids = [issued_uuid(parse(issued).normal)]
+    if issued is None or own != parse(issued).normal:
+        if not may_choose:
+            raise LocationRefused(
+                (
+                    f"location {location}: the server did not issue it for this table, and the"
+                    " caller may not choose locations"
+                ),
+                hint="create the table without a location",
+            )
+        refuse_issued(location, uuids)
+    properties = document.get("properties") or {}
+    if not isinstance(properties, Mapping):
+        raise InvalidInput("properties must be an object")
+    for name in PATH_PROPERTIES:
+        path = properties.get(name)
+        if path is None:
+            continue
+        if not isinstance(path, str) or not path:
+            raise InvalidInput(f"{name} must be a non-empty string")
+        allowed.find(path)
+        # The location can contain the folders of other tables.
+        refuse_issued(path, uuids)
+        if not may_choose and not Allowed((location,)).holds(path):
+            raise LocationRefused(f"{name} {path} is outside of the table's location {location}")
+
+
+class NewMetadata(NamedTuple):
+    """The metadata `document` that follows `base`, for a file in the folder of `file`.
+
+    `there` is the content that the branch records, whose metadata is `base`.
+    """
+
+    there: IcebergTable | IcebergView
+    base: Mapping[str, Any]
+    document: Mapping[str, Any]
+    file: str
+
+
+def check_new_metadata(
+    allowed: Allowed,
+    recorded: RecordedLocations | None,
+    new: NewMetadata,
+    *,
+    may_choose: bool,
+) -> None:
+    """Checks the locations in the next metadata of a table or view, and that of its file.
+
+    A client of Nessie's API writes metadata files itself, so the last metadata can name any folder.
+    For callers who may not choose locations, only the metadata file that the branch records decides
+    which folder is the table's. Raises `LocationRefused`, `InvalidInput`.
+    """
+    there, base, document, file = new
+    location = non_empty_text(base, LOCATION)
+    if not may_choose:
+        check_own_metadata(document[LOCATION], there.metadata_location)
+        folder = table_folder(there.metadata_location)
+        check_table_locations(allowed, document, folder, may_choose=False)
+        if recorded is not None:
+            recorded.check(there, file)
+        return
+    if _paths_of(document) != _paths_of(base):
+        check_table_locations(allowed, document, location, may_choose=True)
+    own = {issued_uuid(parse(text).normal) for text in (location, there.metadata_location)}
+    refuse_issued(file, own)
+
+
+def _paths_of(document: Mapping[str, Any]) -> list[Any]:
+    """Returns the locations in metadata that a client can choose."""
+    properties = document.get("properties") or {}
+    return [document.get(LOCATION), *map(properties.get, PATH_PROPERTIES)]
+
+
+def check_own_metadata(location: str, metadata_location: str) -> None:
+    """Raises `LocationRefused` unless a location is the folder of the table of a metadata file.
+
+    Otherwise, a caller could put another table's location into a file of his own, or one that
+    contains other tables.
+    """
+    folder = table_folder(metadata_location)
+    if parse(location).normal != folder or not Allowed((location,)).holds(metadata_location):
+        raise LocationRefused(
+            f"location {location}: the folder of the table is {folder}, because its metadata file"
+            f" is {metadata_location}; the caller may not choose locations"
+        )
+
+
+def check_namespace_location(allowed: Allowed, location: str) -> None:
+    """Check the location of a namespace.
+
+    Raises `LocationRefused` if it is not allowed or lies in a table's folder.
+    """
+    allowed.find(location)
+    refuse_issued(location, set())
+
+
+def table_folder(metadata_location: str) -> str:
+    """Returns the folder of the table or view to which a metadata file belongs.
+
+    It is the folder that the server issued. Otherwise, it is that of the file, or if this is called
+    `metadata`, the one above.
+    """
+    file = parse(metadata_location).normal
+    return issued_folder(file) if issued_uuid(file) else dirname(file).removesuffix("/metadata")
 
 
 # -- the right to choose locations -----------------------------------------------------------------
@@ -254,170 +385,3 @@ def is_in(folder: str, location: str, *, directly: bool = True) -> bool:
     except LocationRefused:
         return False
     return not directly or all(dirname(file.path) == base.resolved.path for file, base in ways)
-
-
-# -- options of the command ------------------------------------------------------------------------
-
-
-def from_options(uris: Iterable[str], allowed: Iterable[str] = ()) -> Warehouses:
-    """Returns the warehouses of options `[NAME=]URI`.
-
-    Each allows its own location and those of `allowed`. Raises `InvalidInput`.
-    """
-    more = tuple(_location(uri, "--allow-location") for uri in allowed)
-    by_name: dict[str, Warehouse] = {}
-    for text in uris:
-        named = _NAMED.fullmatch(text)
-        name, uri = (named[1], named[2]) if named else (DEFAULT_NAME, text)
-        if name in by_name:
-            raise InvalidInput(
-                f"--warehouse {text}: there are two warehouses '{name}'",
-                hint="" if named else "write --warehouse NAME=URI to name each of them",
-            )
-        _check_name(name, f"--warehouse {text}")
-        location = _location(uri, "--warehouse")
-        by_name[name] = Warehouse(name=name, location=location, allowed=(location, *more))
-    return Warehouses(by_name.values())
-
-
-def _check_name(name: str, where: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise InvalidInput(
-            f"{where}: the name of a warehouse has letters, digits, '.', '_' and '-', at most 64"
-        )
-
-
-def _location(uri: str, where: str) -> str:
-    """A location without a slash at its end, a plain path as an absolute `file:` URI.
-
-    Raises `InvalidInput`.
-    """
-    if not uri.strip():
-        raise InvalidInput(f"{where}: the location is empty")
-    # Path.resolve would follow links: clients would see another location than was configured.
-    text = uri if scheme_of(uri) else f"file://{os.path.abspath(uri)}"  # noqa: PTH100
-    try:
-        Allowed((text,))
-    except LocationRefused as error:
-        raise InvalidInput(f"{where}: {error.message}") from None
-    return text.rstrip("/")
-
-
-# -- the file --------------------------------------------------------------------------------------
-
-
-class _Entry(Struct, frozen=True, forbid_unknown_fields=True, rename="kebab"):
-    """A table `[warehouse.NAME]` of the file."""
-
-    location: str
-    allowed_locations: tuple[str, ...] = ()
-    choose_locations: bool | None = None
-    access_delegation: tuple[str, ...] = ()
-    delete_files: bool = False
-    role_arn: str = ""
-    external_id: str = ""
-    sts_endpoint: str = ""
-    credentials_seconds: int = 3600
-    storage: dict[str, str | int | bool] = field(default_factory=dict)
-    client: dict[str, str | int | bool] = field(default_factory=dict)
-
-
-class _File(Struct, frozen=True, forbid_unknown_fields=True):
-    warehouse: dict[str, _Entry]
-    secret: str = ""
-
-
-def from_toml(data: bytes) -> tuple[Warehouses, bool]:
-    """Returns the warehouses of a TOML file, and whether the file holds secrets.
-
-    Raises `InvalidInput` that names the place.
-    """
-    try:
-        file = msgspec.convert(tomllib.loads(data.decode()), _File)
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidInput(f"not TOML: {error}") from None
-    except msgspec.ValidationError as error:
-        raise InvalidInput(str(error)) from None
-    if file.secret and len(file.secret) < _SHORTEST_SECRET:
-        raise InvalidInput(f"secret must have at least {_SHORTEST_SECRET} characters")
-    warehouses = [_warehouse(name, entry) for name, entry in file.warehouse.items()]
-    secret = Secret(file.secret) if file.secret else None
-    holds_secrets = bool(file.secret) or any(
-        warehouse.storage.keys() - _OPEN_SETTINGS for warehouse in warehouses
-    )
-    return Warehouses(warehouses, secret), holds_secrets
-
-
-def _warehouse(name: str, entry: _Entry) -> Warehouse:
-    where = f"warehouse.{name}"
-    _check_name(name, where)
-    location = _location(entry.location, f"{where}.location")
-    more = (_location(uri, f"{where}.allowed-locations") for uri in entry.allowed_locations)
-    storage = _texts(entry.storage)
-    for_clients = _for_clients(storage) | _texts(entry.client)
-    delegation = frozenset(entry.access_delegation)
-    choose = not delegation if entry.choose_locations is None else entry.choose_locations
-    made = Warehouse(
-        name=name,
-        location=location,
-        allowed=(location, *more),
-        storage=storage,
-        client_config=for_clients,
-        delegation=delegation,
-        vending=_vending(entry) if entry.role_arn else None,
-        choose_locations=choose,
-        delete_files=entry.delete_files,
-    )
-    for setting in for_clients:
-        if _SECRET.search(setting):
-            raise InvalidInput(
-                f"{where}.client: {setting} is a secret, or names one; clients see it"
-            )
-    _check_delegation(made, where)
-    return made
-
-
-def _for_clients(storage: Mapping[str, str]) -> dict[str, str]:
-    """The settings that clients need too.
-
-    Some call the region by one name, some by the other.
-    """
-    settings = {key: storage[key] for key in _FOR_CLIENTS if key in storage}
-    if region := settings.get("client.region") or settings.get("s3.region"):
-        settings = {"client.region": region, "s3.region": region} | settings
-    return settings
-
-
-def _vending(entry: _Entry) -> Vending:
-    return Vending(
-        role_arn=entry.role_arn,
-        external_id=entry.external_id,
-        sts_endpoint=entry.sts_endpoint,
-        seconds=entry.credentials_seconds,
-    )
-
-
-def _check_delegation(made: Warehouse, where: str) -> None:
-    if unknown := made.delegation - set(DELEGATIONS):
-        raise InvalidInput(
-            f"{where}.access-delegation: '{min(unknown)}' is unknown; write"
-            f" {' or '.join(DELEGATIONS)}"
-        )
-    if made.delegation and not made.is_s3:
-        raise InvalidInput(f"{where}.access-delegation: works for locations in S3 only")
-    if made.delete_files and not made.delegation:
-        raise InvalidInput(
-            f"{where}.delete-files: is about access-delegation, and the warehouse has none"
-        )
-    if VENDED_CREDENTIALS in made.delegation and made.vending is None:
-        raise InvalidInput(f"{where}.role-arn is missing; {VENDED_CREDENTIALS} need it")
-    if made.vending is not None and not 900 <= made.vending.seconds <= 43200:  # noqa: PLR2004 - the limits of STS
-        raise InvalidInput(f"{where}.credentials-seconds must be between 900 and 43200")
-
-
-def _texts(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Settings as FileIO takes them: all values are text."""
-    return {
-        name: str(value).lower() if isinstance(value, bool) else str(value)
-        for name, value in settings.items()
-    }

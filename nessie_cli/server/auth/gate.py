@@ -369,7 +369,7 @@ def _check_site(hosts: Sequence[bytes], headers: Headers) -> None:
         raise HttpFault(403, "A page of another site must not make changes", _CODE)
     # `Sec-Fetch-Site` counts if it is present: a proxy may have changed the name.
     if not sites and any(
-        _netloc(origin) != host.decode("latin-1").lower()
+        host_of_origin(origin) != host.decode("latin-1").lower()
         for origin in origins
         for host in hosts or (b"",)
     ):
@@ -383,7 +383,8 @@ def _check_site(hosts: Sequence[bytes], headers: Headers) -> None:
         )
 
 
-def _netloc(origin: bytes) -> str:
+def host_of_origin(origin: bytes) -> str:
+    """Returns the host and port of a header `Origin`; empty if it has none."""
     try:
         return urlsplit(origin.decode("latin-1").lower()).netloc
     except ValueError:

@@ -29,6 +29,8 @@ MOST_MEMBERS = 10_000
 """The most gzip members of a body; programs that compress in blocks make one per 64 KiB."""
 MOST_CODINGS = 2
 """The most nested content codings of a body."""
+SMALL = 1 << 20
+"""The bytes up to which an answer is sent at once, and takes no share of their memory."""
 LARGE = 1 << 18
 """The size in bytes from which a body counts as large."""
 MOST_FORM = 8 << 10
@@ -126,6 +128,11 @@ class Reply(NamedTuple):
     headers: Headers
     body: bytes = b""
     chunks: Chunks | LiveChunks | None = None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it is sent in parts, and takes a share of the memory of large answers."""
+        return self.chunks is not None or len(self.body) > SMALL
 
     @property
     def held(self) -> int:

@@ -33,12 +33,13 @@ from nessie_cli.iceberg.warehouses.metadata_files import (
     head_of,
     parsed,
 )
-from nessie_cli.iceberg.warehouses.tables import (
+from nessie_cli.iceberg.warehouses.warehouse import (
     NewMetadata,
+    Warehouse,
+    Warehouses,
     check_new_metadata,
     check_own_metadata,
 )
-from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
 from nessie_cli.model import (
     CommitMeta,
     CommitResult,
@@ -404,7 +405,7 @@ class IcebergCall(Call):
     def check_new_metadata(self, key: ContentKey, new: NewMetadata) -> None:
         """Raises an error if the next metadata of a table or view names a location it may not."""
         may_choose = self.may_choose_location(key, new.there.type)
-        check_new_metadata(self.files, self._catalog.locations, new, may_choose=may_choose)
+        check_new_metadata(self.files.allowed, self._catalog.locations, new, may_choose=may_choose)
 
     def may_commit_to(self, key: ContentKey, *, exists: bool) -> bool:
         """Whether the caller may update a table of this key, or create it if it does not exist."""

@@ -25,16 +25,15 @@ from nessie_cli.errors import (
 from nessie_cli.iceberg.builder.document import RequirementFailed
 from nessie_cli.server.auth.identity import Unauthenticated
 from nessie_cli.server.http.failures import (
-    RETRY_AFTER,
     ClientGone,
     HttpFault,
     InternalFault,
     Unavailable,
     client_error,
-    ends_connection,
 )
 from nessie_cli.server.http.messages import JSON, Headers, Reply
 from nessie_cli.server.pipeline.exchange import Exchange
+from nessie_cli.server.pipeline.failures import failure_headers
 from nessie_cli.server.pipeline.table import NoRoute
 
 _READS = frozenset({"GET", "HEAD"})
@@ -182,13 +181,7 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
             if isinstance(error, NessieError)
             else "".join(traceback.format_exception(error))
         )
-    headers: Headers = []
-    if status in (_TOO_MANY, _UNAVAILABLE):
-        headers.append((b"retry-after", RETRY_AFTER.encode()))
-    if isinstance(error, Unauthenticated):
-        headers.append((b"www-authenticate", error.challenge))
-    if isinstance(error, NessieError) and ends_connection(error):
-        headers.append((b"connection", b"close"))
+    headers = failure_headers(error, status)
     # The frames of an error refer to large objects, such as a body.
     error.__traceback__ = error.__context__ = None
     return error_reply(status, type_, message, headers)

@@ -9,7 +9,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.builder import values
 from nessie_cli.iceberg.messages import names
 from nessie_cli.iceberg.state import State
-from nessie_cli.iceberg.warehouses.tables import (
+from nessie_cli.iceberg.warehouses.warehouse import (
     LOCATION,
     check_namespace_location,
     namespace_location,
@@ -154,4 +154,4 @@ def _shown(call: IcebergCall, key: ContentKey, content: Namespace) -> dict[str, 
 
 def _check_location(call: IcebergCall, properties: Mapping[str, str]) -> None:
     if location := properties.get(LOCATION):
-        check_namespace_location(call.files, location)
+        check_namespace_location(call.files.allowed, location)

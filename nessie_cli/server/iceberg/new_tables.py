@@ -16,7 +16,7 @@ from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.validity.metadata import check_additions, check_metadata
 from nessie_cli.iceberg.warehouses.metadata_files import next_metadata_file
-from nessie_cli.iceberg.warehouses.tables import LOCATION, check_table_locations, new_location
+from nessie_cli.iceberg.warehouses.warehouse import LOCATION, check_table_locations, new_location
 from nessie_cli.model import (
     CommitResult,
     ContentKey,
@@ -151,7 +151,7 @@ def registered(
     document = call.read(location, committed=False)
     try:
         content = content_of(document, location)
-        check_table_locations(call.files, document, None, may_choose=True)
+        check_table_locations(call.files.allowed, document, None, may_choose=True)
         check_metadata(document)
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None

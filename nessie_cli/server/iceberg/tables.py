@@ -30,13 +30,13 @@ from nessie_cli.iceberg.metadata import content_of, in_state
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.validity.metadata import check_additions, placed_faults
 from nessie_cli.iceberg.warehouses.metadata_files import Head, head_of, next_metadata_file
-from nessie_cli.iceberg.warehouses.tables import (
+from nessie_cli.iceberg.warehouses.warehouse import (
     LOCATION,
+    VENDED_CREDENTIALS,
     NewMetadata,
     check_table_locations,
     new_location,
 )
-from nessie_cli.iceberg.warehouses.warehouse import VENDED_CREDENTIALS
 from nessie_cli.model import (
     CommitResult,
     ContentKey,
@@ -475,7 +475,7 @@ def check_locations(
     `issued` is the location that the server issued for the table or view.
     """
     may_choose = call.may_choose_location(key, type_)
-    check_table_locations(call.files, document, issued, may_choose=may_choose)
+    check_table_locations(call.files.allowed, document, issued, may_choose=may_choose)
 
 
 def changed_file(

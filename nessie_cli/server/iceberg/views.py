@@ -12,7 +12,7 @@ from nessie_cli.iceberg.metadata import content_of
 from nessie_cli.iceberg.state import State
 from nessie_cli.iceberg.validity.metadata import check_additions, placed_faults
 from nessie_cli.iceberg.warehouses.metadata_files import head_of, next_metadata_file
-from nessie_cli.iceberg.warehouses.tables import LOCATION, new_location
+from nessie_cli.iceberg.warehouses.warehouse import LOCATION, new_location
 from nessie_cli.model import CommitResult, ContentKey, IcebergView, Put
 from nessie_cli.server.http.messages import Reply, json_reply
 from nessie_cli.server.iceberg.call import IcebergCall

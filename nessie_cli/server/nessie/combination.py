@@ -27,13 +27,15 @@ from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, Table
 from nessie_cli.iceberg.files import Files, MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
-from nessie_cli.iceberg.warehouses.tables import (
+from nessie_cli.iceberg.warehouses.warehouse import (
     LOCATION,
     NewMetadata,
+    RecordedLocations,
+    Warehouses,
     check_new_metadata,
+    is_in,
     table_folder,
 )
-from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, is_in
 from nessie_cli.model import (
     CombinationRules,
     CombinedTable,
@@ -380,7 +382,7 @@ class WarehouseFiles(Files):
         new = NewMetadata(self._ours, ours, combined, file)
         may_choose = warehouse.warehouse.choose_locations or self._is_trusted
         try:
-            check_new_metadata(warehouse, self._locations, new, may_choose=may_choose)
+            check_new_metadata(warehouse.allowed, self._locations, new, may_choose=may_choose)
         except LocationRefused as error:
             raise NotAllowed(error.message, hint=error.hint) from None
 

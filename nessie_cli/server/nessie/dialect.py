@@ -7,17 +7,11 @@ from collections.abc import Hashable, Iterable
 from msgspec import json
 
 from nessie_cli.server.auth.gate import Catalog
-from nessie_cli.server.auth.identity import Unauthenticated
-from nessie_cli.server.http.failures import (
-    RETRY_AFTER,
-    HttpFault,
-    ends_connection,
-    error_body,
-)
+from nessie_cli.server.http.failures import HttpFault, error_body
 from nessie_cli.server.http.messages import JSON, Headers, Reply, header, takes_gzip
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.exchange import Exchange
-from nessie_cli.server.pipeline.failures import shown_error
+from nessie_cli.server.pipeline.failures import failure_headers, shown_error
 from nessie_cli.server.pipeline.pipeline import Dialect
 from nessie_cli.server.pipeline.table import Endpoint, Match, NoRoute, RouteTable
 from nessie_cli.server.runtime.thread_pool import ThreadPool
@@ -26,7 +20,6 @@ from nessie_cli.wire.extensions import HEADER
 READERS = 2
 """The number of reading threads. The second one runs while the store reads its file."""
 _OURS = HEADER.lower().encode()
-_UNAVAILABLE = 503
 _encode = json.Encoder().encode
 
 
@@ -58,13 +51,7 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
         return _no_route(error, exchange)
     shown = shown_error(error, exchange)
     client_spec = header(exchange.headers, b"nessie-client-spec").decode("latin-1")
-    headers: Headers = [(b"content-type", JSON)]
-    if shown.status == _UNAVAILABLE:
-        headers.append((b"retry-after", RETRY_AFTER.encode()))
-    if isinstance(shown, Unauthenticated):
-        headers.append((b"www-authenticate", shown.challenge))
-    if ends_connection(shown):
-        headers.append((b"connection", b"close"))
+    headers = [(b"content-type", JSON), *failure_headers(shown, shown.status)]
     return Reply(shown.status, headers, _encode(error_body(shown, client_spec)))
 
 

@@ -12,7 +12,7 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
 from nessie_cli.revisions import Revision
-from nessie_cli.server.http.streams import ListingBody, listing
+from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.nessie.listings import (
     MOST_COMMITS,
     ListingPage,
@@ -112,13 +112,7 @@ def log_of_key(call: Call, start: str) -> Answer | None:
 
 def log_page(page: ListingPage[model.LogEntry]) -> ListingBody:
     """A page of a log with the height of each commit."""
-    return listing(
-        LogResponseOfOurs,
-        map(LogEntry.of, page),
-        page.token,
-        search=page.search(),
-        held=page.held,
-    )
+    return page.body(LogResponseOfOurs, LogEntry.of)
 
 
 def get_divisions(call: Call) -> Answer:
@@ -146,9 +140,7 @@ def get_reflog(call: Call) -> Answer:
         entries = dropwhile(lambda entry: str(entry.number) != token, entries)
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
     page = ListingPage(entries, most, lambda entry: str(entry.number))
-    return Answer(
-        listing(ReflogResponse, map(ReflogEntry.of, page), page.token, search=page.search())
-    )
+    return Answer(page.body(ReflogResponse, ReflogEntry.of))
 
 
 def get_messages(call: Call) -> Answer:

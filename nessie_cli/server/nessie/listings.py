@@ -11,6 +11,8 @@ from math import inf
 from time import thread_time
 from typing import Any, Generic, NamedTuple, TypeVar
 
+from msgspec import Raw, Struct
+
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import (
     Content,
@@ -25,11 +27,13 @@ from nessie_cli.model import (
 )
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import encoded
+from nessie_cli.server.http.streams import ListingBody, listing
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.pipeline.targets import Target, commit, parse_spec
 from nessie_cli.wire import keys
 from nessie_cli.wire.contents import content_struct
 from nessie_cli.wire.extensions import WHOLE
+from nessie_cli.wire.scalars import Json
 
 T = TypeVar("T")
 STEP = 0.05
@@ -279,6 +283,22 @@ class ListingPage(Generic[T]):
     def token(self) -> str | None:
         """The token of the next page, or None."""
         return None if self._behind is None else self._name(self._behind)
+
+    def body(
+        self, page: Any, struct_of: Callable[[T], Json | Struct | Raw], *references: Reference
+    ) -> ListingBody:
+        """Returns the body of an answer: a page of this class, at these references.
+
+        `struct_of` makes the struct of an item.
+        """
+        return listing(
+            page,
+            map(struct_of, self),
+            self.token,
+            *references,
+            search=self.search(),
+            held=self.held,
+        )
 
 
 class Filter(NamedTuple, Generic[T]):

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from nessie_cli.errors import ContentNotFound, InvalidInput
 from nessie_cli.iceberg.locations import Allowed, LocationRefused
-from nessie_cli.iceberg.warehouses.tables import table_folder
-from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses, table_folder
 from nessie_cli.model import Content, ContentKey, IcebergTable, KeyRange, Reference
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision

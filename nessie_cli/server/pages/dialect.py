@@ -8,9 +8,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from nessie_cli.errors import NessieError
-from nessie_cli.server.auth.gate import Admission, Catalog, Gate
-from nessie_cli.server.auth.identity import Unauthenticated
-from nessie_cli.server.http.failures import RETRY_AFTER, HttpFault, ends_connection
+from nessie_cli.server.auth.gate import Admission, Catalog, Gate, host_of_origin
+from nessie_cli.server.http.failures import HttpFault
 from nessie_cli.server.http.messages import Headers, Reply, header
 from nessie_cli.server.nessie.dialect import READERS
 from nessie_cli.server.pages.call import PageCall
@@ -18,7 +17,7 @@ from nessie_cli.server.pages.html import html_reply
 from nessie_cli.server.pages.login import LoginPages, LoginRequired
 from nessie_cli.server.pages.urls import ROOT
 from nessie_cli.server.pipeline.exchange import Exchange
-from nessie_cli.server.pipeline.failures import shown_error
+from nessie_cli.server.pipeline.failures import failure_headers, shown_error
 from nessie_cli.server.pipeline.pipeline import Dialect
 from nessie_cli.server.pipeline.table import Endpoint, Match, NoRoute, RouteTable
 from nessie_cli.server.runtime.thread_pool import ThreadPool
@@ -80,16 +79,9 @@ def _check_origin(headers: Headers) -> None:
     if site:
         is_own = site == b"same-origin"
     else:
-        is_own = bool(origin) and _netloc(origin) == host.decode("latin-1").lower()
+        is_own = bool(origin) and host_of_origin(origin) == host.decode("latin-1").lower()
     if not is_own:
         raise HttpFault(403, "Only pages of this server may send its forms", "FORBIDDEN")
-
-
-def _netloc(origin: bytes) -> str:
-    try:
-        return urlsplit(origin.decode("latin-1").lower()).netloc
-    except ValueError:
-        return ""
 
 
 def failure(error: Exception, exchange: Exchange) -> Reply:
@@ -98,13 +90,7 @@ def failure(error: Exception, exchange: Exchange) -> Reply:
         return _no_page(error, exchange)
     shown = shown_error(error, exchange)
     reply = _error_page(shown)
-    headers = list(reply.headers)
-    if shown.status == HTTPStatus.SERVICE_UNAVAILABLE:
-        headers.append((b"retry-after", RETRY_AFTER.encode()))
-    if isinstance(shown, Unauthenticated):
-        headers.append((b"www-authenticate", shown.challenge))
-    if ends_connection(shown):
-        headers.append((b"connection", b"close"))
+    headers = [*reply.headers, *failure_headers(shown, shown.status)]
     if exchange.method not in _SAFE:
         headers.append((b"hx-push-url", _page_of_form(exchange.headers)))
     return reply._replace(headers=headers)

@@ -16,6 +16,7 @@ from msgspec import json
 
 from nessie_cli.server.http.connections import ClientConnection, connection_of
 from nessie_cli.server.http.messages import Headers, Receive, header
+from nessie_cli.server.runtime.answer_memory import Share
 from nessie_cli.server.runtime.metrics import Metrics
 
 _OWN_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
@@ -42,6 +43,7 @@ class Exchange:
         "route",
         "scope",
         "session_ends",
+        "share",
     )
 
     def __init__(self, scope: Any, receive: Receive) -> None:
@@ -58,6 +60,8 @@ class Exchange:
         self.principal = ""
         self.session_ends: datetime | None = None
         """The end of the session of the browser, if the request has one."""
+        self.share: Share | None = None
+        """The memory that the answer holds, if it is large."""
         self.error = ""
         self.hides_query = False
         """Whether the log leaves the query out, because it holds a secret."""
@@ -72,7 +76,9 @@ class Exchange:
             self._connection.abort()
 
     def release(self) -> None:
-        """Lets the next request of the connection begin: this one has been answered."""
+        """Returns memory and lets the next request of the connection begin: the answer is sent."""
+        if self.share is not None:
+            self.share.release()
         if self._connection is not None:
             self._connection.release()
 

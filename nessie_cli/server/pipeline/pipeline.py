@@ -68,7 +68,7 @@ from nessie_cli.server.pipeline.table import (
     NoRoute,
 )
 from nessie_cli.server.pipeline.targets import read_targets
-from nessie_cli.server.runtime.answer_memory import SMALL, AnswerMemory, Share
+from nessie_cli.server.runtime.answer_memory import AnswerMemory, Share
 from nessie_cli.server.runtime.metrics import Metrics
 from nessie_cli.server.runtime.row_request import RowLimits
 from nessie_cli.server.runtime.thread_pool import BUSY, QueuedWrite, ThreadPool, closing_time
@@ -330,19 +330,10 @@ class Pipeline:
 
     async def _answer(self, exchange: Exchange, receive: Receive, send: Send) -> None:
         """Sends the answer to a request, or that for its error."""
-        share = self.answers.share()
-        try:
-            await self._answer_with(share, exchange, receive, send)
-        finally:
-            share.release()
-
-    async def _answer_with(
-        self, share: Share, exchange: Exchange, receive: Receive, send: Send
-    ) -> None:
         dialect = self._dialect(exchange.path)
         is_arriving = False
         try:
-            reply = await self._held_reply(share, exchange, dialect, receive)
+            reply = await self._held_reply(exchange, dialect, receive)
         except asyncio.CancelledError:
             # The web server cancels requests that have not ended some time after it was stopped.
             reply = dialect.failure(stopped_error(exchange), exchange)
@@ -352,8 +343,8 @@ class Pipeline:
         if is_arriving or (reply.status in _TOO_LARGE and not exchange.received):
             await drain(exchange.headers, receive, self.limits)
         headers = [*reply.headers, (b"x-request-id", exchange.id.encode())]
-        if reply.chunks is not None or len(reply.body) > SMALL:
-            await self._send_large(share, exchange, reply, headers, send)
+        if reply.is_large:
+            await self._send_large(exchange, reply, headers, send)
         else:
             await self._send(exchange, reply, headers, send)
 
@@ -363,16 +354,16 @@ class Pipeline:
 
     # -- the answer ------------------------------------------------------------------------------
 
-    async def _held_reply(
-        self, share: Share, exchange: Exchange, dialect: Dialect, receive: Receive
-    ) -> Reply:
-        """Returns the answer to a request with its share of the memory of large answers.
+    async def _held_reply(self, exchange: Exchange, dialect: Dialect, receive: Receive) -> Reply:
+        """Returns the answer to a request; a large one has its share of their memory.
 
         One without a share is dropped, so answers that wait need no memory, and made again later.
         """
         reply = await self._reply(exchange, dialect, receive)
-        size = reply.held
-        if exchange.method == "HEAD" or share.take(size):
+        if exchange.method == "HEAD" or not reply.is_large:
+            return reply
+        size, share = reply.held, self._share_of(exchange)
+        if share.take(size):
             return reply
         if exchange.method == "GET":
             del reply
@@ -389,6 +380,12 @@ class Pipeline:
                 raise AnswerDropped from None
             raise
         return reply
+
+    def _share_of(self, exchange: Exchange) -> Share:
+        """Returns the share of the answer to a request, which the exchange releases."""
+        if exchange.share is None:
+            exchange.share = self.answers.share()
+        return exchange.share
 
     async def _reply(self, exchange: Exchange, dialect: Dialect, receive: Receive) -> Reply:
         headers = exchange.headers
@@ -531,7 +528,7 @@ class Pipeline:
         exchange.done(reply.status, len(reply.body), self.metrics, self._log)
 
     async def _send_large(
-        self, share: Share, exchange: Exchange, reply: Reply, headers: Headers, send: Send
+        self, exchange: Exchange, reply: Reply, headers: Headers, send: Send
     ) -> None:
         """Sends an answer in parts, each when the client has read the one before.
 
@@ -540,7 +537,7 @@ class Pipeline:
         """
         if reply.chunks is None:
             headers.append((b"content-length", b"%d" % len(reply.body)))
-        size = 0
+        size, share = 0, self._share_of(exchange)
         await send({"type": "http.response.start", "status": reply.status, "headers": headers})
         try:
             chunk = b"" if exchange.method == "HEAD" else await self._first_chunk(exchange, reply)

@@ -9,9 +9,8 @@ from __future__ import annotations
 import asyncio
 
 from nessie_cli.server.http.failures import Unavailable
+from nessie_cli.server.http.messages import SMALL
 
-SMALL = 1 << 20
-"""The bytes up to which an answer takes no share."""
 _EXCESS = 2
 """How many times the limit answers may hold that cannot wait: they are made or sent already."""
 BUSY = "Too many large answers are being sent; come again later"

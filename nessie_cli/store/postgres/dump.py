@@ -26,7 +26,7 @@ from nessie_cli.store.dump import (
 from nessie_cli.store.postgres.errors import failure, is_about_text, unstorable
 from nessie_cli.store.postgres.pool import Pool, PostgresConnection
 from nessie_cli.store.postgres.rows import ADD_ANCHORS, ANCHOR_COLUMNS, columns
-from nessie_cli.store.postgres.schema import RUNS
+from nessie_cli.store.postgres.schema import LATER_TABLES
 from nessie_cli.store.records import (
     Counts,
     Move,
@@ -295,7 +295,7 @@ def _write_settings(
 
 
 def _write_runs(connection: PostgresConnection, runs: Iterator[StoredRun]) -> None:
-    connection.execute(RUNS.read_bytes())
+    connection.execute(LATER_TABLES["runs"].read_bytes())
     connection.execute("DELETE FROM runs")
     rows = ((run.id, run.state, run.data, run.version) for run in runs)
     _copy(connection, _PUT_RUNS, _RUN_TYPES, rows)

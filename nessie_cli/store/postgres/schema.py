@@ -17,9 +17,8 @@ OLDEST_SERVER = 140000
 
 _LOCK = "SELECT pg_advisory_xact_lock(hashtextextended('nessie store ' || %s, 0))"
 _TABLES = Path(__file__).parent / "tables.sql"
-SESSIONS = Path(__file__).parent / "sessions.sql"
-RUNS = Path(__file__).parent / "runs.sql"
-"""The tables of sessions and of runs, which stores may lack: older versions made none."""
+LATER_TABLES = {name: Path(__file__).parent / f"{name}.sql" for name in ("sessions", "runs")}
+"""The statements of tables that stores of this format may lack: older versions made none."""
 
 
 def create_schema(connection: PostgresConnection, location: Location) -> None:
@@ -38,8 +37,8 @@ def create_schema(connection: PostgresConnection, location: Location) -> None:
                 " another one by ?schema=NAME"
             )
         connection.execute(_TABLES.read_bytes())
-        connection.execute(SESSIONS.read_bytes())
-        connection.execute(RUNS.read_bytes())
+        for statements in LATER_TABLES.values():
+            connection.execute(statements.read_bytes())
         connection.execute("INSERT INTO store (format) VALUES (%s)", (STORE_FORMAT,))
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 import psycopg
 
 from nessie_cli.store.base import Dump
+from nessie_cli.store.later_tables import RunRows, SessionRows
 from nessie_cli.store.postgres.commit import Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
-from nessie_cli.store.postgres.later_tables import PostgresRuns, PostgresSessions
+from nessie_cli.store.postgres.later_tables import PostgresLaterTable
 from nessie_cli.store.postgres.lease import Leases
 from nessie_cli.store.postgres.location import Location, parse_location
 from nessie_cli.store.postgres.maintenance import PostgresMaintenance
@@ -368,14 +369,14 @@ class PostgresStore:
         return [references.get(name) for name in names]
 
     @property
-    def sessions(self) -> PostgresSessions:
+    def sessions(self) -> SessionRows:
         """The logins of browsers."""
-        return PostgresSessions(self._rows, self._retried)
+        return SessionRows(PostgresLaterTable("sessions", self._rows, self._retried))
 
     @property
-    def runs(self) -> PostgresRuns:
+    def runs(self) -> RunRows:
         """The records of pipelines' runs."""
-        return PostgresRuns(self._rows, self._retried)
+        return RunRows(PostgresLaterTable("runs", self._rows, self._retried))
 
     def close(self) -> None:
         """Closes the connections."""

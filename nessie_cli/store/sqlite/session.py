@@ -67,11 +67,6 @@ class Session:
         with registry:
             _open.add(self)
 
-    @property
-    def read_only(self) -> bool:
-        """Whether the file can only be read."""
-        return self.connection is not None and self.connection.readonly("main")
-
     def number(self, pragma: str) -> int:
         """Returns a number from the file's header."""
         rows: list[tuple[int]] = self.cursor.execute(f"PRAGMA {pragma}").fetchall()  # type: ignore[assignment]

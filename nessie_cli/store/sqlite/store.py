@@ -69,8 +69,8 @@ from nessie_cli.store.sqlite.session import (
 
 if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
+    from nessie_cli.store.later_tables import RunRows, SessionRows
     from nessie_cli.store.sqlite.dump import SQLiteDump
-    from nessie_cli.store.sqlite.later_tables import SQLiteRuns, SQLiteSessions
     from nessie_cli.store.sqlite.maintenance import SQLiteMaintenance
     from nessie_cli.store.sqlite.watch import Watch
 
@@ -460,18 +460,20 @@ class SQLiteStore:
         return self._watch
 
     @property
-    def sessions(self) -> SQLiteSessions:
+    def sessions(self) -> SessionRows:
         """The logins of browsers."""
-        from nessie_cli.store.sqlite.later_tables import SQLiteSessions
+        from nessie_cli.store.later_tables import SessionRows
+        from nessie_cli.store.sqlite.later_tables import SQLiteLaterTable
 
-        return SQLiteSessions(self._rows, self._transaction)
+        return SessionRows(SQLiteLaterTable("sessions", self._rows, self._transaction))
 
     @property
-    def runs(self) -> SQLiteRuns:
+    def runs(self) -> RunRows:
         """The records of pipelines' runs."""
-        from nessie_cli.store.sqlite.later_tables import SQLiteRuns
+        from nessie_cli.store.later_tables import RunRows
+        from nessie_cli.store.sqlite.later_tables import SQLiteLaterTable
 
-        return SQLiteRuns(self._rows, self._transaction)
+        return RunRows(SQLiteLaterTable("runs", self._rows, self._transaction))
 
     def close(self) -> None:
         """Closes all connections.

@@ -26,7 +26,7 @@ def test_a_history_comes_from_a_server(nessie: InProcess, catalog: Catalog, tmp_
         ]
         assert "gc" not in dry.err
         with connect(store) as target:
-            assert ImportRecords(target).foreign_locations() == {}
+            assert ImportRecords(target).foreign_tables() == []
         with connect(store) as target:
             assert list(target.log("main")) == []
         ran = nessie("import", url, "--history", "--json", "--store", store)
@@ -40,12 +40,12 @@ def test_a_history_comes_from_a_server(nessie: InProcess, catalog: Catalog, tmp_
         listed = nessie("import", "--list", "--store", other, "--json").json["tables"]
         assert {table["adopted"] for table in listed} == {False}
         with connect(other) as target:
-            locations = ImportRecords(target).foreign_locations()
-        assert len(locations) == len(listed) > 0
-        assert set(locations.values()) == {url}
+            foreign = ImportRecords(target).foreign_tables()
+        assert len({table.location for _, table in foreign}) == len(listed) > 0
+        assert {source for source, _ in foreign} == {url}
         assert nessie("import", "--adopt", "*", "--store", other).code == 0
         with connect(other) as target:
-            assert ImportRecords(target).foreign_locations() == {}
+            assert ImportRecords(target).foreign_tables() == []
         nessie("import", url, "--history", "--store", store).expect(5, "taken")
         nessie("import", url, "--history", "--into", "main").expect(2, "takes no --into")
         nessie("import", url, "--history", "--store", url).expect(2, "the store itself")

@@ -12,7 +12,7 @@ from pyiceberg.exceptions import ForbiddenError
 
 from nessie_cli import connect
 from nessie_cli.errors import NotAllowed
-from nessie_cli.iceberg.warehouses.warehouse import from_options, from_toml
+from nessie_cli.iceberg.warehouses.configuration import from_options, from_toml
 from nessie_cli.importing.records import ImportRecords
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Access, Bearer

@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pyarrow as pa
-import pytest
 
 from nessie_cli.iceberg.combination.file_combiner import FileCombiner, UnwrittenFiles
 from nessie_cli.iceberg.combination.merging import TableStates
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.row_diff.contents import changed_rows
-from nessie_cli.model import CombinationRules, ContentKey, IcebergTable, RowRules
-from tests.gc.s3 import Store, s3
+from nessie_cli.model import CombinationRules, ContentKey, RowRules
+from tests.gc.s3 import Store
 from tests.iceberg.lake import Lake
 
 KEY = ContentKey.parse("db.t")
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    with s3() as started:
-        yield started
 
 
 def rows(changed: int) -> pa.Table:
@@ -31,23 +22,17 @@ def rows(changed: int) -> pa.Table:
     return pa.table({"id": range(200_000), "v": values})
 
 
-def content(lake: Lake) -> IcebergTable:
-    table = lake.repository.content(lake.branch, KEY)
-    assert isinstance(table, IcebergTable)
-    return table
-
-
 def test_the_rows_of_a_table_in_a_bucket(embedded: Lake, store: Store) -> None:
     catalog = embedded.catalog(warehouse=f"s3://lake/{embedded.branch}", **store.properties)
     catalog.create_namespace("db")
     table = catalog.create_table("db.t", rows(0).schema)
     table.append(rows(0))
-    states = [content(embedded)]
+    states = [embedded.content("db", "t")]
     for changed in (1, 2):
         # Both sides start from the first state.
         table.manage_snapshots().rollback_to_snapshot(states[0].snapshot_id).commit()
         table.overwrite(rows(changed))
-        states.append(content(embedded))
+        states.append(embedded.content("db", "t"))
     base, ours, theirs = states
     rules = CombinationRules(rows=RowRules(key=("id",)))
     table_states = TableStates(None, "", KEY, KEY, KEY, KEY, base, ours, theirs)

@@ -15,14 +15,15 @@ import pytest
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.locations import Allowed, LocationRefused, issued_uuid
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
-from nessie_cli.iceberg.warehouses.tables import (
+from nessie_cli.iceberg.warehouses.warehouse import (
     PATH_PROPERTIES,
+    Warehouse,
     check_namespace_location,
     check_table_locations,
     new_location,
 )
-from nessie_cli.iceberg.warehouses.warehouse import Warehouse, from_options
 from nessie_cli.model import ContentKey, Namespace
 
 OWN, OTHER = "01234567-89ab-4cde-8f01-23456789abcd", "99999999-89ab-4cde-8f01-23456789abcd"
@@ -304,17 +305,21 @@ def test_the_issued_location_is_always_fine(warehouse: Warehouse, files: Metadat
     location = new_location(warehouse, Namespace(), KEY, OWN)
     inside = {"write.data.path": f"{location}/data", "write.metadata.path": f"{location}/meta"}
     for may_choose in (False, True):
-        check_table_locations(files, located(location, **inside), location, may_choose=may_choose)
-        check_table_locations(files, located(f"{location}/"), location, may_choose=may_choose)
+        check_table_locations(
+            files.allowed, located(location, **inside), location, may_choose=may_choose
+        )
+        check_table_locations(
+            files.allowed, located(f"{location}/"), location, may_choose=may_choose
+        )
 
 
 def test_a_chosen_location_needs_the_right(warehouse: Warehouse, files: MetadataFiles) -> None:
     issued, chosen = new_location(warehouse, Namespace(), KEY, OWN), f"{warehouse.location}/mine"
-    check_table_locations(files, located(chosen), issued, may_choose=True)
-    check_table_locations(files, located(chosen), None, may_choose=True)
+    check_table_locations(files.allowed, located(chosen), issued, may_choose=True)
+    check_table_locations(files.allowed, located(chosen), None, may_choose=True)
     for known in (issued, None):
         with pytest.raises(LocationRefused, match="may not choose locations"):
-            check_table_locations(files, located(chosen), known, may_choose=False)
+            check_table_locations(files.allowed, located(chosen), known, may_choose=False)
 
 
 @pytest.mark.parametrize("may_choose", [False, True])
@@ -326,13 +331,16 @@ def test_a_siblings_location_is_refused(
     encoded = sibling.replace("salaries_", "salaries%5F")
     for location in (sibling, f"{sibling}/", f"{sibling}/data/x", encoded):
         with pytest.raises(LocationRefused):
-            check_table_locations(files, located(location), issued, may_choose=may_choose)
+            check_table_locations(files.allowed, located(location), issued, may_choose=may_choose)
         with pytest.raises(LocationRefused):
-            check_namespace_location(files, location)
+            check_namespace_location(files.allowed, location)
         for name in PATH_PROPERTIES:
             with pytest.raises(LocationRefused):
                 check_table_locations(
-                    files, located(issued, **{name: location}), issued, may_choose=may_choose
+                    files.allowed,
+                    located(issued, **{name: location}),
+                    issued,
+                    may_choose=may_choose,
                 )
 
 
@@ -349,13 +357,13 @@ def test_no_member_names_a_place_outside(
     else:
         document["properties"] = {name: bad}
     with pytest.raises(LocationRefused):
-        check_table_locations(files, document, issued, may_choose=True)
+        check_table_locations(files.allowed, document, issued, may_choose=True)
 
 
 @pytest.mark.parametrize("bad", [None, 1, "", ["x"], {}])
 def test_a_location_that_is_not_a_text_is_refused(files: MetadataFiles, bad: object) -> None:
     with pytest.raises(InvalidInput, match="location must be a non-empty string"):
-        check_table_locations(files, {**DOCUMENT, "location": bad}, None, may_choose=True)
+        check_table_locations(files.allowed, {**DOCUMENT, "location": bad}, None, may_choose=True)
 
 
 def test_paths_outside_of_the_table_need_the_right(
@@ -363,9 +371,9 @@ def test_paths_outside_of_the_table_need_the_right(
 ) -> None:
     issued = new_location(warehouse, Namespace(), KEY, OWN)
     document = located(issued, **{"write.data.path": f"{warehouse.location}/hot"})
-    check_table_locations(files, document, issued, may_choose=True)
+    check_table_locations(files.allowed, document, issued, may_choose=True)
     with pytest.raises(LocationRefused, match=r"write\.data\.path"):
-        check_table_locations(files, document, issued, may_choose=False)
+        check_table_locations(files.allowed, document, issued, may_choose=False)
 
 
 def test_metadata_files_are_numbered_and_never_named_twice() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,17 +13,12 @@ import pytest
 from nessie_cli.errors import InvalidInput, StoreUnavailable
 from nessie_cli.iceberg.files import MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.iceberg.warehouses.metadata_files import MAX_BYTES, MetadataFiles
-from nessie_cli.iceberg.warehouses.warehouse import Warehouse, from_options
-from tests.gc.s3 import Store, s3
+from nessie_cli.iceberg.warehouses.warehouse import Warehouse
+from tests.gc.s3 import Store
 
 DOCUMENT = b'{"format-version": 2, "unknown": {"\xc3\xa9": [1, 9223372036854775807, 0.1]}}'
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    with s3() as found:
-        yield found
 
 
 @pytest.fixture(params=["file", "s3"])

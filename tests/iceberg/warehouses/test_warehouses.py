@@ -8,13 +8,8 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.warehouses.warehouse import (
-    UnknownWarehouse,
-    Vending,
-    _Entry,
-    from_options,
-    from_toml,
-)
+from nessie_cli.iceberg.warehouses.configuration import _Entry, from_options, from_toml
+from nessie_cli.iceberg.warehouses.warehouse import UnknownWarehouse, Vending
 
 SECRET = "0123456789abcdef0123456789abcdef"
 FULL = f"""

@@ -3,6 +3,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.gc.s3 import Store, s3
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, lake
 
 
@@ -18,3 +19,10 @@ def served(tmp_path: Path) -> Iterator[Lake]:
 def main(served: Lake) -> IcebergClient:
     """A client of the branch main."""
     return served.main
+
+
+@pytest.fixture(scope="module")
+def store() -> Iterator[Store]:
+    """A server for S3 with a bucket."""
+    with s3() as started:
+        yield started

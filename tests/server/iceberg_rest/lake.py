@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import quote
 
 from nessie_cli import connect
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.pipeline.pipeline import Parts

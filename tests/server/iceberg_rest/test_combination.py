@@ -18,7 +18,8 @@ from pyiceberg.catalog.rest import RestCatalog
 
 from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, MergeConflict, NotAllowed, NotFound
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import (
     Collision,
     CombinationRules,

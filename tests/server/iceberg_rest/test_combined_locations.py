@@ -12,8 +12,9 @@ from msgspec import structs
 
 from nessie_cli.errors import NotAllowed
 from nessie_cli.iceberg.locations import METADATA_PATH, PATH_PROPERTIES
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import CommitMeta, IcebergTable, Put
 from tests.server.client import Answer
 from tests.server.iceberg_rest.appends import append, two_appends

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 import pytest
 
-from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.model import ReferenceType
 from nessie_cli.server.pipeline.exchange import AccessLog
 from tests.server.client import Client

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -26,7 +25,7 @@ from nessie_cli.server.iceberg.delegation import (
 from nessie_cli.server.iceberg.delegation.s3 import Folder
 from nessie_cli.server.iceberg.delegation.signing import SignRequest
 from nessie_cli.server.iceberg.delegation.vending import LONGEST_POLICY, policy
-from tests.gc.s3 import Store, s3
+from tests.gc.s3 import Store
 from tests.server.iceberg_rest.s3_accounts import ROLE, signatures_verified, user_of, warehouse
 
 ID = "01234567-89ab-4cde-8f01-23456789abcd"
@@ -34,12 +33,6 @@ LOCATION = f"s3://lake/wh/db/orders_{ID}"
 FOLDER = Folder("lake", "wh/db/orders_1")
 RESOURCE = "v1/main/namespaces/db/tables/orders"
 VENDED, SIGNING = "vended-credentials", "remote-signing"
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    with s3() as found:
-        yield found
 
 
 class Clock:

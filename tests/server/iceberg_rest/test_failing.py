@@ -14,7 +14,7 @@ import pytest
 
 from nessie_cli import create
 from nessie_cli.errors import OutcomeUnknown
-from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.snapshot import Context
 from nessie_cli.server.pipeline.exchange import AccessLog

@@ -16,7 +16,7 @@ from pyiceberg.catalog import load_catalog
 
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
-from tests.gc.s3 import Store, s3
+from tests.gc.s3 import Store
 from tests.iceberg.lake import ROWS
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake, staged_updates
 from tests.server.iceberg_rest.s3_accounts import signatures_verified, user_of, warehouse
@@ -25,12 +25,6 @@ from tests.server.iceberg_rest.test_rights import FORBIDDEN, READ, WRITE, Ruled,
 
 VENDED, SIGNING = "vended-credentials", "remote-signing"
 KEY_ID = "s3.access-key-id"
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    with s3() as found:
-        yield found
 
 
 def delegating(store: Store, tmp_path: Path, **more: Any) -> Warehouses:

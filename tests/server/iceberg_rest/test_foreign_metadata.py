@@ -10,7 +10,8 @@ from uuid import UUID
 import pytest
 from msgspec import structs
 
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, IcebergView, Put
 from tests.iceberg.mutants import bases, mutants, recorded
 from tests.iceberg.test_validity import ONLY_ICEBERG_ACCEPTS

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put
 from tests.server.client import Answer
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake

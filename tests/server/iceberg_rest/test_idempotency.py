@@ -12,7 +12,7 @@ import pytest
 
 from nessie_cli import connect, create
 from nessie_cli.errors import NessieError
-from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.server.iceberg.errors import CommitConflict
 from nessie_cli.server.iceberg.idempotency import Idempotency
 from nessie_cli.server.pipeline.pipeline import Parts

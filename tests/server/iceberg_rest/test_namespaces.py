@@ -3,7 +3,7 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Namespace, Put
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake, segment
 

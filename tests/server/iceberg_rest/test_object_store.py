@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse, Warehouses
-from tests.gc.s3 import Store, s3
+from tests.gc.s3 import Store
 from tests.server.iceberg_rest.lake import Lake, error_of, lake
 from tests.server.iceberg_rest.test_rights import FORBIDDEN, READ, Ruled, ruled
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    with s3() as found:
-        yield found
 
 
 @pytest.fixture

@@ -11,7 +11,8 @@ import pytest
 from msgspec import structs
 
 from nessie_cli.iceberg.locations import PATH_PROPERTIES
-from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses, from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations, Warehouses
 from nessie_cli.model import CommitMeta, IcebergTable, Put, ReferenceType
 from tests.repository.vocabulary import key, table
 from tests.server.client import Answer, Client, namespace

@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 from msgspec import structs
 
-from nessie_cli.iceberg.warehouses.warehouse import Warehouses, from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.server.auth.gate import Security, open_gate
 from tests.server.guarding import Guarded, write_rules
 from tests.server.iceberg_rest.lake import IcebergClient, Lake, error_of, lake, staged_updates

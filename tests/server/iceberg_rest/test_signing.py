@@ -6,7 +6,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,7 +16,7 @@ from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.server.iceberg.delegation.s3 import Account, Folder
 from nessie_cli.server.iceberg.delegation.signing import Signed, Signer, SignRequest
-from tests.gc.s3 import Store, s3
+from tests.gc.s3 import Store
 from tests.server.iceberg_rest.s3_accounts import signatures_verified, user_of, warehouse
 
 FOLDER = Folder("lake", "wh/db/orders_1")
@@ -34,12 +33,6 @@ AWS = Warehouse(
 )
 HOST = "https://lake.s3.eu-west-1.amazonaws.com"
 HERE = f"{HOST}/wh/db/orders_1"
-
-
-@pytest.fixture(scope="module")
-def store() -> Iterator[Store]:
-    with s3() as found:
-        yield found
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,15 @@ from urllib.parse import urlencode, urlsplit
 from tests.server.client import Answer, Client
 
 _VOID = frozenset({"meta", "link", "input", "br", "line", "circle", "path", "rect", "polyline"})
+OF_OTHER_PAGES: list[dict[str, str]] = [
+    {},
+    {"origin": "http://elsewhere.example"},
+    {"origin": "null"},
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "same-site"},
+    {"sec-fetch-site": "none"},
+]
+"""Headers of forms that no page of the server has sent."""
 
 
 class Element(NamedTuple):

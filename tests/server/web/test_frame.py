@@ -7,6 +7,7 @@ from importlib.resources import files
 import pytest
 
 from tests.server.client import EMPTY, put
+from tests.server.web.browser import OF_OTHER_PAGES
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
 VENDORED = {
@@ -55,17 +56,7 @@ def test_files_of_pages_are_cached_for_ever(browser):
     assert browser.get("/ui/assets/htmx.0000.js").status == 404
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"origin": "http://elsewhere.example"},
-        {"origin": "null"},
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-        {"sec-fetch-site": "none"},
-    ],
-)
+@pytest.mark.parametrize("headers", OF_OTHER_PAGES)
 def test_forms_of_other_origins_are_refused(browser, client, headers):
     answer = browser.answer("POST", "/ui/references/create", b"name=dev&at=main", FORM | headers)
     assert answer.status == 403

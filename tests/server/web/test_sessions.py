@@ -25,7 +25,7 @@ from nessie_cli.server.running import application
 from tests.server.client import EMPTY, Client, put
 from tests.server.guarding import guarded, with_gate
 from tests.server.serving import serving
-from tests.server.web.browser import Browser
+from tests.server.web.browser import OF_OTHER_PAGES, Browser
 
 FORM = {
     "content-type": "application/x-www-form-urlencoded",
@@ -177,17 +177,7 @@ def test_a_wrong_token_is_refused_and_never_shown(browser, given):
     assert b"nessie_0000" not in answer.raw
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {},
-        {"origin": "http://elsewhere.example"},
-        {"origin": "null"},
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-        {"sec-fetch-site": "none"},
-    ],
-)
+@pytest.mark.parametrize("headers", OF_OTHER_PAGES)
 @pytest.mark.parametrize("path", ["/ui/login", "/ui/logout"])
 def test_pages_of_others_log_nobody_in_or_out(logged_in, token, path, headers):
     kind = {"content-type": FORM["content-type"]}

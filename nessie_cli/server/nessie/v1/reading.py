@@ -9,7 +9,6 @@ from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ContentKey, Entry, Reference
 from nessie_cli.repository.base import ALL_KEYS
 from nessie_cli.revisions import Revision
-from nessie_cli.server.http.streams import listing
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.listings import FilteredPage, ListingPage, key_token, limit
 from nessie_cli.server.nessie.v1.requests import check_name_v1
@@ -65,15 +64,7 @@ def get_log(call: Call) -> Answer:
     if page_token:
         start = listings.token_start(call, page_token)
     page = listings.log(call, start, oldest and oldest.lower(), call.number("maxRecords"))
-    return Answer(
-        listing(
-            LogResponseV1,
-            map(LogEntryV1.of, page),
-            page.token,
-            search=page.search(),
-            held=page.held,
-        )
-    )
+    return Answer(page.body(LogResponseV1, LogEntryV1.of))
 
 
 # -- entries -------------------------------------------------------------------------------------
@@ -109,9 +100,7 @@ def get_entries(call: Call) -> Answer:
         # A page may end within a namespace.
         passes = filter_._replace(test=_first_of_its_name(filter_.test))
         page = FilteredPage(read, limit(records), lambda name: key_token(name.entry.key), passes)
-    return Answer(
-        listing(EntriesResponseV1, map(EntryV1.of, page), page.token, search=page.search())
-    )
+    return Answer(page.body(EntriesResponseV1, EntryV1.of))
 
 
 def _cut(entries: Iterable[Entry], depth: int) -> Iterator[_Name]:
@@ -174,7 +163,7 @@ def get_diff(call: Call) -> Answer:
         raise NoRoute(())
     before, after = _side(call, left, '"From" hash'), _side(call, right, '"To" hash')
     page = listings.differences(call, before, after, ALL_KEYS, in_pages=False)
-    return Answer(listing(DiffResponseV1, map(BareDiffEntry.of, page), page.token))
+    return Answer(page.body(DiffResponseV1, BareDiffEntry.of))
 
 
 def _side(call: Call, text: str, hash_name: str) -> Reference:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import ReferenceType
-from nessie_cli.server.http.streams import listing
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.v1.requests import (
     Verb,
@@ -24,14 +23,7 @@ from nessie_cli.wire.rest import ReferencesResponseV1
 def list_references(call: Call) -> Answer:
     """Returns branches, then tags, by name."""
     page = listings.references(call, call.number("maxRecords"), call.text("pageToken"))
-    return Answer(
-        listing(
-            ReferencesResponseV1,
-            map(reference_struct_v1, page),
-            page.token,
-            search=page.search(),
-        )
-    )
+    return Answer(page.body(ReferencesResponseV1, reference_struct_v1))
 
 
 def get_default_branch(call: Call) -> Answer:

@@ -10,7 +10,7 @@ from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
-from nessie_cli.server.http.streams import ListingBody, listing
+from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.extensions import is_ours, log_of_key, log_page
 from nessie_cli.server.nessie.v2.references import plain_name
@@ -49,13 +49,7 @@ def get_history(call: Call) -> Answer:
     return Answer(
         log_page(page)
         if is_ours(call)
-        else listing(
-            rest.LogResponse,
-            map(call.log_entry_cache.log_entry, page),
-            page.token,
-            search=page.search(),
-            held=page.held,
-        )
+        else page.body(rest.LogResponse, call.log_entry_cache.log_entry)
     )
 
 
@@ -82,16 +76,7 @@ def get_entries(call: Call) -> Answer:
         page_token=call.text("page-token"),
         content=call.flag("content"),
     )
-    return Answer(
-        listing(
-            rest.EntriesResponse,
-            map(BareEntry.of, page),
-            page.token,
-            at,
-            search=page.search(),
-            held=page.held,
-        )
-    )
+    return Answer(page.body(rest.EntriesResponse, BareEntry.of, at))
 
 
 def get_diff(call: Call) -> Answer:
@@ -106,17 +91,7 @@ def get_diff(call: Call) -> Answer:
         records=call.number("max-records"),
         page_token=call.text("page-token"),
     )
-    return Answer(
-        listing(
-            rest.DiffResponse,
-            map(BareDiffEntry.of, page),
-            page.token,
-            before,
-            after,
-            search=page.search(),
-            held=page.held,
-        )
-    )
+    return Answer(page.body(rest.DiffResponse, BareDiffEntry.of, before, after))
 
 
 def get_content(call: Call) -> Answer:

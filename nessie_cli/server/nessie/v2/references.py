@@ -7,7 +7,6 @@ from msgspec import structs
 from nessie_cli.errors import InvalidInput, ReferenceNotFound
 from nessie_cli.model import Reference, ReferenceType
 from nessie_cli.repository.changes import AssignReference, CreateReference, DeleteReference
-from nessie_cli.server.http.streams import listing
 from nessie_cli.server.nessie import listings
 from nessie_cli.server.nessie.extensions import message_given
 from nessie_cli.server.pipeline.call import Answer, Call
@@ -38,9 +37,7 @@ _TYPE_RULE = "Reference type name must be either 'branch' or 'tag'"
 def list_references(call: Call) -> Answer:
     """Returns branches, then tags, by name."""
     page = listings.references(call, call.number("max-records"), call.text("page-token"))
-    return Answer(
-        listing(ReferencesResponse, map(reference_struct, page), page.token, search=page.search())
-    )
+    return Answer(page.body(ReferencesResponse, reference_struct))
 
 
 def plain_name(call: Call, forbidden: str) -> str:

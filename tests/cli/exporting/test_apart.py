@@ -9,7 +9,7 @@ import pytest
 
 from nessie_cli.errors import ReferenceMoved
 from nessie_cli.exporting.state import ExportRecord
-from nessie_cli.iceberg.warehouses.warehouse import from_options
+from nessie_cli.iceberg.warehouses.configuration import from_options
 from nessie_cli.model import (
     NO_ANCESTOR,
     CommitMeta,
@@ -25,11 +25,10 @@ from nessie_cli.repository.opening import connect
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
+from tests.cli.exporting.place import BRANCH, PREFIX, TAG
 from tests.command.in_process import InProcess
 from tests.server.serving import serving
 
-PREFIX = "PYICEBERG_CATALOG__OTHER__"
-TAG, BRANCH = "exported/other", "exporting/other"
 A, B = ContentKey(("a",)), ContentKey(("b",))
 
 
