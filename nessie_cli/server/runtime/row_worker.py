@@ -140,7 +140,7 @@ def _frames(request: RowRequest) -> Iterator[Frame]:
     if request.rows:
         changes = RowChanges(difference, files, check=counter.rows)
         sink = _Sink(request.limits.answer)
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        options = pa.ipc.IpcWriteOptions(compression="lz4" if request.compressed else None)
         with pa.ipc.new_stream(sink, changes.schema, options=options) as stream:
             for batch in changes:
                 stream.write_batch(batch)
