@@ -25,7 +25,7 @@ from nessie_cli.server.runtime.row_request import RowRequest
 
 _MERGE = "merge"
 _MOST_ANSWER = 8 << 20
-"""The most bytes of the rows of a page. Compressed ones could be any number of bytes in memory."""
+"""The most bytes of the rows of a page in memory. Compressed ones could have any number."""
 
 
 class Sides(NamedTuple):
