@@ -1,7 +1,8 @@
 """Reads Avro files that anybody may have written, within limits.
 
-A decoder follows the schema of the file. A schema that contains itself, or a block that unpacks to
-more than memory holds, would end the process.
+A decoder follows the schema of the file. A schema that contains itself, a block that unpacks to
+more than memory holds, or an array of values that take no bytes would end the process. No other
+thread runs while the decoder reads a row.
 
 https://avro.apache.org/docs/1.12.0/specification/#object-container-files
 """
@@ -27,18 +28,31 @@ _SYNC = 16
 _LONGEST_NUMBER = 10
 MOST_LEVELS = 30
 """The most levels of a schema. Those of manifests have six."""
+MOST_SCHEMA, MOST_EMPTY = 1 << 20, 10
+"""The most bytes of a schema, and its most fields that take no bytes in a row.
+
+The schema of an unpartitioned table has one such field.
+"""
 
 
 class AvroLimits(NamedTuple):
-    """The most rows and the most unpacked bytes of one file."""
+    """The most rows of one file, its most unpacked bytes, and the most of one block.
+
+    `items` are the most items of all arrays.
+    """
 
     rows: int = 10_000_000
     unpacked: int = 512 * 2**20
+    block: int = 512 * 2**20
+    items: int = 1_000_000_000
 
 
 USUAL = AvroLimits()
-OF_MERGES = AvroLimits(100_000, 64 * 2**20)
-"""What a server reads of manifests to combine one table."""
+OF_MERGES = AvroLimits(100_000, 64 * 2**20, 2 * 2**20, 8_000_000)
+"""What a server reads of manifests to combine one table.
+
+Writers begin a new block after 64 KiB at most, or after each row.
+"""
 
 
 class AvroFile(NamedTuple):
@@ -60,14 +74,22 @@ def read_avro(
     one.
     """
     header = _read_header(data)
+    if len(header["avro.schema"]) > MOST_SCHEMA:
+        raise ValueError(f"its schema is larger than {MOST_SCHEMA // 2**10} KiB")
     schema = json.loads(header["avro.schema"])
     _check_schema(schema, [])
+    _Shapes().of(schema)
     _check_blocks(data, header, limits)
     reader: Any = fastavro.reader(io.BytesIO(data))
     if projected is not None:
         reader = fastavro.reader(io.BytesIO(data), projected(reader.writer_schema))
-    # A comprehension: other threads run between two rows.
-    rows = [row for row in reader]  # noqa: C416
+    rows, items = [], 0
+    # Other threads run between two rows.
+    for row in reader:
+        rows.append(row)
+        items += _items(row)
+        if items > limits.items:
+            raise ValueError(f"its arrays have more than {limits.items:,} items")
     metadata = {
         name: value.decode() for name, value in header.items() if not name.startswith("avro.")
     }
@@ -119,6 +141,80 @@ def _check_schema(schema: Schema, around: Collection[str]) -> None:
         _check_schema(schema["type"], inside)
 
 
+class _Shape(NamedTuple):
+    """What the values of a schema are like: without a byte, and with arrays or maps."""
+
+    is_empty: bool
+    has_items: bool
+
+
+class _Shapes:
+    """The shapes of the parts of a schema. Raises `ValueError` for values that cost no data.
+
+    A block of a few bytes could have any number of them.
+    """
+
+    def __init__(self) -> None:
+        self._named = {"null": _Shape(is_empty=True, has_items=False)}
+        self._empty_fields = 0
+
+    def of(self, schema: Schema) -> _Shape:
+        """Returns the shape of a schema whose names were defined before."""
+        if isinstance(schema, str):
+            return self._named.get(_last_name(schema), _Shape(is_empty=False, has_items=False))
+        if isinstance(schema, list):
+            branches = [self.of(part) for part in schema]
+            return _Shape(is_empty=False, has_items=any(part.has_items for part in branches))
+        kind = schema.get("type")
+        if kind in ("array", "map"):
+            return self._of_items(self.of(schema["items" if kind == "array" else "values"]))
+        if kind in ("record", "error", "fixed"):
+            return self._remember(
+                schema,
+                _Shape(not schema["size"], has_items=False)
+                if kind == "fixed"
+                else self._of_record(schema),
+            )
+        return self.of("int" if kind == "enum" else kind)
+
+    def _remember(self, schema: Schema, shape: _Shape) -> _Shape:
+        name = _last_name(str(schema.get("name", "")))
+        # Names in two namespaces can end alike.
+        other = self._named.get(name, shape)
+        self._named[name] = _Shape(*map(any, zip(shape, other, strict=True)))
+        return shape
+
+    def _of_items(self, items: _Shape) -> _Shape:
+        if items.is_empty:
+            raise ValueError("its schema has an array of values without a byte")
+        if items.has_items:
+            raise ValueError("its schema has an array in an array")
+        return _Shape(is_empty=False, has_items=True)
+
+    def _of_record(self, schema: Schema) -> _Shape:
+        fields = [self.of(field["type"]) for field in schema.get("fields") or ()]
+        self._empty_fields += sum(field.is_empty for field in fields)
+        if self._empty_fields > MOST_EMPTY:
+            raise ValueError(f"its schema has more than {MOST_EMPTY} fields without a byte")
+        return _Shape(
+            all(field.is_empty for field in fields), any(field.has_items for field in fields)
+        )
+
+
+def _last_name(name: str) -> str:
+    """Returns a name without its namespace."""
+    return name.rpartition(".")[2]
+
+
+def _items(row: Mapping[str, Any]) -> int:
+    """Returns the number of the items of all arrays of a row. No array is in an array."""
+    return sum(
+        _items(value) if isinstance(value, dict) else len(value)
+        for value in row.values()
+        if isinstance(value, dict | list)
+    )
+
+
 def _check_blocks(data: bytes, header: _Header, limits: AvroLimits) -> None:
     """Raises `ValueError` if the blocks have too many rows, or unpack to too much."""
     size_of = _SIZES.get(header.get("avro.codec", b"null").decode())
@@ -129,7 +225,10 @@ def _check_blocks(data: bytes, header: _Header, limits: AvroLimits) -> None:
         rows += count
         if not 0 <= rows <= limits.rows:
             raise ValueError(f"it has more than {limits.rows:,} rows")
-        unpacked += size_of(block, limits.unpacked - unpacked)
+        size = size_of(block, min(limits.block, limits.unpacked - unpacked))
+        unpacked += size
+        if size > limits.block and unpacked <= limits.unpacked:
+            raise ValueError(f"a block unpacks to more than {limits.block // 2**20} MiB")
         if unpacked > limits.unpacked:
             raise ValueError(f"it unpacks to more than {limits.unpacked // 2**20} MiB")
 

@@ -8,6 +8,7 @@ of a content say which schema, spec, order and snapshot of its file are current.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from heapq import merge
 from typing import Any
 
 from msgspec import Struct
@@ -16,12 +17,15 @@ from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.metadata import Document, read_document
 from nessie_cli.model import Content, IcebergTable, IcebergView
+from nessie_cli.model.contents import MOST_PROPERTIES
 
 MOST_SNAPSHOTS = 1000
 """How many snapshots are followed from one side to the other.
 
 Beyond this limit, only the newest one is reported.
 """
+_SORTED = 10_000
+"""The most properties that are sorted at once."""
 
 
 class MetadataDifference(Struct, frozen=True):
@@ -121,7 +125,7 @@ class Description(Struct, frozen=True):
 
 def describe(content: IcebergTable | IcebergView, document: Document) -> Description:
     """Describes the state of a content. Raises `InvalidInput` for a file that is not sound."""
-    side = _Side(content, document)
+    side = _side_of(content, document)
     try:
         return Description(
             tuple(_columns(side).values()),
@@ -146,10 +150,18 @@ def _side(
     if not isinstance(content, IcebergTable | IcebergView):
         return None
     try:
-        return _Side(content, read(content.metadata_location))
+        return _side_of(content, read(content.metadata_location))
     except NessieError as error:
         problems.append(error.message)
         return None
+
+
+def _side_of(content: IcebergTable | IcebergView, document: Document) -> _Side:
+    properties = document.get("properties")
+    if isinstance(properties, dict) and len(properties) > MOST_PROPERTIES:
+        where = shown(content.metadata_location)
+        raise InvalidInput(f"{where} has more than {MOST_PROPERTIES:,} properties")
+    return _Side(content, document)
 
 
 def _facts(before: _Side | None, after: _Side | None) -> Iterator[MetadataDifference]:
@@ -305,10 +317,11 @@ def _transform(field: Document, names: Mapping[Any, str]) -> str:
 
 
 def _properties(side: _Side) -> dict[Any, tuple[str, str]]:
-    return {
-        name: (str(name), str(value))
-        for name, value in sorted((side.document.get("properties") or {}).items())
-    }
+    properties = list((side.document.get("properties") or {}).items())
+    # No other thread runs during a sort, so it sorts parts.
+    starts = range(0, len(properties), _SORTED)
+    parts = [sorted(properties[start : start + _SORTED]) for start in starts]
+    return {name: (str(name), str(value)) for name, value in merge(*parts)}
 
 
 def _sql(side: _Side) -> dict[Any, tuple[str, str]]:

@@ -7,8 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from heapq import heappop, heappush
 from itertools import count
-from re import Pattern
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar
 
 from msgspec import Struct
 
@@ -34,6 +33,26 @@ class CommitForm(NamedTuple, Generic[T]):
     touches: Callable[[Sequence[ContentKey]], Callable[[T], bool]]
 
 
+class TextSearch(Protocol):
+    """A search in texts, such as a compiled pattern."""
+
+    def search(self, text: str, /) -> object:
+        """Returns None if there is no match in a text."""
+
+
+class PlainText(NamedTuple):
+    """A search for a text in any case.
+
+    Its time is linear. That of a pattern is not, and no other thread runs while it searches.
+    """
+
+    text: str
+
+    def search(self, text: str, /) -> object:
+        """Returns None if a text does not contain this one."""
+        return self.text.casefold() in text.casefold() or None
+
+
 class LogFilter(Struct, frozen=True):
     """Conditions that commits must meet. An empty field matches all.
 
@@ -44,9 +63,9 @@ class LogFilter(Struct, frozen=True):
     keys. `skip` skips the first commits that pass.
     """
 
-    authors: tuple[Pattern[str], ...] = ()
-    committers: tuple[Pattern[str], ...] = ()
-    message: Pattern[str] | None = None
+    authors: tuple[TextSearch, ...] = ()
+    committers: tuple[TextSearch, ...] = ()
+    message: TextSearch | None = None
     since: datetime | None = None
     until: datetime | None = None
     merges: bool | None = None
@@ -105,7 +124,7 @@ def tests_of(commit_filter: LogFilter, form: CommitForm[T]) -> Iterator[Callable
         yield form.touches(commit_filter.keys)
 
 
-def _any_of(patterns: Sequence[Pattern[str]]) -> Callable[[str], bool]:
+def _any_of(patterns: Sequence[TextSearch]) -> Callable[[str], bool]:
     """Returns a test whether a name matches a pattern. Results are cached by name."""
     return lru_cache(4096)(lambda name: any(pattern.search(name) for pattern in patterns))
 

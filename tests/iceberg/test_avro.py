@@ -12,7 +12,7 @@ import fastavro
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.avro import MOST_LEVELS, AvroLimits, read_avro
+from nessie_cli.iceberg.avro import MOST_LEVELS, OF_MERGES, AvroLimits, read_avro
 from nessie_cli.iceberg.combination.manifests import read_list
 
 SCHEMA = {
@@ -137,3 +137,75 @@ def test_a_file_that_is_cut_off_is_damaged() -> None:
 def test_compression_without_a_limit_is_refused() -> None:
     with pytest.raises(ValueError, match="compression"):
         read_avro(container(SCHEMA, codec="other"))
+
+
+def with_field(type_: Any) -> dict[str, Any]:
+    return {**SCHEMA, "fields": [*SCHEMA["fields"], {"name": "more", "type": type_}]}
+
+
+EMPTY: dict[str, Any] = {"type": "record", "name": "e", "fields": []}
+FIELDS = {"fields": [{"name": "n", "type": "long"}]}
+WITHOUT_BYTES: dict[str, Any] = {
+    "null": "null",
+    "null as a type": {"type": "null"},
+    "empty record": EMPTY,
+    "error": {**EMPTY, "type": "error"},
+    "record of nulls": {**EMPTY, "fields": [{"name": "n", "type": "null"}]},
+    "fixed": {"type": "fixed", "name": "f", "size": 0},
+}
+
+
+@pytest.mark.parametrize("what", WITHOUT_BYTES)
+def test_an_array_of_values_without_a_byte_is_refused_before_it_is_read(what: str) -> None:
+    """A decoder would make all of them while no other thread runs: for a minute, or for ever."""
+    items = WITHOUT_BYTES[what]
+    block = number(1) + b"a" + number(0) + number(1 << 50) + number(0)
+    for schema in (
+        with_field({"type": "array", "items": items}),
+        with_field(["null", {"type": "array", "items": items}]),
+        with_field(
+            {
+                **EMPTY,
+                "name": "x",
+                "fields": [{"name": "y", "type": {"type": "map", "values": items}}],
+            }
+        ),
+    ):
+        with pytest.raises(ValueError, match="an array of values without a byte"):
+            read_avro(container(schema, (1, deflated(block))))
+
+
+def test_an_array_of_named_values_without_a_byte_is_refused() -> None:
+    schema = with_field({"type": "array", "items": "a.e"})
+    schema["fields"].insert(0, {"name": "first", "type": {**EMPTY, "namespace": "a"}})
+    with pytest.raises(ValueError, match="an array of values without a byte"):
+        read_avro(container(schema))
+    # A later name with the same end does not hide it.
+    schema["fields"].insert(1, {"name": "b", "type": {"type": "error", "name": "b.e", **FIELDS}})
+    with pytest.raises(ValueError, match="an array of values without a byte"):
+        read_avro(container(schema))
+
+
+def test_a_schema_with_many_fields_without_a_byte_is_refused() -> None:
+    fields = [{"name": f"n{place}", "type": "null"} for place in range(20)]
+    with pytest.raises(ValueError, match="more than 10 fields without a byte"):
+        read_avro(container({**EMPTY, "fields": fields}))
+    large = {**SCHEMA, "doc": "x" * (1 << 20)}
+    with pytest.raises(ValueError, match="larger than 1024 KiB"):
+        read_avro(container(large))
+
+
+def test_a_large_row_is_refused_before_it_is_read() -> None:
+    """No other thread runs while a decoder reads one row."""
+    schema = with_field({"type": "array", "items": "int"})
+    many = 3 << 20
+    block = number(1) + b"a" + number(0) + number(many) + bytes(many) + number(0)
+    data = container(schema, (1, deflated(block)))
+    assert len(read_avro(data).rows[0]["more"]) == many
+    with pytest.raises(ValueError, match="a block unpacks to more than 2 MiB"):
+        read_avro(data, OF_MERGES)
+    with pytest.raises(ValueError, match="arrays have more than 1,000 items"):
+        read_avro(data, AvroLimits(items=1_000))
+    nested = with_field({"type": "array", "items": {"type": "array", "items": "int"}})
+    with pytest.raises(ValueError, match="an array in an array"):
+        read_avro(container(nested))

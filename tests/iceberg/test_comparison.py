@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +15,11 @@ from msgspec import structs
 from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import LongType
 
-from nessie_cli.iceberg.comparison import Comparison, compare
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.comparison import Comparison, compare, describe
 from nessie_cli.iceberg.metadata import read_content
 from nessie_cli.model import Content, IcebergTable, Namespace
+from nessie_cli.model.contents import MOST_PROPERTIES
 
 
 def facts(
@@ -319,3 +322,21 @@ def test_data_of_replaced_and_expired_snapshots(made) -> None:
     assert data(made((1, APPEND)), made((1, APPEND), (2, APPEND), expired=1)) is None
     assert data(made((1, {})), made((2, {}))) is None
     assert data(made(), made()) == (0, 0, 0, 0)
+
+
+def test_many_properties_are_compared_in_their_order() -> None:
+    names = [f"p{number:06}" for number in range(MOST_PROPERTIES)]
+    shuffled = Random(0).sample(names, len(names))
+    documents = {"file:/a": dict.fromkeys(shuffled, "1"), "file:/b": dict.fromkeys(names, "2")}
+    sides = [IcebergTable(metadata_location=location, snapshot_id=-1) for location in documents]
+
+    def read(location: str) -> dict[str, Any]:
+        return {"properties": documents[location]}
+
+    assert [fact.name for fact in compare(*sides, read).facts] == names
+    assert [name for name, _ in describe(sides[0], read("file:/a")).properties] == names
+    # Larger ones would be compared while no other thread runs.
+    documents["file:/b"]["one more"] = ""
+    assert compare(*sides, read).problems == ("file:/b has more than 100,000 properties",)
+    with pytest.raises(InvalidInput, match="file:/b has more than 100,000 properties"):
+        describe(sides[1], read("file:/b"))

@@ -336,10 +336,15 @@ def test_a_killed_process_is_an_error(tmp_path: Path) -> None:
         results[0].expect(403, "the process that read the rows has ended")
 
 
-def test_a_process_does_not_outlive_the_server() -> None:
+def test_a_process_and_its_files_do_not_outlive_the_server(tmp_path: Path) -> None:
+    folder = tmp_path / "temporary"
+    (folder / "rows").mkdir(parents=True)
+    (folder / "rows" / "part").touch()
     with silent() as port:
         table = IcebergTable(id="1", metadata_location="s3://lake/t/1.metadata.json")
-        request = RowRequest(before=None, after=table, warehouse=silent_warehouse(port))
+        request = RowRequest(
+            before=None, after=table, warehouse=silent_warehouse(port), temporary=str(folder)
+        )
         command = [sys.executable, "-m", "nessie_cli.server.runtime.row_worker"]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
             assert worker.stdin is not None
@@ -349,3 +354,4 @@ def test_a_process_does_not_outlive_the_server() -> None:
             assert worker.poll() is None
             worker.stdin.close()
             assert worker.wait(60) != 0
+    assert not folder.exists()

@@ -24,8 +24,8 @@ from nessie_cli.server.pages.urls import page_url
 from nessie_cli.server.runtime.row_request import RowRequest
 
 _MERGE = "merge"
-_MOST_ANSWER = 4 << 20
-"""The most bytes of the rows of a page."""
+_MOST_ANSWER = 8 << 20
+"""The most bytes of the rows of a page in memory. Compressed ones could have any number."""
 
 
 class Sides(NamedTuple):
@@ -178,7 +178,7 @@ def _ask_rows(access: TableAccess, call: PageCall) -> _Asked:
     except (NotAllowed, InvalidInput) as error:
         return _Asked(sides, key, refusal=error.message)
     limits = request.limits._replace(answer=min(request.limits.answer, _MOST_ANSWER))
-    return _Asked(sides, key, structs.replace(request, limits=limits))
+    return _Asked(sides, key, structs.replace(request, limits=limits, compressed=False))
 
 
 def _rows(access: TableAccess, asked: _Asked, call: PageCall) -> Reply:

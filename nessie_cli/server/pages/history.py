@@ -12,7 +12,7 @@ from typing import NamedTuple
 from nessie_cli.errors import InvalidInput, NotAllowed, ReferenceNotFound
 from nessie_cli.inspection.graph import Graph, PlacedCommit
 from nessie_cli.model import NO_ANCESTOR, LogEntry, Reference
-from nessie_cli.repository.log_filter import LogFilter, Walk, reachable
+from nessie_cli.repository.log_filter import LogFilter, PlainText, Walk, reachable
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
@@ -103,8 +103,8 @@ def _filtered(call: PageCall, at: Reference, author: str, message: str, key: str
     """
     start = position = max(call.number("skip") or 0, 0)
     commit_filter = LogFilter(
-        authors=(_contains(author),) if author else (),
-        message=_contains(message) if message else None,
+        authors=(PlainText(author),) if author else (),
+        message=PlainText(message) if message else None,
         keys=(keys.decode(key),) if key else (),
     )
     walk = Walk(Revision(None, at.hash))
@@ -125,10 +125,6 @@ def _filtered(call: PageCall, at: Reference, author: str, message: str, key: str
         is_first=start == 0, searched=(start + 1, position) if is_cut else None,
         author=author, message=message, key=key, skip=position if has_more else 0,
     )  # fmt: skip
-
-
-def _contains(text: str) -> re.Pattern[str]:
-    return re.compile(re.escape(text), re.IGNORECASE)
 
 
 def _reachable(repository: ReadableRepository, heads: Sequence[str]) -> Iterator[LogEntry]:

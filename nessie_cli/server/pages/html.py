@@ -23,6 +23,8 @@ from nessie_cli.wire.keys import encode_canonical
 
 _LONG_NAME = 36
 """The length from which names of files are shortened."""
+_LONGEST = 100_000
+"""The most characters of a text on a page. Addresses and fields of forms are shorter."""
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
     " font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -86,10 +88,12 @@ def environment() -> Environment:
 
 
 def _finalized(value: Any) -> Any:
-    """Makes the hidden characters of a text visible. Templates print no None."""
+    """Makes the hidden characters of a text visible, and cuts it. Templates print no None."""
     if value is None:
         return ""
-    return value if isinstance(value, Markup) or value == "\n" else visible(str(value))
+    if isinstance(value, Markup) or value == "\n":
+        return value
+    return visible(_cut(str(value), _LONGEST) or "")
 
 
 def _utc(time: datetime) -> str:

@@ -474,8 +474,7 @@ class Pipeline:
         """Runs a handler on the thread of its effect. A large write has its own transaction."""
         handler, effect = job.endpoint.handler, job.endpoint.effect
         if iscoroutinefunction(handler):
-            answered: Reply = await handler(job.call)
-            return compressed(answered, job.exchange.headers)
+            return await self._threads.packed(await handler(job.call), job.exchange.headers)
         if effect is MERGES and not large:
             merged: Reply | None = await self._threads.writer.submit(job.write_if_small())
             return merged or await self._draft_and_write(job, large=False)

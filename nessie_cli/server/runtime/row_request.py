@@ -37,7 +37,8 @@ class RowRequest(Struct, frozen=True, kw_only=True, tag=True):
     """A table in two states, and the selected rows. A state is None if there is no table.
 
     `folders` are those in which the files of the table have to lie, if there are any. Temporary
-    files are in `temporary`. Without `rows`, only metadata is read.
+    files are in `temporary`. Without `rows`, only metadata is read. The limit of the answer is that
+    of `compressed` rows, or of their bytes in memory.
     """
 
     before: IcebergTable | None
@@ -47,6 +48,7 @@ class RowRequest(Struct, frozen=True, kw_only=True, tag=True):
     where: str | None = None
     limit: int | None = None
     rows: bool = True
+    compressed: bool = True
     warehouse: Warehouse
     folders: Sequence[str] = ()
     temporary: str = ""

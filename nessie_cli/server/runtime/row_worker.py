@@ -1,13 +1,15 @@
 """The process that reads or merges the rows of tables. `RowProcesses` starts it.
 
 It gets a `RowRequest` or `RowMergeRequest` as a line of stdin, and writes frames (`wire.rows`) to
-stdout. It writes nothing else, and ends when its stdin does, so it does not outlive the server.
+stdout. It writes nothing else, and ends when its stdin does, so neither it nor its temporary files
+outlive the server.
 """
 
 from __future__ import annotations
 
 import os
 import resource
+import shutil
 import sys
 import tempfile
 import threading
@@ -55,7 +57,7 @@ class Failed(NessieError):
 def main() -> None:
     """Answers the request of stdin on stdout."""
     request = json.decode(sys.stdin.buffer.readline(), type=RowRequest | RowMergeRequest)
-    threading.Thread(target=_end_with_stdin, daemon=True).start()
+    threading.Thread(target=_end_with_stdin, args=(request.temporary,), daemon=True).start()
     with os.fdopen(os.dup(1), "wb") as out:
         # Whatever else this process prints is not a frame.
         os.dup2(2, 1)
@@ -66,10 +68,13 @@ def main() -> None:
             out.flush()
 
 
-def _end_with_stdin() -> None:
+def _end_with_stdin(folder: str) -> None:
     # The buffered reader of stdin would be locked when the process ends.
     while os.read(0, 1):
         pass
+    if folder:
+        # A server that was killed cannot remove it.
+        shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 
 
@@ -135,7 +140,7 @@ def _frames(request: RowRequest) -> Iterator[Frame]:
     if request.rows:
         changes = RowChanges(difference, files, check=counter.rows)
         sink = _Sink(request.limits.answer)
-        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        options = pa.ipc.IpcWriteOptions(compression="lz4" if request.compressed else None)
         with pa.ipc.new_stream(sink, changes.schema, options=options) as stream:
             for batch in changes:
                 stream.write_batch(batch)

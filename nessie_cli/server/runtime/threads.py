@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from nessie_cli.errors import StoreUnavailable
 from nessie_cli.model import Reference
 from nessie_cli.repository.store_repository import StoreRepository
-from nessie_cli.server.http.messages import Limits
+from nessie_cli.server.http.messages import Headers, Limits, Reply, compressed
 from nessie_cli.server.runtime.memory import Bodies
 from nessie_cli.server.runtime.thread_pool import Batches, ThreadPool, Writer
 
@@ -25,6 +26,8 @@ FILE_WRITERS = 16
 They wait for their commits, so that many share one.
 """
 PAGE_READERS = 2
+PACKED_ON_LOOP = 16 << 10
+"""The most bytes of an answer that the event loop compresses itself."""
 DRAFTERS = 4
 """Threads that draft merges and large writes, which can take seconds, beside other writers."""
 
@@ -57,8 +60,14 @@ class Threads:
         """Reads the store for health checks, apart from all other requests."""
         self.meter = ThreadPool(1, name="meter")
         """Makes the text of the metrics."""
+        self._packer = ThreadPool(1, name="packer")
         self._repository = repository
         self._remote = RemoteState(repository) if repository.version_waits else None
+
+    async def packed(self, reply: Reply, headers: Headers) -> Reply:
+        """Returns a reply of the event loop, compressed if that pays and the client accepts it."""
+        pack = partial(compressed, reply, headers)
+        return await self._packer.submit(pack) if len(reply.body) > PACKED_ON_LOOP else pack()
 
     async def version(self) -> Hashable | None:
         """Returns a value that changes with every write, or None if it is unavailable."""
@@ -88,6 +97,7 @@ class Threads:
             self.page_readers,
             self.checker,
             self.meter,
+            self._packer,
             self._remote,
         ):
             if threads is not None:

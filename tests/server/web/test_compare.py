@@ -11,6 +11,7 @@ import pytest
 from nessie_cli.model import CommitMeta, ContentKey, Delete, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 from nessie_cli.server.runtime.row_request import RowLimits
+from tests.cli.rows import write
 from tests.server.guarding import guarded
 from tests.server.row_server import DIFF, RowServer, guarded_rows, row_server
 from tests.server.web.browser import Browser, Page
@@ -226,6 +227,14 @@ def test_many_rows_are_cut_aloud(server: RowServer) -> None:
     server.lake.append("dev", *range(100, 300))
     page = Browser(server.client).get(ROWS)
     assert "More than 100 rows changed. The first 100 are shown." in page.text
+
+
+def test_a_giant_text_that_compresses_well_is_refused(server: RowServer) -> None:
+    """The server would have all of it in memory, and decode it while no other thread runs."""
+    write(server.lake, "dev", {1: ("a" * 20_000_000, 1)})
+    page = Browser(server.client).get(ROWS)
+    assert "the server sends at most 8 MiB of rows of a table" in page.text
+    server.rows()
 
 
 def test_a_server_without_warehouses_reads_no_rows(browser: Browser, sides: Repository) -> None:

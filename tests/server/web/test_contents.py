@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import quote
 
 import pytest
@@ -19,6 +22,9 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.base import Repository
+from nessie_cli.server.http import messages
+from nessie_cli.server.runtime.threads import PACKED_ON_LOOP
+from tests.server.client import Client
 from tests.server.guarding import guarded
 from tests.server.iceberg_rest.lake import lake
 from tests.server.row_server import DIFF, KEY, RowServer, guarded_rows, row_server
@@ -273,3 +279,44 @@ def test_large_contents_are_cut_aloud(browser: Browser, repository: Repository) 
         assert len(answer.raw) < 500_000
     assert "The first 100 of 403 are shown" in browser.get("/ui/content?key=db").text
     assert "102 more differences not shown" in browser.get("/ui/commit?ref=main").text
+
+
+def test_long_texts_of_commits_are_cut_aloud(browser: Browser, repository: Repository) -> None:
+    """One page of long messages would be 200 MB of HTML, made while no other thread runs."""
+    for number in range(12):
+        meta = CommitMeta("<" * 900_000, authors=("<" * 100_000,))
+        repository.commit("main", [namespace(f"n{number}")], meta)
+    pages = (
+        "history",
+        "history?author=%3C",
+        "commit",
+        "branches",
+        "catalog?changes=1",
+        "content?key=n1",
+        "reflog",
+    )
+    for page in pages:
+        answer = browser.answer("GET", f"/ui/{page}")
+        assert answer.status == 200
+        assert "more characters)" in answer.raw.decode(), page
+        assert len(answer.raw) < 400_000, page
+
+
+def test_the_event_loop_does_not_compress_large_pages(
+    client: Client, repository: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads = []
+
+    def compress(data: bytes, level: int) -> bytes:
+        threads.append((len(data) > PACKED_ON_LOOP, threading.current_thread().name))
+        return gzip.compress(data, level)
+
+    monkeypatch.setattr(messages, "gzip", SimpleNamespace(compress=compress))
+    repository.commit("main", [namespace("db")], CommitMeta("<" * 15_000))
+    for page in ("commit?ref=main", "history"):
+        answer = client.get(f"/ui/{page}", **{"accept-encoding": "gzip"})
+        assert b"</html>" in gzip.decompress(answer.raw)
+    [(is_large, name), (is_other_large, _)] = threads
+    assert is_large
+    assert not is_other_large
+    assert name == "packer-0"

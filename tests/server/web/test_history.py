@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import time
 
 import pytest
 
@@ -53,6 +54,15 @@ def test_a_filter_finds_commits(browser: Browser, merged):
     assert len(hashes_of(page)) == 4
     assert "dev 3.0" in page.text
     assert len(hashes_of(browser.get("/ui/history?ref=main&key=m3_1"))) == 1
+
+
+def test_a_filter_takes_linear_time(browser: Browser, repository):
+    """No other thread runs while one text is searched. A pattern would take ten seconds here."""
+    append(repository, "main", "t", "a" * 1_000_000, "Straße")
+    begun = time.process_time()
+    assert not hashes_of(browser.get(f"/ui/history?ref=main&message={'a' * 2_000}b"))
+    assert time.process_time() - begun < 1
+    assert len(hashes_of(browser.get("/ui/history?ref=main&message=AAA&author=sTRA%C3%9Fe"))) == 1
 
 
 @pytest.mark.parametrize("most", [1, 20, 52, 1_000])
