@@ -58,7 +58,11 @@ OPERATIONS = (
 )
 """All of them, those that read first."""
 
-_OLD_WORDS: Mapping[str, str] = {LIST_COMMIT_LOG: "LIST_COMMITLOG"}
+_OLD_WORD = "LIST_COMMITLOG"
+"""An older word for `LIST_COMMIT_LOG`. A rule that has this word alone is asked about it.
+
+To ask other rules as well would allow it by a rule such as `op != 'LIST_COMMIT_LOG'`.
+"""
 _CONTAINER = "nessie"
 _TYPE = f"{_CONTAINER}.type"
 """The variable `type`: CEL has a function with that name, and searches the container first."""
@@ -99,7 +103,10 @@ class Rules:
     """The compiled rules of a file. Decisions are cached."""
 
     def __init__(self, expressions: Mapping[str, str]) -> None:
-        self._rules = [(name, _compiled(name, text)) for name, text in expressions.items()]
+        self._rules = [
+            (name, _compiled(name, text), _OLD_WORD in text and LIST_COMMIT_LOG not in text)
+            for name, text in expressions.items()
+        ]
         self.allow = lru_cache(_REMEMBERED)(self._allow)
         self._readable: dict[tuple[Caller, int, str], Readable] = {}
 
@@ -122,9 +129,7 @@ class Rules:
     def rule_for(self, caller: Caller, api: int, question: Question) -> str | None:
         """Returns the name of the first rule that allows this to the caller, or None."""
         allowing = (
-            self._rule_for_role(caller, role, api, question._replace(op=op))
-            for op in (question.op, _OLD_WORDS.get(question.op))
-            if op is not None
+            self._rule_for_role(caller, role, api, question)
             for role in caller.roles or (caller.name,)
         )
         return next((name for name in allowing if name is not None), None)
@@ -142,7 +147,15 @@ class Rules:
             "actions": [],
             "api": {"apiName": "Nessie", "apiVersion": api},
         }
-        return next((name for name, expression in self._rules if _holds(expression, values)), None)
+        old = {**values, "op": _OLD_WORD} if question.op == LIST_COMMIT_LOG else values
+        return next(
+            (
+                name
+                for name, expression, has_old_word in self._rules
+                if _holds(expression, old if has_old_word else values)
+            ),
+            None,
+        )
 
 
 def _holds(expression: Any, values: Mapping[str, Any]) -> bool:
