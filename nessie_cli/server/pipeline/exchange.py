@@ -21,7 +21,7 @@ from nessie_cli.server.runtime.metrics import Metrics
 _OWN_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 UNKNOWN_ROUTE = "(none)"
 _TOKEN = re.compile(rb"(nessie_[0-9a-f]{12}_|nessie-run_|eyJ)[A-Za-z0-9._-]{43,}")
-"""A token of the token file, of a run or of an issuer, which a client has put into an address."""
+"""A token of the token file, of a run or of an issuer, as clients put it into addresses."""
 
 
 class Exchange:
