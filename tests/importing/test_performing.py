@@ -24,7 +24,16 @@ from nessie_cli.importing.records import ImportRecords
 from nessie_cli.importing.selection import Selection
 from nessie_cli.importing.source import Listing
 from nessie_cli.importing.sources.folder import open_folder
-from nessie_cli.model import CommitMeta, ContentKey, Delete, IcebergTable, Namespace, Put
+from nessie_cli.model import (
+    CommitMeta,
+    ContentKey,
+    Delete,
+    IcebergTable,
+    Namespace,
+    Put,
+    Secret,
+)
+from nessie_cli.repository.access import Access, Bearer
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import Draft
@@ -33,6 +42,7 @@ from tests.cli.importing.sql_lake import SqlLake
 from tests.importing.lakes import MadeTables, listing
 from tests.importing.table_folders import TableFolder, versions
 from tests.importing.test_records import foreign_locations
+from tests.server.guarding import guarded
 
 NAMES = ("db.a", "db.b", "db.c")
 
@@ -304,6 +314,16 @@ def test_a_protected_branch_refuses_before_anything_is_written(
         imported(repository, given)
     assert tables.copies() == set()
     assert ImportRecords(repository).all() == []
+
+
+def test_an_import_without_the_right_to_list_commits_is_done(
+    tmp_path: Path, given: Listing
+) -> None:
+    with guarded(tmp_path, "user == 'eve' && op != 'LIST_COMMIT_LOG'") as server:
+        access = Access(Bearer(Secret(server.as_("eve").token or "")))
+        with connect(f"{server.url}/api/v2", access=access) as repository:
+            assert imported(repository, given).result is not None
+        assert keys(server.repository) == ["db", *NAMES]
 
 
 def unknown() -> None:

@@ -36,6 +36,21 @@ def test_lines_that_nobody_reads_take_at_most_16_mib() -> None:
     }
 
 
+def test_tokens_in_addresses_are_not_logged() -> None:
+    written: list[bytes] = []
+    log = AccessLog(written.append)
+    id_, secret = "0123456789ab", "Az_-" * 10 + "xyz"
+    jwt = f"{secret}.{secret}.{secret}"
+    log.record(path=f"/nessie_{id_}_{secret}", query=f"token=nessie-run_a.b_{secret}&t=eyJ{jwt}&x")
+    # Parts that look like tokens take no long time either.
+    log.record(path="nessie-run_" * 6_000, query=f"ref={'eyJ' * 10}")
+    log.close()
+    first, second = (json.loads(line) for line in b"".join(written).splitlines())
+    assert first["path"] == f"/nessie_{id_}_***"
+    assert first["query"] == "token=nessie-run_***&t=eyJ***&x"
+    assert second["query"] == f"ref={'eyJ' * 10}"
+
+
 def test_a_log_whose_reader_is_fast_is_whole() -> None:
     written: list[bytes] = []
     log = AccessLog(written.append)

@@ -810,6 +810,20 @@ def test_a_rule_is_evaluated_for_each_role_or_for_the_name():
 def test_older_names_of_the_log_operation_are_accepted():
     assert allowed("op == 'LIST_COMMITLOG'", op="LIST_COMMIT_LOG")
     assert allowed("op == 'LIST_COMMIT_LOG'", op="LIST_COMMIT_LOG")
+    assert allowed("op in ['LIST_COMMIT_LOG', 'LIST_COMMITLOG']", op="LIST_COMMIT_LOG")
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "op != 'LIST_COMMIT_LOG'",
+        "op != 'LIST_COMMITLOG'",
+        "!(op in ['LIST_COMMIT_LOG', 'LIST_COMMITLOG'])",
+    ],
+)
+def test_a_rule_without_the_log_operation_does_not_allow_its_other_name(rule: str):
+    assert not allowed(rule, op="LIST_COMMIT_LOG")
+    assert allowed(rule, op="READ_ENTRIES")
 
 
 def test_a_failing_rule_allows_nothing_and_others_still_apply():

@@ -178,7 +178,9 @@ class Admission(NamedTuple):
                 return CallerAccess(acting, acting, None, name, self.credential)
             rights = Rights(self.caller, self.rules, 1 if raw_path.startswith(_V1) else 2)
             reading = AuthorizedRepository(acting, rights, right)
-            policy = Policy(rights, reading, catalog.default_branch)
+            policy = Policy(
+                rights, reading, catalog.default_branch, guards_rows=bool(catalog.locations)
+            )
             return CallerAccess(reading, acting, policy, name, self.credential)
 
         return catalog._replace(open=opened)

@@ -9,7 +9,7 @@ have the original server's names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -49,6 +49,7 @@ from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
 from nessie_cli.server.auth.rights import Checks, Rights
+from nessie_cli.server.auth.rules import NOTHING_READABLE, Readable
 from nessie_cli.server.auth.shown_keys import ShownKeys
 
 if TYPE_CHECKING:
@@ -60,12 +61,25 @@ _MOST_WAYS = 16
 
 
 class Policy:
-    """Decides on the changes of one request; the caller reads through `reading`."""
+    """Decides on the changes of one request; the caller reads through `reading`.
 
-    def __init__(self, rights: Rights, reading: AuthorizedRepository, default_branch: str) -> None:
+    With `guards_rows`, no change makes rows readable that the caller may not read where they are.
+    Without warehouses in which callers need a right to choose locations, that would protect
+    nothing: a table can be put with any metadata file.
+    """
+
+    def __init__(
+        self,
+        rights: Rights,
+        reading: AuthorizedRepository,
+        default_branch: str,
+        *,
+        guards_rows: bool = False,
+    ) -> None:
         self._rights = rights
         self._reading = reading
         self._default_branch = default_branch
+        self._guards_rows = guards_rows
 
     def before(self, change: Change[Any]) -> None:
         """Raises `NotAllowed` if the caller may not request a change, in any state."""
@@ -119,6 +133,8 @@ class Policy:
                         name = key.key if self._may_name(change, key.key) else None
                         checks.note(operation, branch, name, allowed=False)
             checks.done()
+            if isinstance(change, Commit):
+                self._check_renamed_rows(branch, draft)
 
     def _may_name(self, change: Commit | Merge | Transplant, key: ContentKey) -> bool:
         """Returns whether a refusal may name a changed key.
@@ -247,6 +263,8 @@ class Policy:
             type_ = put.content.type_name
             for needed in (rules.READ_CONTENT_KEY, rules.READ_ENTITY_VALUE):
                 self._rights.require(needed, through[origin.hash], origin.key, type_)
+            if self._grants_rows(branch, put.key, type_):
+                self._rights.require(rules.READ_ROWS, through[origin.hash], origin.key, type_)
             if origin.key != put.key:
                 self._rights.require(rules.DELETE_ENTITY, branch, origin.key, type_)
             renames = renames or self._reading.renames(branch)
@@ -327,20 +345,70 @@ class Policy:
     def _unreadable(self, through: str, draft: Draft[Any]) -> NotAllowed | None:
         """Returns an error unless the caller may list and read the newly reachable commits.
 
-        Commits that were checked completely for this caller and reference are not read again.
+        Commits that were checked completely for this caller and reference are not read again,
+        unless one of them has a table whose rows the caller may read on a target only.
         """
-        heads = self._rights.readable_heads(through)
+        remembered = self._rights.readable(through)
+        targets = [target.name for target in draft.targets]
+        if self._gets_rows(targets, remembered.without_rows):
+            remembered = NOTHING_READABLE
+        without_rows = set(remembered.without_rows)
         try:
-            for commit in draft.reached_commits(heads):
+            for commit in draft.reached_commits(remembered.heads):
                 for operation in (rules.LIST_COMMIT_LOG, rules.READ_ENTRIES):
                     self._rights.require(operation, through)
-                self._require_all(through, draft.changes_of(commit))
+                changes = draft.changes_of(commit)
+                self._require_all(through, changes)
+                without_rows.update(self._without_rows(through, changes))
+            if self._gets_rows(targets, without_rows):
+                raise self._rights.refusal(rules.READ_ROWS, through)
         except NotAllowed as error:
             return error
         if all(target.before is None for target in draft.targets):
             # Otherwise the commits that a target reached before were not checked.
-            self._rights.remember_readable(through, draft.sources)
+            self._rights.remember_readable(through, Readable(draft.sources, without_rows))
         return None
+
+    # -- rows --------------------------------------------------------------------------------------
+    def _without_rows(
+        self, through: str, changes: Iterable[tuple[ContentKey, str | None]]
+    ) -> Iterator[tuple[ContentKey, str]]:
+        """Yields the tables and views whose rows the caller may not read through a reference."""
+        for key, type_ in changes if self._guards_rows else ():
+            if type_ in _TYPES and not self._rights.may(rules.READ_ROWS, through, key, type_):
+                yield key, type_
+
+    def _gets_rows(self, names: Sequence[str], tables: Iterable[tuple[ContentKey, str]]) -> bool:
+        """Returns whether the caller may read rows of one of some tables on some branches."""
+        return any(self._grants_rows(name, *table) for table in tables for name in names)
+
+    def _grants_rows(self, name: str, key: ContentKey, type_: str) -> bool:
+        """Returns whether the caller may read rows on a reference only by this right.
+
+        With the right to choose locations, the caller may put a table with any metadata file.
+        """
+        return (
+            self._guards_rows
+            and type_ in _TYPES
+            and self._rights.may(rules.READ_ROWS, name, key, type_)
+            and not self._rights.may(rules.CHOOSE_LOCATION, name, key, type_)
+        )
+
+    def _check_renamed_rows(self, branch: str, draft: Draft[Any]) -> None:
+        """Checks that the caller may read the rows of each renamed table at its old key."""
+        if not self._guards_rows:
+            return
+        changes = [change for change in draft.key_changes() if not change.same_content]
+        old_keys = {
+            change.content_ids[0]: change.key for change in changes if change.type_before in _TYPES
+        }
+        for change in changes:
+            type_ = change.type_after
+            if type_ is None or not self._grants_rows(branch, change.key, type_):
+                continue
+            old_key = old_keys.get(change.content_ids[-1])
+            if old_key is not None:
+                self._rights.require(rules.READ_ROWS, branch, old_key, type_)
 
     def _check_copied(self, change: Transplant, draft: Draft[Any]) -> None:
         """Checks that the caller may read what each commit brings, where it sees this commit."""
@@ -350,7 +418,10 @@ class Policy:
         for commit in change.commits:
             read_at = Revision(None, commit)
             changes = draft.changes_of(self._reading.resolve(read_at).hash, brought)
-            self._require_all(self._reading.listed(read_at), changes)
+            through = self._reading.listed(read_at)
+            self._require_all(through, changes)
+            if self._gets_rows([self._name(change.branch)], self._without_rows(through, changes)):
+                raise self._rights.refusal(rules.READ_ROWS, through)
 
     def _require_all(self, through: str, changes: Iterable[tuple[ContentKey, str | None]]) -> None:
         """Raises `NotAllowed` unless the caller may read all contents; None is a deletion."""

@@ -6,14 +6,20 @@ name references, not hashes: `Visibility` finds the reference through which a ca
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from nessie_cli.errors import NotAllowed
 from nessie_cli.model import CONTENT_TYPES, NO_ANCESTOR, ContentKey, Reference
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth.identity import Caller
-from nessie_cli.server.auth.rules import CREATE_REFERENCE, VIEW_REFERENCE, Question, Rules
+from nessie_cli.server.auth.rules import (
+    CREATE_REFERENCE,
+    VIEW_REFERENCE,
+    Question,
+    Readable,
+    Rules,
+)
 from nessie_cli.server.auth.run_rules import FENCED, RunRules
 from nessie_cli.wire.keys import encode_legacy
 
@@ -72,13 +78,13 @@ class Rights:
         """Returns checks whose failures are reported in one error."""
         return Checks(self)
 
-    def readable_heads(self, through: str) -> list[str]:
+    def readable(self, through: str) -> Readable:
         """Returns commits whose whole history the caller may read through a reference."""
-        return self._rules.readable_heads(self.caller, self._api, through)
+        return self._rules.readable(self.caller, self._api, through)
 
-    def remember_readable(self, through: str, hashes: Sequence[str]) -> None:
+    def remember_readable(self, through: str, readable: Readable) -> None:
         """Remembers that the caller may read these commits and their ancestors."""
-        self._rules.remember_readable(self.caller, self._api, through, hashes)
+        self._rules.remember_readable(self.caller, self._api, through, readable)
 
     def refusal(
         self, op: str, ref: str = "", key: ContentKey | None = None, *, config: str = ""

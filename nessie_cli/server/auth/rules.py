@@ -9,11 +9,12 @@ the name, as it always is in the original server.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.model import ContentKey
 from nessie_cli.server.auth.identity import Caller
 
 VIEW_REFERENCE = "VIEW_REFERENCE"
@@ -57,7 +58,11 @@ OPERATIONS = (
 )
 """All of them, those that read first."""
 
-_OLD_WORDS: Mapping[str, str] = {LIST_COMMIT_LOG: "LIST_COMMITLOG"}
+_OLD_WORD = "LIST_COMMITLOG"
+"""An older word for `LIST_COMMIT_LOG`. A rule that has this word alone is asked about it.
+
+To ask other rules as well would allow it by a rule such as `op != 'LIST_COMMIT_LOG'`.
+"""
 _CONTAINER = "nessie"
 _TYPE = f"{_CONTAINER}.type"
 """The variable `type`: CEL has a function with that name, and searches the container first."""
@@ -80,26 +85,43 @@ class Question(NamedTuple):
     config: str = ""
 
 
+class Readable(NamedTuple):
+    """Commits whose whole history a caller may read through a reference.
+
+    `without_rows` are the tables and views of this history, by key and type, whose rows the caller
+    may not read.
+    """
+
+    heads: Sequence[str]
+    without_rows: Collection[tuple[ContentKey, str]]
+
+
+NOTHING_READABLE = Readable((), ())
+
+
 class Rules:
     """The compiled rules of a file. Decisions are cached."""
 
     def __init__(self, expressions: Mapping[str, str]) -> None:
-        self._rules = [(name, _compiled(name, text)) for name, text in expressions.items()]
+        self._rules = [
+            (name, _compiled(name, text), _OLD_WORD in text and LIST_COMMIT_LOG not in text)
+            for name, text in expressions.items()
+        ]
         self.allow = lru_cache(_REMEMBERED)(self._allow)
-        self._readable: dict[tuple[Caller, int, str], list[str]] = {}
+        self._readable: dict[tuple[Caller, int, str], Readable] = {}
 
-    def readable_heads(self, caller: Caller, api: int, through: str) -> list[str]:
+    def readable(self, caller: Caller, api: int, through: str) -> Readable:
         """Returns commits whose whole history a caller may read through a reference."""
-        return self._readable.get((caller, api, through), [])
+        return self._readable.get((caller, api, through), NOTHING_READABLE)
 
-    def remember_readable(
-        self, caller: Caller, api: int, through: str, hashes: Sequence[str]
-    ) -> None:
+    def remember_readable(self, caller: Caller, api: int, through: str, readable: Readable) -> None:
         """Remembers such commits; the last few of each caller and reference."""
         if len(self._readable) >= _MOST_READERS:
             self._readable.clear()
-        earlier_hashes = self._readable.get((caller, api, through), [])
-        self._readable[caller, api, through] = [*hashes, *earlier_hashes][:_HEADS_REMEMBERED]
+        earlier = self._readable.get((caller, api, through), NOTHING_READABLE)
+        heads = [*readable.heads, *earlier.heads][:_HEADS_REMEMBERED]
+        tables = {*readable.without_rows, *earlier.without_rows}
+        self._readable[caller, api, through] = Readable(heads, tables)
 
     def _allow(self, caller: Caller, api: int, question: Question) -> bool:
         return self.rule_for(caller, api, question) is not None
@@ -107,9 +129,7 @@ class Rules:
     def rule_for(self, caller: Caller, api: int, question: Question) -> str | None:
         """Returns the name of the first rule that allows this to the caller, or None."""
         allowing = (
-            self._rule_for_role(caller, role, api, question._replace(op=op))
-            for op in (question.op, _OLD_WORDS.get(question.op))
-            if op is not None
+            self._rule_for_role(caller, role, api, question)
             for role in caller.roles or (caller.name,)
         )
         return next((name for name in allowing if name is not None), None)
@@ -127,7 +147,15 @@ class Rules:
             "actions": [],
             "api": {"apiName": "Nessie", "apiVersion": api},
         }
-        return next((name for name, expression in self._rules if _holds(expression, values)), None)
+        old = {**values, "op": _OLD_WORD} if question.op == LIST_COMMIT_LOG else values
+        return next(
+            (
+                name
+                for name, expression, has_old_word in self._rules
+                if _holds(expression, old if has_old_word else values)
+            ),
+            None,
+        )
 
 
 def _holds(expression: Any, values: Mapping[str, Any]) -> bool:

@@ -6,13 +6,12 @@ Otherwise they have the rights of the caller who began the run.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 
 from nessie_cli.model.runs import PipelineRun, RunStage, RunState
 from nessie_cli.repository.runs import RunRecords
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.identity import Caller
-from nessie_cli.server.auth.rules import Question, Rules
+from nessie_cli.server.auth.rules import NOTHING_READABLE, Question, Readable, Rules
 
 _WRITES = frozenset(
     (
@@ -94,18 +93,16 @@ class RunRules:
             return "run"
         return self._of_caller.rule_for(_own(caller), api, question)
 
-    def readable_heads(self, caller: Caller, api: int, through: str) -> list[str]:
+    def readable(self, caller: Caller, api: int, through: str) -> Readable:
         """Returns commits whose whole history a caller may read through a reference."""
         if self._of_caller is None:
-            return []
-        return self._of_caller.readable_heads(_own(caller), api, through)
+            return NOTHING_READABLE
+        return self._of_caller.readable(_own(caller), api, through)
 
-    def remember_readable(
-        self, caller: Caller, api: int, through: str, hashes: Sequence[str]
-    ) -> None:
+    def remember_readable(self, caller: Caller, api: int, through: str, readable: Readable) -> None:
         """Remembers such commits."""
         if self._of_caller is not None:
-            self._of_caller.remember_readable(_own(caller), api, through, hashes)
+            self._of_caller.remember_readable(_own(caller), api, through, readable)
 
 
 def _own(caller: Caller) -> Caller:

@@ -21,6 +21,8 @@ from nessie_cli.server.runtime.metrics import Metrics
 
 _OWN_ID = re.compile(rb"[A-Za-z0-9._:-]{1,64}")
 UNKNOWN_ROUTE = "(none)"
+_TOKEN = re.compile(rb"(nessie_[0-9a-f]{12}_|nessie-run_|eyJ)[A-Za-z0-9._-]{43,}")
+"""A token of the token file, of a run or of an issuer, as clients put it into addresses."""
 
 
 class Exchange:
@@ -170,7 +172,7 @@ class AccessLog:
         if not self.wants(fault="error" in fields):
             return
         time = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = _encode({"time": time, **fields}) + b"\n"
+        line = _TOKEN.sub(rb"\1***", _encode({"time": time, **fields})) + b"\n"
         if self._queued - self._written + len(line) > _MOST_WAITING:
             self._lost += 1
             return
