@@ -10,12 +10,14 @@ alone and beside a client that loads pages.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from html import unescape
 from http.client import HTTPConnection
 from itertools import count, cycle
 from pathlib import Path
@@ -35,6 +37,16 @@ FIRST_BYTE, SIZE, BESIDE = 100.0, 100.0, 0.9
 """Goals: milliseconds, kB, and the rate of commits beside pages divided by that without."""
 BULK, CONFLICTS, FEW = "bench/bulk", "bench/conflicts", "bench/few"
 OK = 200
+RARE = [
+    ("no author", {"author": "nobody"}),
+    ("no message", {"message": "nothing"}),
+    ("namespace", {"key": "area_0000"}),
+    ("absent namespace", {"key": "area_9999"}),
+]
+"""Filters of histories that few commits pass, or none."""
+OLDER = 5
+"""The older page that is measured for these filters."""
+_NEXT = re.compile('rel="next" href="([^"]+)"')
 ROUNDS = 9
 TURNS, SECONDS = 6, 3.0
 """The turns of the writer, alone and beside pages, and their seconds."""
@@ -51,7 +63,11 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
     branch = f"team/feature-{25 if how.small else 501}"
     with _serving(store) as (url, pid):
         client = _Client(url)
-        for name, page in _pages(branch):
+        pages = _pages(branch)
+        for name, _ in RARE:
+            older = client.older(dict(pages)[f"history by {name}"])
+            pages += [(f"history by {name}, older", older)] if older else []
+        for name, page in pages:
             if how.only in name:
                 yield from client.lines(name, page, pid if how.by == "processor" else None)
         if how.only in "commits beside pages":
@@ -74,6 +90,7 @@ def _pages(branch: str) -> list[tuple[str, str]]:
         ("history of a branch", page("history", ref=branch)),
         ("history by author", page("history", ref="main", author="writer-7")),
         ("history by key", page("history", ref="main", key=table)),
+        *((f"history by {name}", page("history", ref="main", **filter_)) for name, filter_ in RARE),
         ("commit", page("commit", ref="main~1000")),
         ("commit of all tables", page("commit", ref=BULK)),
         ("catalog", page("catalog", ref="main")),
@@ -129,6 +146,10 @@ class _Client:
 
     def load(self, page: str) -> tuple[float, int]:
         """Returns the seconds until the first byte of a page, and its bytes."""
+        first, body = self._loaded(page)
+        return first, len(body)
+
+    def _loaded(self, page: str) -> tuple[float, bytes]:
         begun = time.perf_counter()
         self._connection.request("GET", page)
         answer = self._connection.getresponse()
@@ -136,7 +157,17 @@ class _Client:
         body = answer.read()
         if answer.status != OK:
             raise RuntimeError(f"{page}: {answer.status} {body[-500:]!r}")
-        return first, len(body)
+        return first, body
+
+    def older(self, page: str) -> str:
+        """Returns the address of an older page of a list, or an empty text."""
+        for _ in range(OLDER):
+            _, body = self._loaded(page)
+            match = _NEXT.search(body.decode())
+            if match is None:
+                return ""
+            page = unescape(match[1])
+        return page
 
     def lines(self, name: str, page: str, pid: int | None) -> Iterator[Line]:
         """Returns the lines of a page, by the processor time of a process, if it is given."""
