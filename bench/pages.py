@@ -4,7 +4,7 @@ The first byte of each page is timed at its client, on a server process of its o
 those of warm requests. `--by processor` takes the processor time of the server instead, for a
 machine that is busy. The store is a copy of that of `reading`, with branches that change all
 tables, few tables, and tables that `main` changed, too. A writer over REST then commits in turns,
-alone and beside a client that loads pages.
+alone, and beside a client that loads pages at a fixed rate or without a pause.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from urllib.parse import urlencode, urlsplit
 from bench import corpus
 from bench.commands import How
 from bench.lake import lake
-from bench.report import MILLI, Line
+from bench.report import MILLI, Line, ratio_of_medians
 from nessie_cli import connect
 from nessie_cli.model import CommitMeta, ContentKey, Put, ReferenceType
 from nessie_cli.repository.base import Repository
@@ -50,6 +50,20 @@ _NEXT = re.compile('rel="next" href="([^"]+)"')
 ROUNDS = 9
 TURNS, SECONDS = 6, 3.0
 """The turns of the writer, alone and beside pages, and their seconds."""
+RATES = (1.0, 2.5, 5.0, 10.0, None)
+"""The pages per second of the client beside the writer; None is without a pause."""
+USUAL = [
+    "branches",
+    "history",
+    "commit",
+    "catalog",
+    "table",
+    "search",
+    "compare",
+    "merge",
+    "reflog",
+]
+"""The pages that the client loads."""
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
@@ -71,7 +85,7 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
             if how.only in name:
                 yield from client.lines(name, page, pid if how.by == "processor" else None)
         if how.only in "commits beside pages":
-            yield _beside(url, [page for _, page in _pages(branch)])
+            yield from _beside(url, [page for name, page in _pages(branch) if name in USUAL])
 
 
 def _pages(branch: str) -> list[tuple[str, str]]:
@@ -188,19 +202,26 @@ def _processor_time(pid: int) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def _beside(url: str, pages: list[str]) -> Line:
+def _beside(url: str, pages: list[str]) -> Iterator[Line]:
     """Compares the commits of a writer with and without a client that loads pages."""
-    rates: dict[bool, list[float]] = {False: [], True: []}
-    loaded = 0
+    alone: list[float] = []
+    beside: dict[float | None, list[float]] = {rate: [] for rate in RATES}
+    loaded = dict.fromkeys(RATES, 0)
     writer = _Writer(url)
-    for with_pages in [False, True] * TURNS:
-        reader = _Reader(url, pages) if with_pages else None
-        rates[with_pages].append(writer.rate())
-        if reader is not None:
-            loaded += reader.stop()
-    alone, beside = median(rates[False]), median(rates[True])
-    made_of = f"{beside:,.0f}/s beside {loaded / TURNS / SECONDS:,.0f} pages/s : {alone:,.0f}/s"
-    return Line("commits beside pages : alone (rates)", beside / alone, "x", BESIDE, made_of, True)
+    for _ in range(TURNS):
+        alone.append(writer.rate())
+        for rate in RATES:
+            reader = _Reader(url, pages, rate)
+            beside[rate].append(writer.rate())
+            loaded[rate] += reader.stop()
+    for rate in RATES:
+        name = f"{rate:g} pages/s" if rate else "pages without a pause"
+        made_of = (
+            f"{median(beside[rate]):,.0f}/s beside {loaded[rate] / TURNS / SECONDS:,.1f} pages/s"
+            f" : {median(alone):,.0f}/s"
+        )
+        ratio = ratio_of_medians(beside[rate], alone)
+        yield Line(f"commits beside {name} : alone (rates)", ratio, "x", BESIDE, made_of, True)
 
 
 class _Writer:
@@ -226,21 +247,24 @@ class _Writer:
 
 
 class _Reader(Thread):
-    """A client that loads pages until it is stopped."""
+    """A client that loads pages until it is stopped, so many per second if `rate` is given."""
 
-    def __init__(self, url: str, pages: list[str]) -> None:
+    def __init__(self, url: str, pages: list[str], rate: float | None) -> None:
         super().__init__(daemon=True)
         self._client, self._pages = _Client(url), pages
+        self._pause = 1 / rate if rate else 0.0
         self._is_over = Event()
         self._loaded = 0
         self.start()
 
     def run(self) -> None:
+        due = time.perf_counter()
         for page in cycle(self._pages):
-            if self._is_over.is_set():
+            if self._is_over.wait(max(0.0, due - time.perf_counter())):
                 return
             self._client.load(page)
             self._loaded += 1
+            due += self._pause
 
     def stop(self) -> int:
         """Stops the client; returns the number of its pages."""
