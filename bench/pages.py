@@ -1,8 +1,8 @@
 """The pages of the web interface on a large repository, and commits beside them.
 
 The first byte of each page is timed at its client, on a server process of its own; the medians are
-those of warm requests. `--by processor` takes the processor time of the server instead, for a
-machine that is busy. The store is a copy of that of `reading`, with branches that change all
+those of warm requests. `--by processor` takes the processor time of the server as the clock
+instead, for a machine that is busy. The store is a copy of that of `reading`, with branches that change all
 tables, few tables, and tables that `main` changed, too. A writer over REST then commits in turns,
 alone, and beside a client that loads pages at a fixed rate or without a pause.
 """
@@ -15,8 +15,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from html import unescape
 from http.client import HTTPConnection
 from itertools import count, cycle
@@ -33,6 +34,8 @@ from nessie_cli import connect
 from nessie_cli.model import CommitMeta, ContentKey, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 
+Clock = Callable[[], float]
+"""Returns seconds."""
 FIRST_BYTE, SIZE, BESIDE = 100.0, 100.0, 0.9
 """Goals: milliseconds, kB, and the rate of commits beside pages divided by that without."""
 BULK, CONFLICTS, FEW = "bench/bulk", "bench/conflicts", "bench/few"
@@ -50,6 +53,8 @@ _NEXT = re.compile('rel="next" href="([^"]+)"')
 ROUNDS = 9
 TURNS, SECONDS = 6, 3.0
 """The turns of the writer, alone and beside pages, and their seconds."""
+_TICK = 0.005
+"""Seconds between two looks at the clock."""
 RATES = (1.0, 2.5, 5.0, 10.0, None)
 """The pages per second of the client beside the writer; None is without a pause."""
 USUAL = [
@@ -85,7 +90,9 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
             if how.only in name:
                 yield from client.lines(name, page, pid if how.by == "processor" else None)
         if how.only in "commits beside pages":
-            yield from _beside(url, [page for name, page in _pages(branch) if name in USUAL])
+            usual = [page for name, page in _pages(branch) if name in USUAL]
+            clock = partial(_processor_time, pid) if how.by == "processor" else time.perf_counter
+            yield from _beside(url, usual, clock)
 
 
 def _pages(branch: str) -> list[tuple[str, str]]:
@@ -202,16 +209,16 @@ def _processor_time(pid: int) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def _beside(url: str, pages: list[str]) -> Iterator[Line]:
+def _beside(url: str, pages: list[str], clock: Clock) -> Iterator[Line]:
     """Compares the commits of a writer with and without a client that loads pages."""
     alone: list[float] = []
     beside: dict[float | None, list[float]] = {rate: [] for rate in RATES}
     loaded = dict.fromkeys(RATES, 0)
-    writer = _Writer(url)
+    writer = _Writer(url, clock)
     for _ in range(TURNS):
         alone.append(writer.rate())
         for rate in RATES:
-            reader = _Reader(url, pages, rate)
+            reader = _Reader(url, pages, rate, clock)
             beside[rate].append(writer.rate())
             loaded[rate] += reader.stop()
     for rate in RATES:
@@ -227,8 +234,9 @@ def _beside(url: str, pages: list[str]) -> Iterator[Line]:
 class _Writer:
     """Commits new states of tables to a branch, one after the other."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, clock: Clock) -> None:
         self._repository = connect(url)
+        self._clock = clock
         self._branch = f"bench/writer-{time.time_ns()}"
         head = self._repository.reference("main").hash
         self._repository.create_reference(ReferenceType.BRANCH, self._branch, head)
@@ -236,21 +244,22 @@ class _Writer:
 
     def rate(self) -> float:
         """Returns the commits per second of a turn."""
-        begun = time.perf_counter()
+        begun = self._clock()
         commits = 0
-        while time.perf_counter() - begun < SECONDS:
+        while self._clock() - begun < SECONDS:
             number = next(self._numbers)
             put = Put(ContentKey((f"written_{number}",)), corpus.table(number))
             self._repository.commit(self._branch, [put], corpus.meta("load"))
             commits += 1
-        return commits / (time.perf_counter() - begun)
+        return commits / (self._clock() - begun)
 
 
 class _Reader(Thread):
     """A client that loads pages until it is stopped, so many per second if `rate` is given."""
 
-    def __init__(self, url: str, pages: list[str], rate: float | None) -> None:
+    def __init__(self, url: str, pages: list[str], rate: float | None, clock: Clock) -> None:
         super().__init__(daemon=True)
+        self._clock = clock
         self._client, self._pages = _Client(url), pages
         self._pause = 1 / rate if rate else 0.0
         self._is_over = Event()
@@ -258,9 +267,12 @@ class _Reader(Thread):
         self.start()
 
     def run(self) -> None:
-        due = time.perf_counter()
+        due = self._clock()
         for page in cycle(self._pages):
-            if self._is_over.wait(max(0.0, due - time.perf_counter())):
+            while self._pause and self._clock() < due:
+                if self._is_over.wait(_TICK):
+                    return
+            if self._is_over.is_set():
                 return
             self._client.load(page)
             self._loaded += 1
