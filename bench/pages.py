@@ -1,21 +1,24 @@
 """The pages of the web interface on a large repository, and commits beside them.
 
 The first byte of each page is timed at its client, on a server process of its own; the medians are
-those of warm requests. `--by processor` takes the processor time of the server instead, for a
-machine that is busy. The store is a copy of that of `reading`, with branches that change all
+those of warm requests. `--by processor` takes the processor time of the server as the clock
+instead, for a machine that is busy. The store is a copy of that of `reading`, with branches that change all
 tables, few tables, and tables that `main` changed, too. A writer over REST then commits in turns,
-alone and beside a client that loads pages.
+alone, and beside a client that loads pages at a fixed rate or without a pause.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
+from html import unescape
 from http.client import HTTPConnection
 from itertools import count, cycle
 from pathlib import Path
@@ -26,18 +29,46 @@ from urllib.parse import urlencode, urlsplit
 from bench import corpus
 from bench.commands import How
 from bench.lake import lake
-from bench.report import MILLI, Line
+from bench.report import MILLI, Line, ratio_of_medians
 from nessie_cli import connect
 from nessie_cli.model import CommitMeta, ContentKey, Put, ReferenceType
 from nessie_cli.repository.base import Repository
 
+Clock = Callable[[], float]
+"""Returns seconds."""
 FIRST_BYTE, SIZE, BESIDE = 100.0, 100.0, 0.9
 """Goals: milliseconds, kB, and the rate of commits beside pages divided by that without."""
 BULK, CONFLICTS, FEW = "bench/bulk", "bench/conflicts", "bench/few"
 OK = 200
+RARE = [
+    ("no author", {"author": "nobody"}),
+    ("no message", {"message": "nothing"}),
+    ("namespace", {"key": "area_0000"}),
+    ("absent namespace", {"key": "area_9999"}),
+]
+"""Filters of histories that few commits pass, or none."""
+OLDER = 5
+"""The older page that is measured for these filters."""
+_NEXT = re.compile('rel="next" href="([^"]+)"')
 ROUNDS = 9
 TURNS, SECONDS = 6, 3.0
 """The turns of the writer, alone and beside pages, and their seconds."""
+_TICK = 0.005
+"""Seconds between two looks at the clock."""
+RATES = (1.0, 2.5, 5.0, 10.0, None)
+"""The pages per second of the client beside the writer; None is without a pause."""
+USUAL = [
+    "branches",
+    "history",
+    "commit",
+    "catalog",
+    "table",
+    "search",
+    "compare",
+    "merge",
+    "reflog",
+]
+"""The pages that the client loads."""
 
 
 def measure(scratch: Path, how: How) -> Iterator[Line]:
@@ -51,11 +82,17 @@ def measure(scratch: Path, how: How) -> Iterator[Line]:
     branch = f"team/feature-{25 if how.small else 501}"
     with _serving(store) as (url, pid):
         client = _Client(url)
-        for name, page in _pages(branch):
+        pages = _pages(branch)
+        for name, _ in RARE:
+            older = client.older(dict(pages)[f"history by {name}"])
+            pages += [(f"history by {name}, older", older)] if older else []
+        for name, page in pages:
             if how.only in name:
                 yield from client.lines(name, page, pid if how.by == "processor" else None)
         if how.only in "commits beside pages":
-            yield _beside(url, [page for _, page in _pages(branch)])
+            usual = [page for name, page in _pages(branch) if name in USUAL]
+            clock = partial(_processor_time, pid) if how.by == "processor" else time.perf_counter
+            yield from _beside(url, usual, clock)
 
 
 def _pages(branch: str) -> list[tuple[str, str]]:
@@ -74,6 +111,7 @@ def _pages(branch: str) -> list[tuple[str, str]]:
         ("history of a branch", page("history", ref=branch)),
         ("history by author", page("history", ref="main", author="writer-7")),
         ("history by key", page("history", ref="main", key=table)),
+        *((f"history by {name}", page("history", ref="main", **filter_)) for name, filter_ in RARE),
         ("commit", page("commit", ref="main~1000")),
         ("commit of all tables", page("commit", ref=BULK)),
         ("catalog", page("catalog", ref="main")),
@@ -129,6 +167,10 @@ class _Client:
 
     def load(self, page: str) -> tuple[float, int]:
         """Returns the seconds until the first byte of a page, and its bytes."""
+        first, body = self._loaded(page)
+        return first, len(body)
+
+    def _loaded(self, page: str) -> tuple[float, bytes]:
         begun = time.perf_counter()
         self._connection.request("GET", page)
         answer = self._connection.getresponse()
@@ -136,7 +178,17 @@ class _Client:
         body = answer.read()
         if answer.status != OK:
             raise RuntimeError(f"{page}: {answer.status} {body[-500:]!r}")
-        return first, len(body)
+        return first, body
+
+    def older(self, page: str) -> str:
+        """Returns the address of an older page of a list, or an empty text."""
+        for _ in range(OLDER):
+            _, body = self._loaded(page)
+            match = _NEXT.search(body.decode())
+            if match is None:
+                return ""
+            page = unescape(match[1])
+        return page
 
     def lines(self, name: str, page: str, pid: int | None) -> Iterator[Line]:
         """Returns the lines of a page, by the processor time of a process, if it is given."""
@@ -157,26 +209,34 @@ def _processor_time(pid: int) -> float:
     return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
-def _beside(url: str, pages: list[str]) -> Line:
+def _beside(url: str, pages: list[str], clock: Clock) -> Iterator[Line]:
     """Compares the commits of a writer with and without a client that loads pages."""
-    rates: dict[bool, list[float]] = {False: [], True: []}
-    loaded = 0
-    writer = _Writer(url)
-    for with_pages in [False, True] * TURNS:
-        reader = _Reader(url, pages) if with_pages else None
-        rates[with_pages].append(writer.rate())
-        if reader is not None:
-            loaded += reader.stop()
-    alone, beside = median(rates[False]), median(rates[True])
-    made_of = f"{beside:,.0f}/s beside {loaded / TURNS / SECONDS:,.0f} pages/s : {alone:,.0f}/s"
-    return Line("commits beside pages : alone (rates)", beside / alone, "x", BESIDE, made_of, True)
+    alone: list[float] = []
+    beside: dict[float | None, list[float]] = {rate: [] for rate in RATES}
+    loaded = dict.fromkeys(RATES, 0)
+    writer = _Writer(url, clock)
+    for _ in range(TURNS):
+        alone.append(writer.rate())
+        for rate in RATES:
+            reader = _Reader(url, pages, rate, clock)
+            beside[rate].append(writer.rate())
+            loaded[rate] += reader.stop()
+    for rate in RATES:
+        name = f"{rate:g} pages/s" if rate else "pages without a pause"
+        made_of = (
+            f"{median(beside[rate]):,.0f}/s beside {loaded[rate] / TURNS / SECONDS:,.1f} pages/s"
+            f" : {median(alone):,.0f}/s"
+        )
+        ratio = ratio_of_medians(beside[rate], alone)
+        yield Line(f"commits beside {name} : alone (rates)", ratio, "x", BESIDE, made_of, True)
 
 
 class _Writer:
     """Commits new states of tables to a branch, one after the other."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, clock: Clock) -> None:
         self._repository = connect(url)
+        self._clock = clock
         self._branch = f"bench/writer-{time.time_ns()}"
         head = self._repository.reference("main").hash
         self._repository.create_reference(ReferenceType.BRANCH, self._branch, head)
@@ -184,32 +244,39 @@ class _Writer:
 
     def rate(self) -> float:
         """Returns the commits per second of a turn."""
-        begun = time.perf_counter()
+        begun = self._clock()
         commits = 0
-        while time.perf_counter() - begun < SECONDS:
+        while self._clock() - begun < SECONDS:
             number = next(self._numbers)
             put = Put(ContentKey((f"written_{number}",)), corpus.table(number))
             self._repository.commit(self._branch, [put], corpus.meta("load"))
             commits += 1
-        return commits / (time.perf_counter() - begun)
+        return commits / (self._clock() - begun)
 
 
 class _Reader(Thread):
-    """A client that loads pages until it is stopped."""
+    """A client that loads pages until it is stopped, so many per second if `rate` is given."""
 
-    def __init__(self, url: str, pages: list[str]) -> None:
+    def __init__(self, url: str, pages: list[str], rate: float | None, clock: Clock) -> None:
         super().__init__(daemon=True)
+        self._clock = clock
         self._client, self._pages = _Client(url), pages
+        self._pause = 1 / rate if rate else 0.0
         self._is_over = Event()
         self._loaded = 0
         self.start()
 
     def run(self) -> None:
+        due = self._clock()
         for page in cycle(self._pages):
+            while self._pause and self._clock() < due:
+                if self._is_over.wait(_TICK):
+                    return
             if self._is_over.is_set():
                 return
             self._client.load(page)
             self._loaded += 1
+            due += self._pause
 
     def stop(self) -> int:
         """Stops the client; returns the number of its pages."""

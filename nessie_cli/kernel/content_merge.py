@@ -243,18 +243,21 @@ class ContentMerge:
         Raises `InvalidInput` if the choice has a key that does not name one content.
         """
         if choice.content_id is not None:
-            same = [v.states for v in self.verdicts if v.states.content_id == choice.content_id]
-        else:
-            same = self.named_by(choice.key)
-            if len(same) > 1:
-                first, second = (format_content_id(states.content_id) for states in same[:2])
-                raise InvalidInput(
-                    f"{choice} is the key of two contents: {first} and {second}",
-                    hint="name one of them by its id in --ours or --theirs; `nessie resolve` also"
-                    " asks for its value",
-                )
-        changed = enumerate(self.verdicts[: self._changed])
-        return next((index for index, verdict in changed if verdict.states in same), None)
+            return self._by_id.get(choice.content_id)
+        same = self.named_by(choice.key)
+        if len(same) > 1:
+            first, second = (format_content_id(each.content_id) for each in same[:2])
+            raise InvalidInput(
+                f"{choice} is the key of two contents: {first} and {second}",
+                hint="name one of them by its id in --ours or --theirs; `nessie resolve` also"
+                " asks for its value",
+            )
+        return self.changed.get(same[0]) if same else None
+
+    @cached_property
+    def _by_id(self) -> Mapping[bytes, int]:
+        """The indices of the contents that theirs changed, by id."""
+        return {states.content_id: index for states, index in reversed([*self.changed.items()])}
 
     def named_by(self, key: bytes) -> list[ContentStates]:
         """Returns the content that a key names; several if they are in conflict or one of them is.
@@ -293,10 +296,6 @@ class ContentMerge:
         holder = arrival.holder if arrival is not None else None
         verdicts = [v if v is not holder else arrival for v in by_side if v is not None]
         return [v for i, v in enumerate(verdicts) if v is not None and v not in verdicts[:i]]
-
-    def is_resolved(self, content_id: bytes | None) -> bool:
-        """Returns whether the caller supplied the value of a content."""
-        return any(v.is_resolved and v.states.content_id == content_id for v in self.verdicts)
 
     def shares_namespace(self, verdict: Verdict) -> bool:
         """Returns whether a content is one of two namespaces with one key, before decisions."""
@@ -355,9 +354,9 @@ class ContentMerge:
         return {verdict.states: verdict for verdict in self.verdicts}
 
     @cached_property
-    def changed(self) -> Collection[ContentStates]:
-        """The contents that theirs changed."""
-        return {verdict.states for verdict in self.verdicts[: self._changed]}
+    def changed(self) -> Mapping[ContentStates, int]:
+        """The contents that theirs changed, with their indices."""
+        return {v.states: index for index, v in enumerate(self.verdicts[: self._changed])}
 
     def _apply(self, choice: ContentChoice, verdict: Verdict, before: Verdict) -> None:
         """Applies a decision to a content. `before` is its verdict without decisions."""

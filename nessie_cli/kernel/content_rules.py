@@ -343,6 +343,7 @@ def _details(
 ) -> Iterator[tuple[bytes, Detail]]:
     """Yields the keys that change, those that a decision keeps, and those in conflict."""
     on_ours = changes.others.on_ours
+    resolved = {verdict.states.content_id for verdict in merge.verdicts if verdict.is_resolved}
     commit = sides.source if sides.is_transplant else None
     for verdict in merge.verdicts:
         if verdict.is_settled:
@@ -354,15 +355,18 @@ def _details(
                 MergeBehavior.NORMAL,
                 conflict.proposed,
                 on_ours(conflict.key),
-                structs.replace(_placed(merge, conflict, sides), commit=commit),
+                structs.replace(_placed(conflict, resolved, sides), commit=commit),
             ),
         )
 
 
-def _placed(merge: ContentMerge, conflict: KeyConflict, sides: MergeSides) -> KeyConflict:
-    """Returns a conflict with the places of its contents, and the key that ours changed."""
+def _placed(conflict: KeyConflict, resolved: Collection[bytes], sides: MergeSides) -> KeyConflict:
+    """Returns a conflict with the places of its contents, and the key that ours changed.
+
+    The caller supplied the values of the contents with the ids `resolved`.
+    """
     actual_at = None if conflict.actual is None else (sides.head, conflict.key)
-    if conflict.proposed is None or merge.is_resolved(conflict.content_id):
+    if conflict.proposed is None or conflict.content_id in resolved:
         proposed_at = None
     elif conflict.value_key is not None:
         proposed_at = (sides.head, conflict.value_key)

@@ -223,9 +223,10 @@ def _items(
 ) -> Iterator[Item]:
     for batch in _ReadAhead().batches(leaves):
         for node in objects.nodes(batch):
-            for index, key in enumerate(node.keys):
-                if key >= start and (stop is None or key < stop):
-                    yield key, node.slice(index)
+            first = bisect_left(node.keys, start)
+            last = len(node.keys) if stop is None else bisect_left(node.keys, stop)
+            for index in range(first, last):
+                yield node.keys[index], node.slice(index)
 
 
 def _differing(ours: bytes, theirs: bytes, size: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""The filtered log of a store: creates entries only for stored commits that pass.
+"""The search of a store's log: creates entries only for stored commits that pass.
 
 If the commit index knows which commits can pass, or jump pointers lead to the first of them, the
 commits between are not read (kernel/fast_paths.py).
@@ -15,6 +15,7 @@ from nessie_cli.kernel import fast_paths, history, tree
 from nessie_cli.kernel.commits import (
     LARGE_COMMIT,
     IndexLookup,
+    from_micros,
     indexed,
     micros,
     operations_of,
@@ -23,8 +24,14 @@ from nessie_cli.kernel.commits import (
 )
 from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, below, encode_key, payload_of
 from nessie_cli.kernel.objects import Objects
-from nessie_cli.model import ContentKey, LogEntry, Namespace
-from nessie_cli.repository.log_filter import CommitForm, LogFilter, Walk, tests_of
+from nessie_cli.model import ContentKey, Namespace
+from nessie_cli.repository.log_filter import (
+    CommitForm,
+    LogFilter,
+    SearchedCommit,
+    Walk,
+    tests_of,
+)
 from nessie_cli.repository.reading import log_entry
 
 _BEGINNING = -(2**63)
@@ -59,7 +66,7 @@ class LogSource(NamedTuple):
         )
 
 
-def filtered_log(
+def search_log(
     source: LogSource,
     starts: Sequence[Id],
     exclude: Sequence[Id],
@@ -67,8 +74,8 @@ def filtered_log(
     commit_filter: LogFilter,
     *,
     operations: bool,
-) -> Iterator[LogEntry | None]:
-    """Yields the commits of a walk that pass a filter, newest first, and None for others read.
+) -> Iterator[SearchedCommit]:
+    """Yields the commits of a walk that are read for a filter, newest first.
 
     `starts` and `exclude` are the commits of the walk.
     """
@@ -85,10 +92,13 @@ def filtered_log(
         passed = passes(commit)
         chosen = passed and skip == 0
         skip -= passed and not chosen
-        yield log_entry(objects, id_, commit, operations=operations) if chosen else None
+        time = from_micros(commit.time)
+        parents = None if candidates is not None else [parent.hex() for parent in commit.parents]
+        entry = log_entry(objects, id_, commit, operations=operations) if chosen else None
+        yield SearchedCommit(time, id_.hex(), parents, entry)
         if candidates is not None and chosen and _has_parent_since(objects, commit, since):
             # Represents the commits that were not read.
-            yield None
+            yield SearchedCommit(time, "", None, None)
 
 
 def _has_parent_since(objects: Objects, commit: StoredCommit, since: int) -> bool:

@@ -57,7 +57,7 @@ from nessie_cli.repository.changes import (
 )
 from nessie_cli.repository.draft import ChangeSubmission, Check, Draft, refuse_protected
 from nessie_cli.repository.group_commit import DecodedObjects, GroupCommit, Lease, Plan, Planned
-from nessie_cli.repository.log_filter import LogFilter, Walk
+from nessie_cli.repository.log_filter import LogFilter, SearchedCommit, Walk
 from nessie_cli.repository.runs import StoredRuns
 from nessie_cli.repository.snapshot import Context, StoreSnapshot, as_reference
 from nessie_cli.repository.store_repository import StoreRepository
@@ -205,12 +205,10 @@ class LocalRepository(StoreRepository):
         all_parents: bool = False,
     ) -> Iterator[LogEntry]:
         """Yields commits along first parents or all parents, newest first."""
-        first = self._commit_id(start)
-        last = self._snapshot.commit_id(until) if until else None
         yield from reading.log(
             self._objects,
-            first,
-            last,
+            self._commit_id(start),
+            self._snapshot.commit_id(until) if until else None,
             operations=operations,
             all_parents=all_parents,
             progress=self._at.progress,
@@ -238,23 +236,24 @@ class LocalRepository(StoreRepository):
         ):
             yield reading.log_entry(self._objects, id_, commit, operations=operations)
 
-    def filtered_log(
+    def search_log(
         self, walk: Walk, commit_filter: LogFilter, *, operations: bool = False
-    ) -> Iterator[LogEntry | None]:
-        """Yields the commits of a walk that pass a filter, and None for others that were read.
+    ) -> Iterator[SearchedCommit]:
+        """Yields the commits of a walk that are read for a filter.
 
         Skips commits by the commit index and jump pointers.
         """
-        from nessie_cli.repository.filtered_log import LogSource, filtered_log
+        from nessie_cli.repository.filtered_log import LogSource, search_log
 
         source = LogSource(self._objects, self._view.find_indexed, self._descends, self._times)
         starts = (
             [stored.target for stored in self._view.references()]
             if walk.start is None
-            else [self._commit_id(walk.start)]
+            else [self._commit_id(f"@{head}") for head in walk.heads]
+            or [self._commit_id(walk.start)]
         )
         exclude = [] if walk.exclude is None else [self._commit_id(walk.exclude)]
-        return filtered_log(source, starts, exclude, walk, commit_filter, operations=operations)
+        return search_log(source, starts, exclude, walk, commit_filter, operations=operations)
 
     def _times(self, ids: Collection[Id]) -> dict[Id, int]:
         return {id_: time for id_, (time, _) in self._facts.tips(ids).items()}

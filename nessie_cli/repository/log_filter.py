@@ -17,6 +17,20 @@ from nessie_cli.revisions import Revision, RevisionRange
 T = TypeVar("T")
 
 
+class SearchedCommit(NamedTuple):
+    """A commit that a search has read.
+
+    `entry` is None if it does not pass the filter. `parents` are None if the search does not go on
+    to them, but to the next commit of an index. The hash is empty for commits that the search
+    leaves out there.
+    """
+
+    time: datetime | None
+    hash: str
+    parents: Sequence[str] | None
+    entry: LogEntry | None
+
+
 class CommitForm(NamedTuple, Generic[T]):
     """How the conditions of a filter read a commit of type `T`.
 
@@ -81,13 +95,15 @@ class Walk(Struct, frozen=True):
 
     If `start` is None, the walk begins at all branches and tags, without `exclude`. `symmetric`
     adds the commits that `exclude` reaches and `start` does not. `first_parent` does not follow
-    merge parents; a range then ends at the first commit that `exclude` reaches.
+    merge parents; a range then ends at the first commit that `exclude` reaches. With `heads`, which
+    are full hashes of ancestors of `start`, the walk begins at these commits instead.
     """
 
     start: str | Revision | None
     exclude: str | Revision | None = None
     symmetric: bool = False
     first_parent: bool = False
+    heads: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, meant: Revision | RevisionRange | None, *, first_parent: bool = False) -> Self:
@@ -145,14 +161,15 @@ ENTRIES = CommitForm[LogEntry](
 """Entries of a log. The condition `keys` needs their operations."""
 
 
-def filtered(entries: Iterable[LogEntry], commit_filter: LogFilter) -> Iterator[LogEntry | None]:
-    """Yields the entries that pass, and None for each of the others."""
+def searched(entries: Iterable[LogEntry], commit_filter: LogFilter) -> Iterator[SearchedCommit]:
+    """Yields the commits with the entries that pass a filter."""
     tests, skip = list(tests_of(commit_filter, ENTRIES)), commit_filter.skip
     for entry in entries:
         passed = all(test(entry) for test in tests)
         chosen = passed and skip == 0
         skip -= passed and not chosen
-        yield entry if chosen else None
+        meta = entry.meta
+        yield SearchedCommit(meta.commit_time, entry.hash, meta.parents, entry if chosen else None)
 
 
 def newest_first(entry: LogEntry) -> float:

@@ -289,7 +289,19 @@ def _merge_conflict(
         lambda key: at.last_change(objects, target.branch.target, key),
         shows_contents=target.shows_contents,
     )
-    result = answer(objects, target, outcome.details, None, conflicts=conflicts)
+    contents = {
+        record: content
+        for stored, shown in zip(outcome.conflicts, conflicts, strict=True)
+        for record, content in (
+            (stored.expected, shown.expected),
+            (stored.actual, shown.actual),
+            (stored.proposed, shown.proposed),
+        )
+        if content is not None
+    }
+    result = answer(
+        objects, target, outcome.details, None, conflicts=conflicts, conflicting=contents
+    )
     if outcome.effect is not None:
         result = structs.replace(result, decided=option_of(outcome.effect))
     return MergeConflict(merge_message(conflicts), conflicts, result)
@@ -303,17 +315,20 @@ def answer(
     *,
     applied: bool = False,
     conflicts: Sequence[Conflict] = (),
+    conflicting: Mapping[bytes | None, Content] = {},
     skipped: Sequence[Id] = (),
 ) -> MergeResult:
     """Returns the answer for these decisions, with the contents of both sides if they are shown.
 
-    `head` is the new HEAD or None.
+    `head` is the new HEAD or None. `conflicting` are the contents of the conflicts, which were read
+    for these.
     """
     by_key = {conflict.key: conflict for conflict in conflicts}
     contents: Mapping[bytes | None, Content] = {}
     if target.shows_contents:
         records = [r for d in details.values() for r in (d.source, d.target, d.result) if r]
-        contents = objects.contents_by_record(records, target.progress)
+        others = [record for record in records if record not in conflicting]
+        contents = {**conflicting, **objects.contents_by_record(others, target.progress)}
     return MergeResult(
         target_branch=target.branch.name,
         effective_target_hash=target.branch.target.hex(),

@@ -31,7 +31,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.repository import log_filter
 from nessie_cli.repository.changes import AnyRevision
-from nessie_cli.repository.log_filter import LogFilter, Walk
+from nessie_cli.repository.log_filter import LogFilter, SearchedCommit, Walk
 from nessie_cli.revisions import Revision, RevisionStep, StepKind, parse
 
 ALL_KEYS = KeyRange()
@@ -218,26 +218,36 @@ class ReadableRepository(ABC):
         Yields None for others that were read. Ends when no more can pass. Cost: at most one small
         read for each commit of the walk.
         """
+        commits = self.search_log(walk, commit_filter, operations=operations)
+        return (commit.entry for commit in commits)
+
+    def search_log(
+        self, walk: Walk, commit_filter: LogFilter, *, operations: bool = False
+    ) -> Iterator[SearchedCommit]:
+        """Yields the commits that `filtered_log` reads, also those that do not pass.
+
+        A search can end at any of them, and be continued by the heads of another walk.
+        """
         needed = operations or bool(commit_filter.keys)
-        for entry in log_filter.filtered(
-            self._walked(walk, commit_filter, operations=needed), commit_filter
-        ):
-            if entry is not None and needed and not operations:
-                yield LogEntry(entry.meta, entry.height)
+        entries = self._walked(walk, commit_filter, operations=needed)
+        for commit in log_filter.searched(entries, commit_filter):
+            entry = commit.entry
+            if entry is None or operations or not needed:
+                yield commit
             else:
-                yield entry
+                yield commit._replace(entry=LogEntry(entry.meta, entry.height))
 
     def _walked(
         self, walk: Walk, commit_filter: LogFilter, *, operations: bool
     ) -> Iterator[LogEntry]:
         start, exclude = walk.start, walk.exclude
-        if start is None:
+        if start is None or walk.heads:
 
             def read(hash_: str) -> LogEntry:
                 # Plain text would be looked up as a name first.
                 return next(self.log(Revision(None, hash_), operations=operations))
 
-            heads = (reference.hash for reference in self.references())
+            heads = walk.heads or (reference.hash for reference in self.references())
             return log_filter.reachable(heads, read, first_parent=walk.first_parent)
         since = commit_filter.since
         if exclude is None and (since is None or walk.first_parent):

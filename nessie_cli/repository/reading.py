@@ -199,9 +199,11 @@ def diff(objects: Objects, before: Id, after: Id, keys: KeyRange) -> Iterator[Di
     """Yields the contents that differ between two commits."""
     check_range(keys)
     start, stop = bounds(keys)
+    chosen = None if keys.keys is None else _single_keys(keys)
+    if chosen:
+        start, stop = min(chosen), max(chosen) + b"\x00"
     changes = tree.diff(objects, root_of(objects, before), root_of(objects, after), start, stop)
-    if keys.keys is not None:
-        chosen = _single_keys(keys)
+    if chosen is not None:
         changes = (change for change in changes if change[0] in chosen)
     for batch in batched(changes, first=_FIRST):
         records = [record for _, old, new in batch for record in (old, new) if record]

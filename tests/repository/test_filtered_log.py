@@ -17,7 +17,7 @@ from nessie_cli.kernel.objects import Cache, Objects
 from nessie_cli.model import CommitMeta, LogEntry, MergeBehavior
 from nessie_cli.repository.base import Repository
 from nessie_cli.repository.changes import MergeOptions
-from nessie_cli.repository.filtered_log import LogSource, filtered_log
+from nessie_cli.repository.filtered_log import LogSource, search_log
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.log_filter import LogFilter, Walk
 from nessie_cli.repository.opening import create
@@ -74,7 +74,8 @@ class History:
         )
         exclude = [] if walk.exclude is None else [self.catalog.hash(str(walk.exclude))]
         ids = ([bytes.fromhex(hash_) for hash_ in some] for some in (starts, exclude))
-        return filtered_log(self._source, *ids, walk, conditions, operations=False)
+        commits = search_log(self._source, *ids, walk, conditions, operations=False)
+        return (commit.entry for commit in commits)
 
     def by_default(self, walk: Walk, conditions: LogFilter) -> Iterator[LogEntry | None]:
         """Uses the default implementation, without an index."""

@@ -29,6 +29,7 @@ from nessie_cli.model import (
     RepositoryConfig,
 )
 from nessie_cli.repository.changes import AnyRevision
+from nessie_cli.repository.log_filter import ENTRIES, LogFilter, SearchedCommit, Walk
 from nessie_cli.repository.reader import ALL_KEYS, ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
@@ -301,6 +302,43 @@ class AuthorizedRepository(ReadableRepository):
             Revision(None, hash_), hidden, operations=operations, is_over=is_over
         )
         return self._without_hidden(entries, through)
+
+    def search_log(
+        self, walk: Walk, commit_filter: LogFilter, *, operations: bool = False
+    ) -> Iterator[SearchedCommit]:
+        """Yields the commits that are read for a filter, as `log` shows them."""
+        if walk.start is None or walk.exclude is not None or commit_filter.skip:
+            return super().search_log(walk, commit_filter, operations=operations)
+        hash_, through = self._listed(walk.start)
+        for head in walk.heads:
+            if not self._inner.is_ancestor(Revision(None, head), Revision(None, hash_)):
+                raise _no_commit(head)
+        return self._search(
+            structs.replace(walk, start=Revision(None, hash_)), commit_filter, through, operations
+        )
+
+    def _search(
+        self, walk: Walk, commit_filter: LogFilter, through: str, operations: bool
+    ) -> Iterator[SearchedCommit]:
+        keys = commit_filter.keys
+        if not all(self._may_read_any(through, key) for key in keys):
+            # The index would show whether hidden keys exist.
+            commit_filter = structs.replace(commit_filter, keys=())
+        touches = ENTRIES.touches(keys)
+        needed = operations or bool(keys)
+        for commit in self._inner.search_log(walk, commit_filter, operations=needed):
+            entry = commit.entry and self._shown(commit.entry, through)
+            if entry is not None and keys and not touches(entry):
+                entry = None
+            if entry is not None and not operations:
+                entry = LogEntry(entry.meta, entry.height)
+            yield commit._replace(entry=entry)
+
+    def _may_read_any(self, through: str, key: ContentKey) -> bool:
+        """Returns whether the caller may see a key and its content of any type."""
+        return self.rights.may_always(
+            rules.READ_CONTENT_KEY, through, key
+        ) and self.rights.may_always(rules.READ_ENTITY_VALUE, through, key)
 
     def log_of_key(
         self, start: AnyRevision, key: ContentKey, *, operations: bool = False

@@ -61,6 +61,10 @@ class Rights:
         """Returns whether an operation is allowed for any type of content under a key."""
         return any(self.may(op, ref, key, content_type) for content_type in _TYPES)
 
+    def may_always(self, op: str, ref: str, key: ContentKey) -> bool:
+        """Returns whether an operation is allowed for every type of content under a key."""
+        return all(self.may(op, ref, key, content_type) for content_type in _TYPES)
+
     def require(
         self,
         op: str,

@@ -151,6 +151,11 @@ class PageCall(Call):
             return key is not None
         return repository.rights.may_somehow(READ_CONTENT_KEY, repository.seen(at), key)
 
+    @property
+    def has_rights(self) -> bool:
+        """Whether rules decide what the caller may see."""
+        return isinstance(self.repository, AuthorizedRepository)
+
     def may_list_log(self, name: str | None) -> bool:
         """Returns whether the caller may list the commits of a reference."""
         repository = self.repository

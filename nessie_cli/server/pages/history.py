@@ -17,13 +17,12 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
+from nessie_cli.server.pages.history_search import HistorySearch, Place, place_of
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.wire import keys
 
 COMMITS = 50
 """The commits of one page."""
-MOST_SEARCHED = 20_000
-"""The most commits of the history that one page searches for those that pass a filter."""
 _MOST_LANES = 64
 _HASH = re.compile("[0-9a-f]{64}")
 
@@ -73,7 +72,7 @@ class CommitRow(NamedTuple):
 
 async def history(access: TableAccess, call: PageCall) -> Reply:
     """`GET /ui/history`: the history of a revision. `after` are the lanes of the page before."""
-    # A filter can search for a second.
+    # A search takes longer than other reads.
     reply: Reply = await access.answer(call, _history)
     return reply
 
@@ -92,38 +91,32 @@ def _history(call: PageCall) -> Reply:
     after = Lanes(graph.lanes, is_reserved).token
     return call.page(
         "history.html", f"History of {at.name or at.hash[:12]}", at=at, rows=rows, after=after,
-        is_first=not call.text("after"), searched=None, author="", message="", key="", skip=0,
+        is_first=not call.text("after"), searched=None, author="", message="", key="",
     )  # fmt: skip
 
 
 def _filtered(call: PageCall, at: Reference, author: str, message: str, key: str) -> Reply:
     """Returns the commits that pass a filter, without a graph.
 
-    The first `skip` commits of the history were searched for the pages before.
+    `after` is the place where the page before has stopped.
     """
-    start = position = max(call.number("skip") or 0, 0)
+    start = place_of(call.text("after") or "") or Place([at.hash])
     commit_filter = LogFilter(
         authors=(PlainText(author),) if author else (),
         message=PlainText(message) if message else None,
         keys=(keys.decode(key),) if key else (),
+        until=start.time,
     )
-    walk = Walk(Revision(None, at.hash))
     names = _names(call)
-    rows: list[CommitRow] = []
-    has_more = is_cut = False
-    log = call.repository.filtered_log(walk, commit_filter) if at.hash != NO_ANCESTOR else ()
-    for entry in islice(log, start, None):
-        is_cut = position - start == MOST_SEARCHED
-        has_more = is_cut or (entry is not None and len(rows) == COMMITS)
-        if has_more:
-            break
-        position += 1
-        if entry is not None:
-            rows.append(CommitRow(entry, 0, (), 0, names.get(entry.hash, ())))
+    search = HistorySearch(start, COMMITS)
+    if at.hash != NO_ANCESTOR:
+        walk = Walk(Revision(None, at.hash), heads=tuple(start.heads))
+        search.read(call.repository.search_log(walk, commit_filter))
     return call.page(
-        "history.html", f"Commits of {at.name or at.hash[:12]}", at=at, rows=rows, after="",
-        is_first=start == 0, searched=(start + 1, position) if is_cut else None,
-        author=author, message=message, key=key, skip=position if has_more else 0,
+        "history.html", f"Commits of {at.name or at.hash[:12]}", at=at,
+        rows=[CommitRow(entry, 0, (), 0, names.get(entry.hash, ())) for entry in search.entries],
+        after=search.place.token if search.has_more else "", is_first=start.time is None,
+        searched=search if search.is_cut else None, author=author, message=message, key=key,
     )  # fmt: skip
 
 

@@ -18,7 +18,6 @@ from nessie_cli.model import (
     ReferenceType,
 )
 from nessie_cli.repository.changes import CreateReference, DeleteReference, RenameReference
-from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.revisions import Revision
 from nessie_cli.server.http.messages import Reply
 from nessie_cli.server.pages.call import PageCall
@@ -59,11 +58,10 @@ def _deleted(call: PageCall) -> str:
 
 
 def _newest_first(call: PageCall, type_: ReferenceType) -> Listing[tuple[Reference, LastCommit]]:
-    repository = call.repository
     pattern = (call.text("q") or "").lower()
     references = [
-        (each, _last(repository, each))
-        for each in repository.references(type_)
+        (each, _last(call, each))
+        for each in call.repository.references(type_)
         if pattern in each.name.lower()
     ]
     references.sort(key=lambda pair: pair[1].time or _NEVER, reverse=True)
@@ -71,12 +69,14 @@ def _newest_first(call: PageCall, type_: ReferenceType) -> Listing[tuple[Referen
     return listing(call, references)
 
 
-def _last(repository: ReadableRepository, reference: Reference) -> LastCommit:
+def _last(call: PageCall, reference: Reference) -> LastCommit:
     """Returns the last commit of a reference, if the caller may read it. Costs one small read."""
     if reference.hash == NO_ANCESTOR:
         return last_commit(reference)
+    # A caller with rights sees a commit through its reference. All others need no second look-up.
+    at = Revision(reference.name) if call.has_rights else Revision(None, reference.hash)
     try:
-        head = next(iter(repository.log(Revision(reference.name)))).meta
+        head = next(iter(call.repository.log(at))).meta
     except (NotAllowed, ReferenceNotFound):
         return last_commit(reference)
     return last_commit(structs.replace(reference, metadata=ReferenceMetadata(head=head)))

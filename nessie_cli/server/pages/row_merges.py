@@ -89,6 +89,8 @@ class RowResults(NamedTuple):
 
         A merged table may be refused, because of its locations for example.
         """
+        if not self.merged:
+            return self
         refusals = {
             field: "; ".join(collision.reason for collision in conflict.collisions)
             for field, conflict in zip(decision_fields(left), left, strict=True)
@@ -244,6 +246,8 @@ class RowMerges:
 
 def _mergeable(error: MergeConflict) -> Iterator[tuple[str, TableStates]]:
     """Yields the tables whose files collide, with the fields of the decisions about them."""
+    if not any(conflict.collisions for conflict in error.conflicts):
+        return
     fields = decision_fields(error.conflicts)
     # A decision can be about the key of a table as well: then it takes a whole state.
     numbers = Counter(fields)

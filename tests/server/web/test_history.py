@@ -7,7 +7,7 @@ import time
 import pytest
 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
-from nessie_cli.server.pages import history
+from nessie_cli.server.pages import history_search
 from tests.server.web.browser import Browser
 
 
@@ -65,26 +65,32 @@ def test_a_filter_takes_linear_time(browser: Browser, repository):
     assert len(hashes_of(browser.get("/ui/history?ref=main&message=AAA&author=sTRA%C3%9Fe"))) == 1
 
 
-@pytest.mark.parametrize("most", [1, 20, 52, 1_000])
+@pytest.mark.parametrize(("seconds", "pages"), [(0, 118), (60, 2)])
 def test_a_filter_goes_on_behind_the_commits_that_one_page_searches(
-    browser: Browser, merged, monkeypatch, most
+    browser: Browser, merged, monkeypatch, seconds, pages
 ):
-    monkeypatch.setattr(history, "MOST_SEARCHED", most)
-    url, listed, pages = "/ui/history?ref=main&author=bob", [], 0
+    monkeypatch.setattr(history_search, "SEARCH_SECONDS", seconds)
+    url, listed, number = "/ui/history?ref=main&author=bob", [], 0
+    entries = list(merged.log("main", all_parents=True))
     while url:
         page = browser.get(url)
+        searched = entries[number].meta.commit_time
+        is_cut = f"1 commit was searched, back to {searched:%Y-%m-%d %H:%M:%S} UTC" in page.text
+        assert is_cut == (seconds == 0 and bool(page.next)), url
         listed += hashes_of(page)
-        url, pages = page.next, pages + 1
-        assert ("were searched" in page.text) == (most < 100 and bool(url)), url
-    entries = merged.log("main", all_parents=True)
+        url, number = page.next, number + 1
     expected = [entry.hash for entry in entries if entry.meta.authors == ("bob",)]
     assert listed == [f"/ui/commit?ref={hash_}" for hash_ in expected]
-    assert pages == (118 if most == 1 else {20: 6, 52: 3, 1_000: 2}[most])
+    assert number == pages
 
 
-def test_a_negative_number_skips_no_commits(browser: Browser, merged):
-    page = browser.get("/ui/history?ref=main&author=bob&message=3.&skip=-5")
-    assert len(hashes_of(page)) == 4
+def test_a_filter_that_no_commit_passes_says_how_far_it_has_searched(
+    browser: Browser, merged, monkeypatch
+):
+    monkeypatch.setattr(history_search, "SEARCH_SECONDS", 0)
+    page = browser.get("/ui/history?ref=main&message=none")
+    assert "No commits in this part of the history." in page.text
+    assert "Search older commits" in page.text
 
 
 def test_a_commit_shows_its_changes(browser: Browser, merged):
@@ -96,8 +102,14 @@ def test_a_commit_shows_its_changes(browser: Browser, merged):
 
 
 @pytest.mark.parametrize("after", ["x", "0" * 63, ".".join(["0" * 64] * 65)])
-def test_a_damaged_token_is_refused(browser: Browser, after):
-    assert browser.get(f"/ui/history?ref=main&after={after}").status == 400
+@pytest.mark.parametrize("filter_", ["", "&author=bob"])
+def test_a_damaged_token_is_refused(browser: Browser, after, filter_):
+    assert browser.get(f"/ui/history?ref=main{filter_}&after={after}").status == 400
+
+
+def test_a_search_does_not_go_on_from_an_unknown_commit(browser: Browser, merged):
+    token = ".".join(["1", "0" * 64, "1" * 64])
+    assert browser.get(f"/ui/history?ref=main&author=bob&after={token}").status == 404
 
 
 def lanes_of(page) -> list[str]:

@@ -160,3 +160,33 @@ def test_hidden_changes_are_not_counted_before_a_preview(tmp_path: Path) -> None
         assert page.status == 403
         assert "contents change" not in page.text
         assert "contents change" in Browser(server.as_("boss", "admin")).get(url).text
+
+
+@pytest.mark.parametrize("of_tables", [False, True])
+def test_a_filter_by_a_key_does_not_show_that_it_is_hidden(tmp_path: Path, of_tables: bool) -> None:
+    hidden = "path == 'secret' && op == 'READ_CONTENT_KEY'"
+    if of_tables:
+        hidden += " && contentType == 'ICEBERG_TABLE'"
+    with guarded(tmp_path, f"user == 'eve' && !({hidden})") as server:
+        for number in range(40):
+            name = "secret" if number == 20 else f"other{number}"
+            server.repository.commit("main", [put(name)], CommitMeta(f"load {number}"))
+        browser = Browser(server.as_("eve"))
+        pages = [browser.get(f"/ui/history?ref=main&key={key}") for key in ("secret", "absent")]
+        assert "load" not in pages[0].text
+        assert pages[0].text == pages[1].text
+        assert "load 20" in browser.get("/ui/history?ref=main&message=load+20").text
+        assert "load 30" in browser.get("/ui/history?ref=main&key=other30").text
+
+
+def test_a_search_does_not_go_on_from_a_commit_of_a_hidden_branch(tmp_path: Path) -> None:
+    rule = "user == 'eve' && (ref == 'main' || ref == '')"
+    with guarded(tmp_path, rule) as server:
+        repository = server.repository
+        repository.commit("main", [put("t")], CommitMeta("first"))
+        repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+        repository.commit("dev", [put("u")], CommitMeta("hidden one"))
+        token = ".".join(["9" * 17, "0" * 64, repository.reference("dev").hash])
+        page = Browser(server.as_("eve")).get(f"/ui/history?ref=main&message=one&after={token}")
+        assert page.status == 404
+        assert "hidden one" not in page.text
