@@ -286,6 +286,7 @@ def test_histories_are_refused_or_give_the_rows_of_both(sides: Sides) -> None:
             error.add_note(f"NESSIE_TEST_SEED={SEED}, history {number}")
             raise
         outcomes[outcome] += 1
+    print(outcomes)
     if COUNT >= 100:
         # A combination that always refuses would pass every other check.
         assert outcomes["combined"] > 0.3 * COUNT, outcomes
