@@ -33,9 +33,8 @@ def can_read(document: Mapping[str, Any]) -> bool:
     It refuses one of format version 2 whose snapshot was written before the upgrade: it requires
     sequence numbers, which the Iceberg specification says to read as 0.
     """
-    (snapshot,) = (
-        each
-        for each in document["snapshots"]
-        if each["snapshot-id"] == document["current-snapshot-id"]
-    )
-    return document["format-version"] == 1 or "sequence-number" in snapshot
+    if document["format-version"] == 1:
+        return True
+    current = document.get("current-snapshot-id")
+    snapshots = [each for each in document["snapshots"] if each["snapshot-id"] == current]
+    return all("sequence-number" in snapshot for snapshot in snapshots)
