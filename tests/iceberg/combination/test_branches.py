@@ -184,7 +184,7 @@ class History:
             id_ = self.rng.choice(sorted(present))
             table.delete(f"id == {id_}")
             return present - {id_}
-        if kind == "rewrite":
+        if kind == "rewrite" and present:
             # All rows are the same, in one new file.
             table.overwrite(table.scan().to_arrow())
         elif kind == "property":
