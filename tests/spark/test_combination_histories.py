@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.iceberg.combination.duck import duckdb_rows
+from tests.iceberg.combination.duck import can_read, duckdb_rows
 from tests.spark.iceberg import MISSING, RUNTIME
 from tests.spark.results import check_result
 from tests.spark.sides import TOKEN, Sides, Table, columns_of, document, expected_rows
@@ -239,8 +239,9 @@ def run(sides: Sides, rng: random.Random, version: int) -> tuple[str, tuple[list
         expected = expected_rows(rows[base], rows[ours], rows[theirs], fields)
         (actual,) = sides.rows(result)
         assert actual == expected
-        tokens = Counter(dict(row)[TOKEN] for row in actual.elements())
-        assert duckdb_rows(result, "token") == tokens
+        if can_read(document(result)):
+            tokens = Counter(dict(row)[TOKEN] for row in actual.elements())
+            assert duckdb_rows(result, "token") == tokens
         again = sides.combine(theirs, result, theirs)
         assert again.files.is_empty
         assert again.definitions.updates == []
@@ -286,6 +287,7 @@ def test_histories_are_refused_or_give_the_rows_of_both(sides: Sides) -> None:
             error.add_note(f"NESSIE_TEST_SEED={SEED}, history {number}")
             raise
         outcomes[outcome] += 1
+    print(outcomes)
     if COUNT >= 100:
         # A combination that always refuses would pass every other check.
         assert outcomes["combined"] > 0.3 * COUNT, outcomes

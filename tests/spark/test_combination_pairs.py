@@ -95,6 +95,7 @@ def test_what_iceberg_refuses_is_refused(sides: Sides, version: int) -> None:
             results[first.name, second.name] = sides.written(combination, ours)
         pairs.append(Pair(first, second, conflicts, refusal(sides, second, base, ours, theirs)))
     report = "\n".join([f"NESSIE_TEST_SEED={SEED}", *map(str, pairs)])
+    print(report)
     if ALL:
         # A combination that always refuses would pass every other check.
         both = [pair for pair in pairs if not pair.refusal]

@@ -110,8 +110,14 @@ class _Merge:
         yield from self._row_ids()
 
     def _versions(self) -> Iterator[FileConflict]:
-        if self._ours.state.version != self._theirs.state.version:
-            yield FileConflict("one side changed the format version")
+        before, here, there = (
+            state.version for state in (self._base, self._ours.state, self._theirs.state)
+        )
+        if here != there:
+            # A merge of rows leaves ours as it is, so it would lose an upgrade of theirs.
+            yield FileConflict(
+                "one side changed the format version", rows_may_merge=there <= max(before, here)
+            )
         old = [file for file in self._theirs.added_deletes if not file.is_vector]
         if old and self._ours.state.version >= ROW_LINEAGE:
             yield FileConflict(

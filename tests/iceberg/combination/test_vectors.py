@@ -38,7 +38,10 @@ from tests.iceberg.row_diff.tables import Folder
 
 
 class VectorLake(Lake):
-    """A folder with a table of one data file with the rows 1 to 6, and copies of it."""
+    """A folder with a table of one data file with the rows 1 to 6, and copies of it.
+
+    `older` is the table before its upgrade to format version 3.
+    """
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, 2)
@@ -46,9 +49,13 @@ class VectorLake(Lake):
         files.mkdir()
         self._vectors = Folder(files, 3)
         self.base = self.branch("start", lambda t: t.overwrite(t.scan().to_arrow().slice(0, 0)))
-        self.base = self.branch("filled", append(1, 2, 3, 4, 5, 6), start=self.base)
+        self.older = self.branch("filled", append(1, 2, 3, 4, 5, 6), start=self.base)
+        self.base = self.upgraded(self.older)
+
+    def upgraded(self, location: str) -> str:
+        """Upgrades a table to format version 3. Returns the new metadata file."""
         upgrade = {"action": "upgrade-format-version", "format-version": 3}
-        self.base = self._made(table.updated(self._document(self.base), [upgrade], NOW))
+        return self._made(table.updated(self._document(location), [upgrade], NOW, location))
 
     def _made(self, document: Document) -> str:
         location = f"{document['location']}/metadata/{secrets.token_hex(8)}.metadata.json"

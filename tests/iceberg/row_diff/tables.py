@@ -279,7 +279,7 @@ class Folder:
             self._write(path, self._entries(entry["spec_id"]), [entry])
         return {
             "manifest_path": path,
-            "manifest_length": 1,
+            "manifest_length": Path(path).stat().st_size,
             "partition_spec_id": entry["spec_id"],
             "content": int(file["content"] != DATA),
             "sequence_number": entry["sequence_number"],
@@ -297,19 +297,19 @@ class Folder:
 
     def _entries(self, spec_id: int) -> list[Document]:
         partition = [
-            {"name": field["name"], "type": ["null", field["avro"]], "default": None}
+            _optional(field["name"], field["avro"], field["field-id"])
             for field in self.specs[spec_id]
         ]
         files = [
-            _field("content", "int"),
+            _field("content", "int", 134),
             _field("file_path", "string"),
             _field("file_format", "string"),
             _field("partition", {"type": "record", "name": "r102", "fields": partition}),
             _field("record_count", "long"),
             _field("file_size_in_bytes", "long"),
-            _optional("lower_bounds", _bounds("lower")),
-            _optional("upper_bounds", _bounds("upper")),
-            _optional("equality_ids", {"type": "array", "items": "int"}),
+            _optional("lower_bounds", _bounds(126, 127)),
+            _optional("upper_bounds", _bounds(129, 130)),
+            _optional("equality_ids", {"type": "array", "items": "int", "element-id": 136}),
             _optional("first_row_id", "long"),
             _optional("referenced_data_file", "string"),
             _optional("content_offset", "long"),
@@ -318,23 +318,56 @@ class Folder:
         return [
             _field("status", "int"),
             _field("snapshot_id", "long"),
-            _optional("sequence_number", "long"),
+            _optional("sequence_number", "long", 3),
             _optional("file_sequence_number", "long"),
             _field("data_file", {"type": "record", "name": "r2", "fields": files}),
         ]
 
 
-def _field(name: str, type_: Any) -> Document:
-    return {"name": name, "type": type_}
+def _field(name: str, type_: Any, id_: int | None = None) -> Document:
+    return {"name": name, "type": type_, "field-id": _FIELD_IDS[name] if id_ is None else id_}
 
 
-def _optional(name: str, type_: Any) -> Document:
-    return {"name": name, "type": ["null", type_], "default": None}
+def _optional(name: str, type_: Any, id_: int | None = None) -> Document:
+    return {**_field(name, ["null", type_], id_), "default": None}
 
 
-def _bounds(name: str) -> Document:
-    fields = [_field("key", "int"), _field("value", "bytes")]
-    return {"type": "array", "items": {"type": "record", "name": name, "fields": fields}}
+def _bounds(key: int, value: int) -> Document:
+    fields = [_field("key", "int", key), _field("value", "bytes", value)]
+    record = {"type": "record", "name": f"k{key}_v{value}", "fields": fields}
+    return {"type": "array", "items": record, "logicalType": "map"}
+
+
+_FIELD_IDS = {
+    "status": 0,
+    "snapshot_id": 1,
+    "data_file": 2,
+    "file_sequence_number": 4,
+    "file_path": 100,
+    "file_format": 101,
+    "partition": 102,
+    "record_count": 103,
+    "file_size_in_bytes": 104,
+    "lower_bounds": 125,
+    "upper_bounds": 128,
+    "equality_ids": 135,
+    "first_row_id": 142,
+    "referenced_data_file": 143,
+    "content_offset": 144,
+    "content_size_in_bytes": 145,
+    "manifest_path": 500,
+    "manifest_length": 501,
+    "partition_spec_id": 502,
+    "added_snapshot_id": 503,
+    "added_files_count": 504,
+    "existing_files_count": 505,
+    "deleted_files_count": 506,
+    "added_rows_count": 512,
+    "existing_rows_count": 513,
+    "deleted_rows_count": 514,
+    "min_sequence_number": 516,
+}
+"""https://iceberg.apache.org/spec/#manifests"""
 
 
 _COUNTS = [
@@ -346,8 +379,8 @@ _LIST = [
     _field("manifest_path", "string"),
     _field("manifest_length", "long"),
     _field("partition_spec_id", "int"),
-    _field("content", "int"),
-    _field("sequence_number", "long"),
+    _field("content", "int", 517),
+    _field("sequence_number", "long", 515),
     _field("min_sequence_number", "long"),
     _field("added_snapshot_id", "long"),
     *(_field(name, "long") for name in _COUNTS),
