@@ -2,9 +2,9 @@
 
 The first byte of each page is timed at its client, on a server process of its own; the medians are
 those of warm requests. `--by processor` takes the processor time of the server as the clock
-instead, for a machine that is busy. The store is a copy of that of `reading`, with branches that change all
-tables, few tables, and tables that `main` changed, too. A writer over REST then commits in turns,
-alone, and beside a client that loads pages at a fixed rate or without a pause.
+instead, for a machine that is busy. The store is a copy of that of `reading`, with branches that
+change all tables, few tables, and tables that `main` changed, too. A writer over REST then commits
+in turns, alone, and beside a client that loads pages at a fixed rate or without a pause.
 """
 
 from __future__ import annotations
