@@ -23,7 +23,7 @@ from nessie_cli.iceberg.files import MAX_BYTES, read_file
 from nessie_cli.iceberg.locations import absolute_location, shown
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import IcebergTable, IcebergView
-from nessie_cli.wire.large_json import decode
+from nessie_cli.wire.large_json import decode, free
 
 _NEWEST_VIEW_FORMAT = 1
 _FIRST_FORMAT_WITH_REQUIRED_IDS = 2
@@ -241,11 +241,23 @@ def json_of(text: bytes) -> Any:
         raise too_deep() from None
     except ValueError:
         raise NoJson("not JSON") from None
-    for member in _items_of(value):
+    try:
+        _check_items(value)
+    except InvalidInput as error:
+        # The frames of the traceback refer to the values.
+        error.__traceback__ = None
+        values = [value]
+        del value
+        free(values)
+        raise
+    return value
+
+
+def _check_items(document: Any) -> None:
+    for member in _items_of(document):
         for item in _items_of(member):
             if type(item) in (dict, list):
                 _check_item(item)
-    return value
 
 
 def _items_of(value: Any) -> Iterable[Any]:

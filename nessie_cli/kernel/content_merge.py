@@ -151,16 +151,17 @@ def merge_contents(
 class ContentMerge:
     """The verdicts about contents, those that others displaced included.
 
-    `unused` are the choices that decide about no content that theirs changed.
+    `unused` are the choices that decide about no content that theirs changed. `undecided` is the
+    same merge without decisions. `given` are the decisions about those that theirs changed.
     """
 
     def __init__(self, changes: Sequence[ContentStates], others: OtherContents) -> None:
         self._others = others
         self.verdicts = [Verdict(states, *merge_states(states)) for states in changes]
         self.unused: list[ContentChoice] = []
-        self._given: dict[ContentStates, ContentChoice] = {}
+        self.given: dict[ContentStates, ContentChoice] = {}
         self._changed = len(changes)
-        self._undecided = self
+        self.undecided = self
         self._at: list[dict[bytes, Verdict]] = [{}, {}, {}]
         for verdict in self.verdicts:
             for side, position in enumerate(verdict.states):
@@ -179,7 +180,7 @@ class ContentMerge:
         blocked: Collection[bytes],
     ) -> None:
         """Applies decisions. `undecided` is the same merge without them, with its conflicts."""
-        self._undecided = undecided
+        self.undecided = undecided
         by_index: dict[int, ContentChoice] = {}
         for given in choices:
             place = undecided.named(given)
@@ -205,7 +206,7 @@ class ContentMerge:
             if choice is None:
                 verdict.decide(default)
             else:
-                self._given[verdict.states] = choice
+                self.given[verdict.states] = choice
                 self._apply(choice, verdict, before)
 
     def _one_of(self, first: ContentChoice, second: ContentChoice) -> ContentChoice:
@@ -222,20 +223,6 @@ class ContentMerge:
         of_commit, of_all = (first, second) if first.is_of_commit else (second, first)
         self.unused.append(of_all)
         return of_commit
-
-    @property
-    def undecided(self) -> ContentMerge:
-        """The same merge without decisions."""
-        return self._undecided
-
-    @property
-    def decided(self) -> Collection[ContentStates]:
-        """The contents about which the caller decided."""
-        return self._given.keys()
-
-    def given(self, states: ContentStates) -> ContentChoice | None:
-        """Returns the decision about a content."""
-        return self._given.get(states)
 
     def named(self, choice: ContentChoice) -> int | None:
         """Returns the index of the content that a choice means; None if theirs did not change it.
@@ -283,7 +270,7 @@ class ContentMerge:
         `key` is set if the conflict is not reported with that of the verdict. Contents that are
         decided count too: a further decision is given together with theirs.
         """
-        named = self._undecided.named_by(key or verdict.conflict_key)
+        named = self.undecided.named_by(key or verdict.conflict_key)
         return any(states != verdict.states for states in named)
 
     def with_key(self, key: bytes) -> list[Verdict]:
@@ -318,8 +305,14 @@ class ContentMerge:
         arrivals = (verdict for verdict in self.verdicts if verdict.is_settled and verdict.arrives)
         return next((v for v in arrivals if v.result is not None and v.result.key == key), None)
 
-    def related(self, contents: Iterable[ContentStates]) -> list[ContentStates]:
-        """Returns contents and those that share keys with them, also by way of others."""
+    def related(
+        self, contents: Iterable[ContentStates], *, past_conflicts: bool = True
+    ) -> list[ContentStates]:
+        """Returns contents and those that share keys with them, also by way of others.
+
+        Unless `past_conflicts`, not by way of an undecided content whose sides are in conflict: it
+        claims no key.
+        """
         related = dict.fromkeys(contents)
         reached: set[bytes] = set()
         keys = [key for states in related for key in states.keys]
@@ -328,9 +321,14 @@ class ContentMerge:
             if key not in reached:
                 reached.add(key)
                 for each in self._sharing(key):
-                    keys += each.keys
                     related[each] = None
+                    if past_conflicts or self._may_claim(each):
+                        keys += each.keys
         return list(related)
+
+    def _may_claim(self, states: ContentStates) -> bool:
+        verdicts = (self.verdict_of.get(states), self.undecided.verdict_of.get(states))
+        return states in self.given or any(v is None or v.conflict is None for v in verdicts)
 
     def _sharing(self, key: bytes) -> Iterator[ContentStates]:
         """Yields the contents that have a key in one of the three states."""
@@ -416,7 +414,7 @@ class ContentMerge:
         """Raises `InvalidInput` if a content with a new value is deleted by another decision."""
         for verdict in self.verdicts:
             if verdict.is_resolved and verdict.is_settled and verdict.result is None:
-                choice = self._given[verdict.states]
+                choice = self.given[verdict.states]
                 raise _value_of_deleted(choice, "another content of theirs takes its key")
 
     # -- keys that two contents claim ----------------------------------------------------------

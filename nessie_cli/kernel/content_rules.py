@@ -129,8 +129,8 @@ class ContentRules:
             edits=edits,
             details=dict(sorted(dict(_details(merge, edits, changes, conflicts, sides)).items())),
             if_source_wins=merge.edits_if_theirs_win(),
-            decided=frozenset(key for states in merge.decided for key in states.keys),
-            decided_ids=frozenset(states.content_id for states in merge.decided),
+            decided=frozenset(key for states in merge.given for key in states.keys),
+            decided_ids=frozenset(states.content_id for states in merge.given),
             effect=effect_of_decisions(as_repeated),
             used=frozenset(used),
         )
@@ -486,11 +486,12 @@ class _Decisions:
         """
         if states not in self.merge.changed:
             return conflict
-        related = [each for each in self.merge.related([states]) if each in self.merge.changed]
-        others = [c for each in related if each != states and (c := self.merge.given(each))]
+        related = self.merge.related([states], past_conflicts=False)
+        related = [each for each in related if each in self.merge.changed]
+        others = [c for each in related if each != states and (c := self.merge.given.get(each))]
         options, blocking = [], None
         choice = ContentChoice(states.key, MergeBehavior.NORMAL, states.content_id)
-        if (given := self.merge.given(states)) is not None and given.resolved is not None:
+        if (given := self.merge.given.get(states)) is not None and given.resolved is not None:
             # A side is given beside the new value.
             choice = structs.replace(given, content_id=states.content_id, expected=None)
         for behavior in behaviors:

@@ -188,6 +188,9 @@ def _decided_together(
     """
     together: defaultdict[ContentStates, set[bytes]] = defaultdict(set)
     for start in conflicts:
+        if start in together:
+            # Its relation to others is mutual.
+            continue
         related = merge.related([start])
         for states in related:
             together[states].update(each.content_id for each in related)

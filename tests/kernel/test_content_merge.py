@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.kernel.content_changes import Position
-from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, Verdict
+from nessie_cli.kernel import content_rules
+from nessie_cli.kernel.content_changes import ContentStates, OtherContents, Position
+from nessie_cli.kernel.content_merge import ContentChoice, ContentMerge, Verdict, merge_contents
 from nessie_cli.kernel.forms import content_id_of
 from nessie_cli.kernel.outcome import KeyOption
 from nessie_cli.model import MergeBehavior, Namespace
 from tests.kernel.content_states import (
     History,
+    Item,
     State,
     applied,
     conflicts_of,
@@ -195,6 +197,36 @@ def test_options_say_what_decisions_one_after_the_other_do(seeds: range) -> None
             chosen = rng.choice(conflict.options)
             choices = (*choices, ContentChoice(conflict.key, chosen.behavior, name))
             conflicts = conflicts_with_options(sides, choices)
+
+
+@pytest.mark.parametrize("unlike_theirs", [2, 3])
+def test_the_options_of_many_conflicts_cost_as_much_as_their_number(unlike_theirs: int) -> None:
+    """All contents share keys with each other: both sides move each one to the next key, or so."""
+
+    def cost(size: int) -> int:
+        names = [b"%03d" % number for number in range(size)]
+
+        def moved(by: int) -> State:
+            return {names[(n + by) % size]: Item(n, 0) for n in range(size)}
+
+        ours, theirs = moved(unlike_theirs), positions(moved(1))
+        others = OtherContents(lambda key: ours[key].record() if key in ours else None, theirs.get)
+        merged = 0
+
+        def again(
+            contents: Sequence[ContentStates], choices: Sequence[ContentChoice]
+        ) -> ContentMerge:
+            nonlocal merged
+            merged += len(contents)
+            return merge_contents(contents, others, choices)
+
+        conflicts = content_rules.conflicts_of(
+            merge(moved(0), ours, moved(1)), again, lambda *_: False
+        )
+        assert [len(conflict.options) for conflict in conflicts] == [2] * size
+        return merged
+
+    assert cost(200) == 2 * cost(100)
 
 
 def keys_after(ours: State, result: ContentMerge) -> dict[bytes, bytes]:

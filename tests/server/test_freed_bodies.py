@@ -1,8 +1,6 @@
 """No call holds the interpreter for long while a large body is decoded, refused and freed."""
 
 import gc
-import threading
-import time
 from functools import partial
 
 import pytest
@@ -15,9 +13,8 @@ from nessie_cli.server.nessie.v2.writing import _decode_commit
 from nessie_cli.server.pipeline.call import Call
 from nessie_cli.server.runtime.memory import collect_rarely, give_back, set_aside
 from nessie_cli.wire.large_json import MOST_VALUES
+from tests.server.longest_call import ATTEMPTS, MOST_SECONDS, LongestCall
 
-MOST_SECONDS = 0.05
-ATTEMPTS = 4
 COMMIT = b'{"commitMeta":{"message":"m"},"operations":[%b]%b}'
 DELETE = b'{"type":"DELETE","key":{"elements":["a"]}}'
 PUT = (
@@ -38,32 +35,6 @@ BODIES = {
     "a large operation": lambda: COMMIT % (PUT % many(b'{"a":1000}', 2), b""),
     "a fault at the end": lambda: COMMIT % (DELETE, b',"x":[[%b]x]' % many(b"[1000]", 2)),
 }
-
-
-class LongestCall:
-    """The longest time, in seconds of this process, in which another thread did not run.
-
-    The time of the processor counts, because other programs on the machine only take turns.
-    """
-
-    def __enter__(self):
-        self.seconds = 0.0
-        self._ended = False
-        self._thread = threading.Thread(target=self._watch)
-        self._thread.start()
-        return self
-
-    def _watch(self):
-        before = time.process_time()
-        while not self._ended:
-            time.sleep(0.0005)
-            now = time.process_time()
-            self.seconds = max(self.seconds, now - before)
-            before = now
-
-    def __exit__(self, *_):
-        self._ended = True
-        self._thread.join()
 
 
 def handle(body):

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from nessie_cli import create
+from nessie_cli.server.auth.tokens import add_token
 from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
+from tests.server.web.browser import Browser
 from tests.store.postgres_server import new_url, shared_server
 from tests.store.test_postgres_faults import Proxy
 
@@ -44,6 +48,27 @@ def test_reads_that_wait_for_a_silent_database_fail_together() -> None:
             proxy.swallow = False
             assert client.get("/api/v2/trees/main").status == 200
             client.close()
+    proxy.close()
+
+
+def test_the_login_page_does_not_wait_for_a_silent_database(tmp_path: Path) -> None:
+    server, tokens = shared_server(), tmp_path / "tokens"
+    proxy = Proxy(server.port)
+    token = add_token(tokens, "ann", (), None, datetime.now(UTC))[0]
+    with new_url() as url:
+        create(url).close()
+        behind = url.replace(f":{server.port}/", f":{proxy.port}/")
+        with started("--store", behind, "--tokens", str(tokens)) as (_, address):
+            browser = Browser(Client(address, PATIENCE))
+            browser.post("/ui/login", token=token)
+            session = dict(browser.cookies)
+            assert session
+            proxy.swallow = True
+            begun = time.monotonic()
+            assert browser.get("/ui/login").status == 200
+            assert time.monotonic() - begun < 5
+            assert browser.cookies == session
+            browser.client.close()
     proxy.close()
 
 

@@ -1,6 +1,6 @@
 """Logging in at an OpenID Connect issuer: the authorization code flow with PKCE.
 
-Authlib sends the requests. A cookie holds the state, the nonce and the code verifier, so one
+Authlib writes the requests. A cookie holds the state, the nonce and the code verifier, so one
 browser cannot finish the login of another one. The ID token is verified with the keys of the
 issuer, for the client id and the nonce (OpenID Connect Core 1.0, section 3.1.3.7; RFC 9700,
 section 2.1).
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import ssl
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
@@ -33,6 +32,9 @@ _TIMEOUT = 5.0
 """Seconds for each request to the issuer."""
 _DOCUMENT_LIFETIME = 3600.0
 _RETRY = 5.0
+_FORM = "application/x-www-form-urlencoded"
+_FAILED = 500
+_LONGEST_ERROR = 100
 _SCOPE = "openid profile"
 _REFUSED = "The login at the issuer was not accepted; start it again"
 _AWAY = "The issuer cannot be reached now; try again"
@@ -83,7 +85,15 @@ def read_secret(path: Path) -> Secret:
     return Secret(text)
 
 
+class _TokenAnswer(Struct):
+    """The answer of the issuer's token endpoint (RFC 6749, sections 5.1 and 5.2)."""
+
+    id_token: str | None = None
+    error: str | None = None
+
+
 _encode, _decode = json.Encoder().encode, json.Decoder(PendingLogin).decode
+_decode_token = json.Decoder(_TokenAnswer).decode
 
 
 class OidcLogin:
@@ -122,6 +132,8 @@ class OidcLogin:
         Raises `KeysUnavailable`.
         """
         from authlib.common.security import generate_token
+        from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
+        from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
         pending = PendingLogin(
             secrets.token_urlsafe(32),
@@ -130,11 +142,17 @@ class OidcLogin:
             next_page,
             int(self._clock()),
         )
-        endpoint = self._endpoint("authorization_endpoint")
-        with self._session() as session:
-            url, _ = session.create_authorization_url(
-                endpoint, state=pending.state, code_verifier=pending.verifier, nonce=pending.nonce
-            )
+        url = prepare_grant_uri(
+            self._endpoint("authorization_endpoint"),
+            self.client,
+            "code",
+            redirect_uri=self._redirect,
+            scope=self._settings.scope,
+            state=pending.state,
+            nonce=pending.nonce,
+            code_challenge=create_s256_code_challenge(pending.verifier),
+            code_challenge_method="S256",
+        )
         return str(url), urlsafe_b64encode(_encode(pending)).decode().rstrip("=")
 
     def finish(self, cookie: str, query: Mapping[str, str]) -> FinishedLogin:
@@ -168,41 +186,39 @@ class OidcLogin:
         return pending if age + 1 >= 0 and age <= LOGIN_SECONDS else None
 
     def _id_token(self, code: str, verifier: str) -> str:
-        from authlib.integrations.base_client import OAuthError
-        from requests import RequestException
+        from authlib.oauth2.rfc6749.parameters import prepare_token_request
 
+        body = prepare_token_request(
+            "authorization_code",
+            redirect_uri=self._redirect,
+            code=code,
+            code_verifier=verifier,
+        )
+        headers = {"accept": "application/json", "content-type": _FORM}
+        endpoint, headers, body = self._authentication().prepare(
+            "POST", self._endpoint("token_endpoint"), headers, body
+        )
         try:
-            with self._session() as session:
-                answer = session.fetch_token(
-                    self._endpoint("token_endpoint"),
-                    code=code,
-                    code_verifier=verifier,
-                    grant_type="authorization_code",
-                    timeout=_TIMEOUT,
-                    allow_redirects=False,
-                )
-        except OAuthError as error:
-            self._report(f"login at {self.issuer}: {error.error}")
-            raise _refused() from None
-        except (RequestException, ValueError, TypeError) as error:
+            answer = self._fetch.post(endpoint, headers, body.encode())
+            document = _decode_token(answer.body)
+        except (OSError, NessieError, MsgspecError, RecursionError) as error:
             self._report(f"login at {self.issuer}: {type(error).__name__}")
             raise KeysUnavailable(_AWAY) from None
-        return str(answer.get("id_token", ""))
+        if answer.status >= _FAILED:
+            self._report(f"login at {self.issuer}: status {answer.status}")
+            raise KeysUnavailable(_AWAY)
+        if document.error:
+            self._report(f"login at {self.issuer}: {document.error[:_LONGEST_ERROR]!r}")
+            raise _refused()
+        return document.id_token or ""
 
-    def _session(self) -> Any:
-        from authlib.integrations.requests_client import OAuth2Session
+    def _authentication(self) -> Any:
+        from authlib.oauth2.auth import ClientAuth
 
         secret = self._settings.secret
-        session = OAuth2Session(
-            self.client,
-            secret.reveal() if secret is not None else None,
-            token_endpoint_auth_method="client_secret_basic" if secret is not None else "none",
-            scope=self._settings.scope,
-            redirect_uri=self._redirect,
-            code_challenge_method="S256",
-        )
-        session.mount("https://", _system_trust())
-        return session
+        if secret is None:
+            return ClientAuth(self.client, None, "none")
+        return ClientAuth(self.client, secret.reveal(), "client_secret_basic")
 
     def _endpoint(self, name: str) -> str:
         from nessie_cli.server.auth.jwt_keys import check_url
@@ -232,17 +248,6 @@ class OidcLogin:
         if not self._document:
             raise KeysUnavailable(_AWAY)
         return self._document
-
-
-def _system_trust() -> Any:
-    """Returns what trusts the certificate authorities of the system, as `BoundedFetch` does."""
-    from requests.adapters import HTTPAdapter
-
-    class SystemTrust(HTTPAdapter):
-        def init_poolmanager(self, *args: Any, **named: Any) -> None:
-            super().init_poolmanager(*args, ssl_context=ssl.create_default_context(), **named)
-
-    return SystemTrust()
 
 
 def _refused() -> Unauthenticated:

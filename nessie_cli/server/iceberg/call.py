@@ -76,6 +76,7 @@ from nessie_cli.server.pipeline.call import (
 from nessie_cli.server.pipeline.exchange import Exchange
 from nessie_cli.server.pipeline.table import WRITES_FILES, Match
 from nessie_cli.server.runtime.memory import LargeFiles
+from nessie_cli.wire.large_json import free
 
 MOST_METADATA = 2 * MAX_BYTES
 """The most bytes of all metadata files that a request reads to make a change."""
@@ -145,6 +146,8 @@ class IcebergCall(Call):
         """The change of this request that has landed, or may still land."""
         self._read_bytes = 0
         self._has_turn = False
+        self._large: list[Document] = []
+        """The last document that was parsed in the turn of this request."""
 
     def answer(self, handler: Callable[[Any], Answer | Reply]) -> Answer | Reply:
         """Returns the answer of a handler. A write under an idempotency key happens once."""
@@ -296,7 +299,10 @@ class IcebergCall(Call):
         if too many wait.
         """
         self._begin_turn(len(text), LARGE)
-        return parsed(text, location)
+        document = parsed(text, location)
+        if self._has_turn:
+            self._large = [document]
+        return document
 
     def _begin_turn(self, size: int, least: int) -> None:
         """Waits for the turn of this request if it computes with `least` bytes or more."""
@@ -305,8 +311,12 @@ class IcebergCall(Call):
             self._has_turn = True
 
     def end_turn(self) -> None:
-        """Lets others read large metadata files: this request needs no document any more."""
+        """Lets others read large metadata files: this request needs no document any more.
+
+        The last one may have millions of values, which are freed by calls that are all short.
+        """
         if self._has_turn:
+            free(self._large)
             self._has_turn = False
             self.services.large_files.end()
 

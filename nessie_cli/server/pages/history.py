@@ -24,6 +24,7 @@ from nessie_cli.wire import keys
 COMMITS = 50
 """The commits of one page."""
 _MOST_LANES = 64
+"""The lanes that go on to the next page: many proxies refuse addresses of more than 8 KiB."""
 _HASH = re.compile("[0-9a-f]{64}")
 
 
@@ -88,10 +89,11 @@ def _history(call: PageCall) -> Reply:
     entries = islice(_reachable(call.repository, [hash_ for hash_ in heads if hash_]), COMMITS)
     rows = list(_rows(entries, graph, start.drawn if call.text("after") else set(), _names(call)))
     is_reserved = start.is_reserved and all(row.entry.hash != start.hashes[0] for row in rows)
-    after = Lanes(graph.lanes, is_reserved).token
+    lanes, ended = _continued(Lanes(graph.lanes, is_reserved))
     return call.page(
-        "history.html", f"History of {at.name or at.hash[:12]}", at=at, rows=rows, after=after,
-        is_first=not call.text("after"), searched=None, author="", message="", key="",
+        "history.html", f"History of {at.name or at.hash[:12]}", at=at, rows=rows,
+        after=lanes.token, ended=ended, is_first=not call.text("after"),
+        searched=None, author="", message="", key="",
     )  # fmt: skip
 
 
@@ -115,8 +117,9 @@ def _filtered(call: PageCall, at: Reference, author: str, message: str, key: str
     return call.page(
         "history.html", f"Commits of {at.name or at.hash[:12]}", at=at,
         rows=[CommitRow(entry, 0, (), 0, names.get(entry.hash, ())) for entry in search.entries],
-        after=search.place.token if search.has_more else "", is_first=start.time is None,
-        searched=search if search.is_cut else None, author=author, message=message, key=key,
+        after=search.place.token if search.has_more else "", ended=[],
+        is_first=start.time is None, searched=search if search.is_cut else None,
+        author=author, message=message, key=key,
     )  # fmt: skip
 
 
@@ -149,6 +152,14 @@ def _first_lanes(call: PageCall, at: Reference) -> Lanes:
     if base in (NO_ANCESTOR, at.hash):
         return Lanes([at.hash])
     return Lanes([base, at.hash], is_reserved=True)
+
+
+def _continued(lanes: Lanes) -> tuple[Lanes, Sequence[str]]:
+    """Returns the lanes of the next page, and the hashes of those that end before it."""
+    if len(lanes.hashes) <= _MOST_LANES:
+        return lanes, []
+    hashes = list(dict.fromkeys(filter(None, lanes.hashes)))
+    return Lanes(hashes[:_MOST_LANES], lanes.is_reserved), hashes[_MOST_LANES:]
 
 
 def _lanes_of(token: str) -> Lanes | None:

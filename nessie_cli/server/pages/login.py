@@ -111,13 +111,19 @@ class LoginPages:
     def refusal(self, exchange: Exchange) -> Reply:
         """Returns the answer that leads to the login page, and back to the page afterwards.
 
-        htmx would put that page into a part of another one, so a header tells it to load the page.
+        It removes the cookie of a session that has ended. The login page looks for none: it is
+        there while the store does not answer. htmx would put that page into a part of another one,
+        so a header tells it to load the page.
         """
         login = page_url("login", next=self._next_page(exchange))
         if header(exchange.headers, b"hx-request") != b"true":
-            return redirect(login)
-        challenge = (b"www-authenticate", LoginRequired().challenge)
-        return Reply(_UNAUTHORIZED, [(b"hx-redirect", login.encode()), challenge, *SAFETY])
+            reply = redirect(login)
+        else:
+            challenge = (b"www-authenticate", LoginRequired().challenge)
+            reply = Reply(_UNAUTHORIZED, [(b"hx-redirect", login.encode()), challenge, *SAFETY])
+        if self._cookie.read(exchange.headers):
+            return reply._replace(headers=[*reply.headers, self._cookie.clear(exchange.headers)])
+        return reply
 
     def _next_page(self, exchange: Exchange) -> str:
         """Returns the page that a request asks for, or for a form the page that has it."""
@@ -148,13 +154,9 @@ class LoginPages:
         return endpoint.path + (f"?{urlencode(fields)}" if fields else "")
 
     # -- the pages ---------------------------------------------------------------------------------
-    def form(self, call: PageCall) -> Reply:
-        """`GET /ui/login`: the ways to log in. Removes the cookie of a session that has ended."""
-        reply = self._page(call, self._known(call.text("next") or ""))
-        id_ = self._cookie.read(call.all_headers)
-        if id_ and self._sessions.admission(id_) is None:
-            return reply._replace(headers=[*reply.headers, self._cookie.clear(call.all_headers)])
-        return reply
+    async def form(self, call: PageCall) -> Reply:
+        """`GET /ui/login`: the ways to log in."""
+        return self._page(call, self._known(call.text("next") or ""))
 
     def log_in(self, call: PageCall) -> Reply:
         """`POST /ui/login`: begins the session of a token."""

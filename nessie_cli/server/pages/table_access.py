@@ -27,6 +27,7 @@ from nessie_cli.server.nessie.rows import RowReads
 from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.runtime.memory import LargeFiles
 from nessie_cli.server.runtime.threads import Threads
+from nessie_cli.wire.large_json import free
 
 MOST_BYTES = 16 << 20
 """The most bytes of metadata files that one page reads."""
@@ -87,6 +88,8 @@ class MetadataReader:
         self._large_files = large_files
         self._bytes = 0
         self._has_turn = False
+        self._documents: list[Document] = []
+        """The documents that were parsed in the turn of this request."""
 
     def read(self, at: str, key: ContentKey, content: IcebergTable | IcebergView) -> Document:
         """Returns the metadata of a content that the caller has read at a commit.
@@ -109,8 +112,9 @@ class MetadataReader:
         return change._replace(metadata=compare(change.before, change.after, self._document))
 
     def end_turn(self) -> None:
-        """Lets others read large files."""
+        """Lets others read large files. Frees their values by calls that are all short."""
         if self._has_turn:
+            free(self._documents)
             self._has_turn = False
             self._large_files.end()
 
@@ -127,7 +131,10 @@ class MetadataReader:
         if self._bytes >= LARGE and not self._has_turn:
             self._large_files.begin(self._bytes)
             self._has_turn = True
-        return parse_document(data, location)
+        document = parse_document(data, location)
+        if self._has_turn:
+            self._documents.append(document)
+        return document
 
     def _refuse_more(self) -> None:
         if self._bytes > MOST_BYTES:

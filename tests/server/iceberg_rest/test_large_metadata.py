@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -14,10 +15,12 @@ from urllib.error import HTTPError
 import pytest
 
 from nessie_cli import create
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
 from nessie_cli.model.contents import MOST_PROPERTIES
 from nessie_cli.server.iceberg.call import MOST_METADATA, IcebergCall
 from tests.server.client import Answer, Client
 from tests.server.iceberg_rest.lake import SCHEMA, IcebergClient, Lake, appending, error_of
+from tests.server.longest_call import ATTEMPTS, MOST_SECONDS, LongestCall
 from tests.server.processes import started
 from tests.server.waits import PATIENCE, SOON, shortest, worst_wait
 
@@ -169,6 +172,38 @@ def test_health_answers_while_large_metadata_is_read_and_written(url: str, what:
 
     assert shortest(attempt) < SOON
     assert statuses[0] == expected
+
+
+@pytest.fixture
+def no_collection() -> Iterator[None]:
+    """No garbage is collected, as in a server that computes."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("no_collection")
+@pytest.mark.parametrize("query", ["snapshots=refs", ""])
+def test_no_call_is_long_while_millions_of_values_are_read_and_freed(
+    main: IcebergClient, served: Lake, query: str
+) -> None:
+    """The other request has one item with too many values, and is refused."""
+    members = {"unknown": [[1000]] * 1_600_000} if query else {"unknown": [[[1000]] * 1_600_000]}
+    location = large_file(served.folder, "t", **members)
+    request = f"{served.url}/iceberg/v1/main{TABLES}/t?{query}"
+    table = IcebergTable(id=None, metadata_location=location, snapshot_id=-1)
+    served.repository.commit("main", [Put(ContentKey(("db", "t")), table)], CommitMeta("t"))
+    longest: list[float] = []
+    while len(longest) < ATTEMPTS and not (longest and min(longest) < MOST_SECONDS):
+        with LongestCall() as call:
+            if query:
+                with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                    while answer.read(1 << 20):
+                        pass
+            else:
+                assert register(main, "u", location).status == 400
+        longest.append(call.seconds)
+    assert min(longest) < MOST_SECONDS
 
 
 # -- limits ----------------------------------------------------------------------------------------

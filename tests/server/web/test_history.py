@@ -49,6 +49,36 @@ def test_the_pages_of_a_history_have_every_commit_once(browser: Browser, merged)
     assert sorted(listed) == sorted(f"/ui/commit?ref={hash_}" for hash_ in expected)
 
 
+@pytest.fixture
+def wide(repository):
+    """A history of 201 commits, with as many lines at once as commits of two pages open."""
+    append(repository, "main", "t")
+    head = repository.reference("main").hash
+    for number in range(100):
+        repository.create_reference(ReferenceType.BRANCH, f"dev{number}", head)
+        append(repository, f"dev{number}", f"d{number}")
+    for number in range(100):
+        repository.merge("main", f"dev{number}")
+    return repository
+
+
+def test_a_page_names_the_histories_that_the_next_page_leaves_out(browser: Browser, wide):
+    url, listed, ended = "/ui/history?ref=main", [], []
+    while url:
+        page = browser.get(url)
+        listed += hashes_of(page)
+        if "too many lines for the next page" in page.text:
+            ended += re.findall(r"/ui/history\?ref=([0-9a-f]{64})", " ".join(page.links))
+        url = page.next
+    # Every page also has a link to its own commit.
+    ended = sorted({*ended} - {wide.reference("main").hash})
+    assert len(ended) == 100 + 1 - 64
+    for hash_ in ended:
+        listed += hashes_of(browser.get(f"/ui/history?ref={hash_}"))
+    expected = [entry.hash for entry in wide.log("main", all_parents=True)]
+    assert set(listed) == {f"/ui/commit?ref={hash_}" for hash_ in expected}
+
+
 def test_a_filter_finds_commits(browser: Browser, merged):
     page = browser.get("/ui/history?ref=main&author=bob&message=3.")
     assert len(hashes_of(page)) == 4

@@ -11,6 +11,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model import Secret
+from nessie_cli.server.auth import oidc
+from nessie_cli.server.auth.bounded_fetch import MOST_BYTES
 from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.auth.issuer import JwtSettings
 from nessie_cli.server.auth.oidc import LOGIN_SECONDS, OidcLogin, OidcSettings, read_secret
@@ -19,6 +21,7 @@ from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import Listeners, ServerSettings, application, serve
 from tests.server.client import Client
 from tests.server.serving import serving
+from tests.server.slow_servers import SLOW, answering
 from tests.server.web.browser import Browser
 from tests.server.web.issuer import running_issuer
 
@@ -228,6 +231,8 @@ def test_an_id_token_of_another_key_begins_no_session(browser, issuer):
         ((500, b""), 503),
         ((302, {}), 401),
         ((200, []), 503),
+        pytest.param((200, b"[" * 100_000), 503, id="deep"),
+        pytest.param((200, {"id_token": "x" * MOST_BYTES}), 503, id="large"),
     ],
 )
 def test_a_failing_issuer_begins_no_session(browser, issuer, answer, status):
@@ -235,6 +240,17 @@ def test_a_failing_issuer_begins_no_session(browser, issuer, answer, status):
     reply = finish(browser, issuer.log_in(begin(browser)))
     assert reply.status == status
     assert "__Host-nessie" not in browser.cookies
+
+
+@pytest.mark.parametrize("how", SLOW)
+def test_a_slow_answer_with_tokens_holds_no_login(issuer, monkeypatch, how):
+    monkeypatch.setattr(oidc, "_TIMEOUT", 0.5)
+    with visiting(issuer) as (browser, _), answering(SLOW[how]) as url:
+        issuer.document = {"token_endpoint": url}
+        query = issuer.log_in(begin(browser))
+        begun = time.monotonic()
+        assert finish(browser, query).status == 503
+        assert time.monotonic() - begun < 5
 
 
 def test_a_document_of_another_issuer_is_refused(browser, issuer):
