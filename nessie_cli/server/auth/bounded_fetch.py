@@ -9,9 +9,9 @@ from __future__ import annotations
 import http.client
 import threading
 import time
-import urllib.error
 import urllib.request
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from msgspec import DecodeError, json
 
@@ -22,11 +22,25 @@ MOST_BYTES = 1 << 20
 MOST_THREADS = 8
 """The most fetches without an answer that stay behind, each with a thread."""
 _CHUNK = 64 << 10
+_OK, _REDIRECTED = 200, 300
+_NO_HEADERS: Mapping[str, str] = {}
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: object) -> None:
-        """Follows no redirect: the user has not named its target."""
+class FetchAnswer(NamedTuple):
+    """The status and the body of an answer."""
+
+    status: int
+    body: bytes
+
+
+class _AnyStatus(urllib.request.HTTPErrorProcessor):
+    """Takes each answer as it is. Follows no redirect: the user has not named its target."""
+
+    def http_response(self, *arguments: Any) -> Any:
+        """Returns the answer, which follows the request."""
+        return arguments[-1]
+
+    https_response = http_response
 
 
 class BoundedFetch:
@@ -39,15 +53,26 @@ class BoundedFetch:
     def json(self, url: str) -> Any:
         """Returns the JSON value at a URL.
 
-        Raises `OSError` without an answer in time, `InvalidInput` for one that is not JSON, or too
-        large.
+        Raises the errors of `send`, and `InvalidInput` for an answer that is not JSON.
+        """
+        answer = self.send(url)
+        if not _OK <= answer.status < _REDIRECTED:
+            raise InvalidInput(f"status {answer.status}")
+        return _parsed(answer.body)
+
+    def send(
+        self, url: str, form: bytes | None = None, headers: Mapping[str, str] = _NO_HEADERS
+    ) -> FetchAnswer:
+        """Returns the answer of a URL, also one of an error. A `form` is posted.
+
+        Raises `OSError` without an answer in time, and `InvalidInput` for one that is too large.
         """
         self._threads = [thread for thread in self._threads if thread.is_alive()]
         if len(self._threads) >= MOST_THREADS:
             raise TimeoutError(f"{MOST_THREADS} earlier requests have no answer yet")
-        results: list[bytes | Exception] = []
+        results: list[FetchAnswer | Exception] = []
         thread = threading.Thread(
-            target=self._fetch, args=(url, results), name="fetch", daemon=True
+            target=self._fetch, args=(results, url, form, headers), name="fetch", daemon=True
         )
         self._threads.append(thread)
         thread.start()
@@ -57,31 +82,35 @@ class BoundedFetch:
         [result] = results
         if isinstance(result, Exception):
             raise result
-        return _parsed(result)
+        return result
 
-    def _fetch(self, url: str, results: list[bytes | Exception]) -> None:
+    def _fetch(
+        self,
+        results: list[FetchAnswer | Exception],
+        url: str,
+        form: bytes | None,
+        headers: Mapping[str, str],
+    ) -> None:
         try:
-            results.append(self._bytes(url))
-        except urllib.error.HTTPError as error:
-            error.close()
-            results.append(InvalidInput(f"status {error.code}"))
+            results.append(self._answer(url, form, headers))
         except (OSError, InvalidInput) as error:
             results.append(error)
         except (http.client.HTTPException, ValueError) as error:
             results.append(InvalidInput(f"not an answer of HTTP: {error}"))
 
-    def _bytes(self, url: str) -> bytes:
+    def _answer(self, url: str, form: bytes | None, headers: Mapping[str, str]) -> FetchAnswer:
         deadline = time.monotonic() + self._seconds
-        opener = urllib.request.build_opener(_NoRedirect)
+        opener = urllib.request.build_opener(_AnyStatus)
+        opener.addheaders += headers.items()
         data = b""
-        with opener.open(url, timeout=self._seconds) as response:
+        with opener.open(url, form, timeout=self._seconds) as response:
             while chunk := response.read1(_CHUNK):
                 data += chunk
                 if len(data) > MOST_BYTES:
                     raise InvalidInput(f"the answer has more than {MOST_BYTES >> 20} MiB")
                 if time.monotonic() > deadline:
                     raise TimeoutError(f"no complete answer within {self._seconds:g} seconds")
-        return data
+            return FetchAnswer(response.status, data)
 
 
 def _parsed(data: bytes) -> Any:

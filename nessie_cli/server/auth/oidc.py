@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-import ssl
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ from msgspec import MsgspecError, Struct, json
 
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.model import Secret
+from nessie_cli.server.auth.bounded_fetch import BoundedFetch
 from nessie_cli.server.auth.identity import Caller, KeysUnavailable, Unauthenticated
 from nessie_cli.server.auth.issuer import JwtSettings, TokenVerifier
 from nessie_cli.server.runtime.watched_files import SECRET, Report, read_guarded
@@ -33,6 +34,10 @@ _TIMEOUT = 5.0
 """Seconds for each request to the issuer."""
 _DOCUMENT_LIFETIME = 3600.0
 _RETRY = 5.0
+_UNREADABLE = (ValueError, TypeError, ArithmeticError, RecursionError)
+"""What Authlib raises for an answer with values that it does not expect."""
+_SENT = ("Accept", "Authorization")
+"""The headers of requests for tokens. Others are those of forms."""
 _SCOPE = "openid profile"
 _REFUSED = "The login at the issuer was not accepted; start it again"
 _AWAY = "The issuer cannot be reached now; try again"
@@ -99,7 +104,6 @@ class OidcLogin:
         report: Report,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        from nessie_cli.server.auth.bounded_fetch import BoundedFetch
         from nessie_cli.server.auth.jwt_keys import check_url
 
         check_url(settings.issuer, "--jwt-issuer with --oidc-client")
@@ -112,7 +116,7 @@ class OidcLogin:
             settings.issuer, settings.client, settings.keys, settings.roles, settings.name
         )
         self._verifier = TokenVerifier(tokens, report, clock)
-        self._fetch = BoundedFetch(_TIMEOUT)
+        self._fetch, self._fetch_token = BoundedFetch(_TIMEOUT), BoundedFetch(_TIMEOUT)
         self._document: Mapping[str, Any] = {}
         self._fetched = self._failed = float("-inf")
 
@@ -169,7 +173,6 @@ class OidcLogin:
 
     def _id_token(self, code: str, verifier: str) -> str:
         from authlib.integrations.base_client import OAuthError
-        from requests import RequestException
 
         try:
             with self._session() as session:
@@ -178,13 +181,12 @@ class OidcLogin:
                     code=code,
                     code_verifier=verifier,
                     grant_type="authorization_code",
-                    timeout=_TIMEOUT,
                     allow_redirects=False,
                 )
         except OAuthError as error:
             self._report(f"login at {self.issuer}: {error.error}")
             raise _refused() from None
-        except (RequestException, ValueError, TypeError) as error:
+        except (OSError, InvalidInput, *_UNREADABLE) as error:
             self._report(f"login at {self.issuer}: {type(error).__name__}")
             raise KeysUnavailable(_AWAY) from None
         return str(answer.get("id_token", ""))
@@ -201,7 +203,8 @@ class OidcLogin:
             redirect_uri=self._redirect,
             code_challenge_method="S256",
         )
-        session.mount("https://", _system_trust())
+        for scheme in ("http://", "https://"):
+            session.mount(scheme, _adapter(self._fetch_token))
         return session
 
     def _endpoint(self, name: str) -> str:
@@ -234,15 +237,25 @@ class OidcLogin:
         return self._document
 
 
-def _system_trust() -> Any:
-    """Returns what trusts the certificate authorities of the system, as `BoundedFetch` does."""
-    from requests.adapters import HTTPAdapter
+def _adapter(fetch: BoundedFetch) -> Any:
+    """Returns what sends the requests of a session by `fetch`."""
+    from requests import Response
+    from requests.adapters import BaseAdapter
 
-    class SystemTrust(HTTPAdapter):
-        def init_poolmanager(self, *args: Any, **named: Any) -> None:
-            super().init_poolmanager(*args, ssl_context=ssl.create_default_context(), **named)
+    class Bounded(BaseAdapter):
+        def send(self, request: Any, *_: object, **__: object) -> Response:
+            # `fetch` does not unpack answers.
+            headers = {k: v for k, v in request.headers.items() if k in _SENT}
+            answer = fetch.send(request.url, request.body.encode(), headers)
+            response = Response()
+            response.status_code, response.raw = answer.status, BytesIO(answer.body)
+            response.request, response.url = request, request.url
+            return response
 
-    return SystemTrust()
+        def close(self) -> None:
+            """Does nothing."""
+
+    return Bounded()
 
 
 def _refused() -> Unauthenticated:

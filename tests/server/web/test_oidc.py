@@ -1,5 +1,6 @@
 """Logging in at an OpenID Connect issuer, which is a small one of this module over HTTP."""
 
+import gzip
 import time
 from contextlib import contextmanager
 from urllib.parse import parse_qsl, urlsplit
@@ -11,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from nessie_cli import connect
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model import Secret
+from nessie_cli.server.auth import oidc
 from nessie_cli.server.auth.gate import Security, open_gate
 from nessie_cli.server.auth.issuer import JwtSettings
 from nessie_cli.server.auth.oidc import LOGIN_SECONDS, OidcLogin, OidcSettings, read_secret
@@ -19,6 +21,7 @@ from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import Listeners, ServerSettings, application, serve
 from tests.server.client import Client
 from tests.server.serving import serving
+from tests.server.test_bounded_fetch import HEAD, answering, drop_by_drop
 from tests.server.web.browser import Browser
 from tests.server.web.issuer import running_issuer
 
@@ -228,13 +231,28 @@ def test_an_id_token_of_another_key_begins_no_session(browser, issuer):
         ((500, b""), 503),
         ((302, {}), 401),
         ((200, []), 503),
+        ((200, b" " * (2 << 20) + b"{}"), 503),
+        ((200, gzip.compress(b"{}")), 503),
+        ((200, b"[" * 100_000), 503),
+        ((200, b'{"id_token": "", "expires_in": 1e400}'), 503),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_a_failing_issuer_begins_no_session(browser, issuer, answer, status):
     issuer.answer = answer
     reply = finish(browser, issuer.log_in(begin(browser)))
     assert reply.status == status
     assert "__Host-nessie" not in browser.cookies
+
+
+def test_a_slow_answer_ends_a_login_in_time(issuer, monkeypatch):
+    monkeypatch.setattr(oidc, "_TIMEOUT", 0.5)
+    with visiting(issuer) as (person, _), answering(drop_by_drop(HEAD, b" ")) as slow:
+        issuer.document = {"token_endpoint": slow}
+        url, begun = begin(person), time.monotonic()
+        reply = finish(person, issuer.log_in(url))
+        assert reply.status == 503
+        assert time.monotonic() - begun < 5
 
 
 def test_a_document_of_another_issuer_is_refused(browser, issuer):
