@@ -9,6 +9,7 @@ from __future__ import annotations
 import http.client
 import threading
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -33,14 +34,9 @@ class FetchAnswer(NamedTuple):
     body: bytes
 
 
-class _AnyStatus(urllib.request.HTTPErrorProcessor):
-    """Takes each answer as it is. Follows no redirect: the user has not named its target."""
-
-    def http_response(self, *arguments: Any) -> Any:
-        """Returns the answer, which follows the request."""
-        return arguments[-1]
-
-    https_response = http_response
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: object) -> None:
+        """Follows no redirect: the user has not named its target."""
 
 
 class BoundedFetch:
@@ -100,10 +96,14 @@ class BoundedFetch:
 
     def _answer(self, url: str, form: bytes | None, headers: Mapping[str, str]) -> FetchAnswer:
         deadline = time.monotonic() + self._seconds
-        opener = urllib.request.build_opener(_AnyStatus)
+        opener = urllib.request.build_opener(_NoRedirect)
         opener.addheaders += headers.items()
         data = b""
-        with opener.open(url, form, timeout=self._seconds) as response:
+        try:
+            response = opener.open(url, form, timeout=self._seconds)
+        except urllib.error.HTTPError as error:
+            response = error
+        with response:
             while chunk := response.read1(_CHUNK):
                 data += chunk
                 if len(data) > MOST_BYTES:
