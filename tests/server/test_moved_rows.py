@@ -121,7 +121,7 @@ def test_rows_are_not_read_under_the_key_of_the_other_branch(both, eve: TokenCli
             path = path.replace(name, name.replace("/", "%2F"))
             guarded.rule(READS, writes)
             eve.send("POST", path, body, headers=OURS).expect(403, "READ_ROWS")
-        # Whoever reads the rows of the source may bring them.
+        # A caller with rows of the source may bring them.
         guarded.rule(READS, writes, f"{ROWS} && ref in ['{source}', 'DETACHED']")
         eve.send("POST", path, body, headers=OURS).expect(200)
         assert server.repository.content(name, mine) != table
