@@ -38,20 +38,23 @@ The schema of an unpartitioned table has one such field.
 class AvroLimits(NamedTuple):
     """The most rows of one file, its most unpacked bytes, and the most of one block.
 
-    `items` are the most items of all arrays.
+    `items` are the most items of all arrays. `vector` are the most bytes of a deletion vector that
+    manifests name.
     """
 
     rows: int = 10_000_000
     unpacked: int = 512 * 2**20
     block: int = 512 * 2**20
     items: int = 1_000_000_000
+    vector: int = 64 * 2**20
 
 
 USUAL = AvroLimits()
-OF_MERGES = AvroLimits(100_000, 64 * 2**20, 2 * 2**20, 8_000_000)
+OF_MERGES = AvroLimits(100_000, 64 * 2**20, 2 * 2**20, 8_000_000, 2**20)
 """What a server reads of manifests to combine one table.
 
-Writers begin a new block after 64 KiB at most, or after each row.
+Writers begin a new block after 64 KiB at most, or after each row. A vector of this size has all
+positions of 8 million rows, and is read by one call, during which the server does nothing else.
 """
 
 

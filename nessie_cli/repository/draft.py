@@ -149,6 +149,14 @@ class ReferenceChange(Struct, frozen=True):
     after: str | None
 
 
+class PastChange(NamedTuple):
+    """The change of a key by an existing commit. The type is None for a deletion."""
+
+    key: ContentKey
+    type: str | None
+    content_id: bytes
+
+
 class KeyChange:
     """A key that a draft changes. Types are known; contents are read on access."""
 
@@ -352,19 +360,19 @@ class Draft(Generic[A]):
 
     def changes_of(
         self, commit: str, brought: Collection[ContentKey | bytes] | None = None
-    ) -> list[tuple[ContentKey, str | None]]:
-        """Returns the changes of an existing commit: keys and content types, None for a deletion.
+    ) -> list[PastChange]:
+        """Returns the changes of an existing commit.
 
         With `brought`, only those of these keys and content ids. Costs a read, none for contents.
         """
         assert self.effect is not None
         objects = self.effect.objects
         changes = [
-            KeyChange(objects, key, None, record)
+            (KeyChange(objects, key, None, record), content_id_of(record))
             for key, record in operations_of(objects, objects.commit(bytes.fromhex(commit)))
             if brought is None or decode_key(key) in brought or content_id_of(record) in brought
         ]
-        return [(change.key, change.type_after) for change in changes]
+        return [PastChange(change.key, change.type_after, id_) for change, id_ in changes]
 
 
 Check = Callable[[Draft[Any]], None]

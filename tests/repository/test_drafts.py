@@ -150,7 +150,9 @@ def test_the_draft_of_a_merge_lists_changes_and_reachable_commits(
     assert draft.sources == heads[1:]
     # All changes of the source's commits, whether the merge takes them or not.
     reached = [change for hash_ in draft.reached_commits() for change in draft.changes_of(hash_)]
-    assert sorted(reached) == [(A, TABLE), (B, None), (C, TABLE)]
+    assert sorted(change[:2] for change in reached) == [(A, TABLE), (B, None), (C, TABLE)]
+    ids = {key: repository.content(heads[0], key).id for key in (A, B)}
+    assert {c.key: str(UUID(bytes=c.content_id)) for c in reached if c.key in ids} == ids
     assert list(draft.reached_commits([heads[1]])) == []
 
 

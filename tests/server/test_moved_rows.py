@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from nessie_cli.model import CommitMeta, ContentKey, Delete
+from nessie_cli.model import CommitMeta, ContentKey, Delete, Put
 from tests.server.client import Answer, delete, namespace, put
 from tests.server.guarding import Guarded, TokenClient
 from tests.server.row_server import DIFF, KEY, OURS, RowServer, guarded_rows, lake_server
@@ -99,6 +99,32 @@ def test_rows_are_not_read_under_another_key(both, eve: TokenClient) -> None:
         guarded.rule(READS, OWN, rules)
         path = f"/api/v2/trees/main@{head_of(server)}/history/commit"
         eve.send("POST", path, body, headers=OURS).expect(403, refusal)
+
+
+def test_rows_are_not_read_under_the_key_of_the_other_branch(both, eve: TokenClient) -> None:
+    """The target has renamed the table, and the source has new rows under the old key."""
+    guarded, server = both
+    mine = ContentKey(("mine",))
+    writes = f"{OWN} && (op != 'READ_ROWS' || path == 'mine')"
+    for number, kind in enumerate(("merge", "transplant")):
+        name, source = f"eve/renamed-{number}", f"dev-{number}"
+        for branch in (name, source):
+            create(guarded.as_("root", "admin"), branch, "dev", head_of(server, "dev")).expect(200)
+        table = server.repository.content(name, KEY)
+        server.repository.commit(name, [Delete(KEY), Put(mine, table)], CommitMeta("m"))
+        server.lake.append(source, 9)
+        new = head_of(server, source)
+        body = {"perContent": True, "fromRefName": source}
+        body |= {"fromHash": new} if kind == "merge" else {"hashesToTransplant": [new]}
+        for form in ("", "combining-"):
+            path = f"/api/v2/trees/{name}@{head_of(server, name)}/history/{form}{kind}"
+            path = path.replace(name, name.replace("/", "%2F"))
+            guarded.rule(READS, writes)
+            eve.send("POST", path, body, headers=OURS).expect(403, "READ_ROWS")
+        # A caller with rows of the source may bring them.
+        guarded.rule(READS, writes, f"{ROWS} && ref in ['{source}', 'DETACHED']")
+        eve.send("POST", path, body, headers=OURS).expect(200)
+        assert server.repository.content(name, mine) != table
 
 
 def reference(name: str, hash_: str) -> dict[str, str]:

@@ -134,7 +134,7 @@ def combine(
         merged = structs.replace(merged, conflicts=[FileConflict(reason, same_keys)])
     vectors: list[UnitedVector] = []
     if not (merged.conflicts or comparison.definitions.conflicts):
-        merged, vectors = unite(merged, read_vectors(merged.unions, read))
+        merged, vectors = unite(merged, read_vectors(merged.unions, read, limits.vector))
     history = states[2].history
     return Combination(
         sides[0],

@@ -25,11 +25,12 @@ class UnitedVector(Struct, frozen=True):
 
 
 def read_vectors(
-    unions: Iterable[VectorUnion], read: Callable[[str], bytes]
+    unions: Iterable[VectorUnion], read: Callable[[str], bytes], most: int
 ) -> dict[Identity, BitMap64]:
     """Returns the positions in the vectors that are to be united. Reads each file once.
 
-    Raises `InvalidInput` if a vector is damaged or all are too large, and the errors of `read`.
+    Raises `InvalidInput` if a vector is damaged or has more than `most` bytes, or if all are too
+    large, and the errors of `read`.
     """
     vectors = {
         file.identity: file
@@ -37,6 +38,11 @@ def read_vectors(
         for file in (union.base, union.ours, union.theirs)
         if file is not None
     }
+    for file in vectors.values():
+        if _place_of(file)[1] > most:
+            raise InvalidInput(
+                f"{shown(file.path)} has a deletion vector of more than {most // 2**10} KiB"
+            )
     if sum(id_.size or 0 for id_ in vectors) > MOST_BYTES:
         raise InvalidInput(
             "the deletion vectors of the files in which both sides deleted rows have more than"
@@ -49,11 +55,17 @@ def read_vectors(
     for path, files in by_path.items():
         data = read(path)
         for file in files:
-            _, offset, size = file.identity
-            if offset is None or size is None or offset < 0 or size < 0:
-                raise InvalidInput(f"{shown(path)} has a deletion vector without a place")
+            offset, size = _place_of(file)
             positions[file.identity] = read_vector(data[offset : offset + size], file)
     return positions
+
+
+def _place_of(vector: TableFile) -> tuple[int, int]:
+    """Returns the offset and size of a vector. Raises `InvalidInput` if it has none."""
+    path, offset, size = vector.identity
+    if offset is None or size is None or offset < 0 or size < 0:
+        raise InvalidInput(f"{shown(path)} has a deletion vector without a place")
+    return offset, size
 
 
 def unite(

@@ -9,7 +9,7 @@ have the original server's names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -43,7 +43,7 @@ from nessie_cli.repository.changes import (
     RenameReference,
     Transplant,
 )
-from nessie_cli.repository.draft import Draft, KeyChange
+from nessie_cli.repository.draft import Draft, KeyChange, PastChange
 from nessie_cli.repository.expected import changed_since
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
@@ -56,6 +56,9 @@ if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
 
 _HASH = r"[0-9a-fA-F]{64}"
+NewKeys = Mapping[bytes, Sequence[ContentKey]]
+"""The keys of contents, by their ids."""
+_NO_KEYS: NewKeys = {}
 _MOST_WAYS = 16
 """How many references are tried through which the caller may read a renamed reference."""
 
@@ -350,7 +353,8 @@ class Policy:
         """
         remembered = self._rights.readable(through)
         targets = [target.name for target in draft.targets]
-        if self._gets_rows(targets, remembered.without_rows):
+        new_keys = self._new_keys(draft)
+        if self._gets_rows(targets, remembered.without_rows, new_keys):
             remembered = NOTHING_READABLE
         without_rows = set(remembered.without_rows)
         try:
@@ -359,7 +363,13 @@ class Policy:
                     self._rights.require(operation, through)
                 changes = draft.changes_of(commit)
                 self._require_all(through, changes)
-                without_rows.update(self._without_rows(through, changes))
+                tables = list(self._without_rows(through, changes))
+                without_rows.update(tables)
+                if self._gets_rows(targets, tables, new_keys):
+                    raise self._rights.refusal(rules.READ_ROWS, through)
+                # A new key has the state of the newest commit only.
+                for change in changes:
+                    new_keys.pop(change.content_id, None)
             if self._gets_rows(targets, without_rows):
                 raise self._rights.refusal(rules.READ_ROWS, through)
         except NotAllowed as error:
@@ -370,17 +380,51 @@ class Policy:
         return None
 
     # -- rows --------------------------------------------------------------------------------------
-    def _without_rows(
-        self, through: str, changes: Iterable[tuple[ContentKey, str | None]]
-    ) -> Iterator[tuple[ContentKey, str]]:
+    def _without_rows(self, through: str, changes: Iterable[PastChange]) -> Iterator[PastChange]:
         """Yields the tables and views whose rows the caller may not read through a reference."""
-        for key, type_ in changes if self._guards_rows else ():
-            if type_ in _TYPES and not self._rights.may(rules.READ_ROWS, through, key, type_):
-                yield key, type_
+        may = self._rights.may
+        for change in changes if self._guards_rows else ():
+            type_ = change.type
+            if type_ in _TYPES and not may(rules.READ_ROWS, through, change.key, type_):
+                yield change
 
-    def _gets_rows(self, names: Sequence[str], tables: Iterable[tuple[ContentKey, str]]) -> bool:
-        """Returns whether the caller may read rows of one of some tables on some branches."""
-        return any(self._grants_rows(name, *table) for table in tables for name in names)
+    def _gets_rows(
+        self, names: Sequence[str], tables: Iterable[PastChange], new_keys: NewKeys = _NO_KEYS
+    ) -> bool:
+        """Returns whether the caller may read rows of one of some tables on some branches.
+
+        They are there under their own keys, and under `new_keys`.
+        """
+        return any(
+            self._grants_rows(name, key, table.type)
+            for table in tables
+            if table.type is not None
+            for key in (table.key, *new_keys.get(table.content_id, ()))
+            for name in names
+        )
+
+    def _new_keys(self, draft: Draft[Any]) -> dict[bytes, list[ContentKey]]:
+        """Returns the keys under which a merge or transplant per content puts what it brings.
+
+        The target may have renamed a table. A deleted one keeps its key, under which commits of a
+        transplant can have it.
+        """
+        change = draft.change
+        if (
+            not self._guards_rows
+            or not isinstance(change, Merge | Transplant)
+            or change.options.per_key
+        ):
+            return {}
+        changes = list(draft.key_changes())
+        keys: dict[bytes, list[ContentKey]] = {}
+        for each in changes:
+            if each.type_after is not None:
+                keys.setdefault(each.content_ids[-1], []).append(each.key)
+        for each in changes:
+            if each.type_before is not None and each.type_after is None:
+                keys.setdefault(each.content_ids[0], [each.key])
+        return keys
 
     def _grants_rows(self, name: str, key: ContentKey, type_: str) -> bool:
         """Returns whether the caller may read rows on a reference only by this right.
@@ -415,18 +459,19 @@ class Policy:
         brought: set[ContentKey | bytes] = set()
         for key in draft.key_changes():
             brought |= {key.key, *key.content_ids}
+        new_keys, targets = self._new_keys(draft), [self._name(change.branch)]
         for commit in change.commits:
             read_at = Revision(None, commit)
             changes = draft.changes_of(self._reading.resolve(read_at).hash, brought)
             through = self._reading.listed(read_at)
             self._require_all(through, changes)
-            if self._gets_rows([self._name(change.branch)], self._without_rows(through, changes)):
+            if self._gets_rows(targets, self._without_rows(through, changes), new_keys):
                 raise self._rights.refusal(rules.READ_ROWS, through)
 
-    def _require_all(self, through: str, changes: Iterable[tuple[ContentKey, str | None]]) -> None:
+    def _require_all(self, through: str, changes: Iterable[PastChange]) -> None:
         """Raises `NotAllowed` unless the caller may read all contents; None is a deletion."""
         may = self._rights.may
-        for key, type_ in changes:
+        for key, type_, _ in changes:
             if type_ is None:
                 readable = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, key)
             else:

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from nessie_cli.errors import InvalidInput, NessieError
-from nessie_cli.model import ContentKey
+from nessie_cli.repository.draft import PastChange
 from nessie_cli.server.auth.identity import Caller
 
 VIEW_REFERENCE = "VIEW_REFERENCE"
@@ -88,12 +88,11 @@ class Question(NamedTuple):
 class Readable(NamedTuple):
     """Commits whose whole history a caller may read through a reference.
 
-    `without_rows` are the tables and views of this history, by key and type, whose rows the caller
-    may not read.
+    `without_rows` are the tables and views of this history whose rows the caller may not read.
     """
 
     heads: Sequence[str]
-    without_rows: Collection[tuple[ContentKey, str]]
+    without_rows: Collection[PastChange]
 
 
 NOTHING_READABLE = Readable((), ())

@@ -82,12 +82,14 @@ class HistorySearch:
             if not commit.hash:
                 # Commits that the index leaves out.
                 continue
-            if start.precedes(commit):
-                is_full = commit.entry is not None and len(self.entries) == self._most
-                self.is_cut = self.searched > 0 and thread_time() > end
-                self.has_more = is_full or self.is_cut
-                if self.has_more:
-                    return
+            is_behind = start.precedes(commit)
+            is_full = is_behind and commit.entry is not None and len(self.entries) == self._most
+            # Also on the way to the place: a client can send any place.
+            self.is_cut = self.place != start and thread_time() > end
+            self.has_more = is_full or self.is_cut
+            if self.has_more:
+                return
+            if is_behind:
                 self.searched += 1
                 self.place = self.place._replace(time=commit.time, hash=commit.hash)
                 if commit.entry is not None:

@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from msgspec import structs
 from pyiceberg.table.puffin import PuffinFile
+from pyroaring import BitMap64
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.avro import OF_MERGES, USUAL
 from nessie_cli.iceberg.builder import table
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination import unions
@@ -28,13 +30,17 @@ from nessie_cli.iceberg.combination.manifests import (
     write_manifest,
 )
 from nessie_cli.iceberg.combination.merging import TableStates
-from nessie_cli.iceberg.combination.states import FileContent, Identity, TableFile
+from nessie_cli.iceberg.combination.states import FileContent, Identity, TableFile, VectorUnion
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.metadata import content_of
+from nessie_cli.iceberg.vectors import puffin_file
 from nessie_cli.model import CombinationRules, ContentKey, IcebergTable
 from tests.iceberg.combination.model import Table, check_merge, united
 from tests.iceberg.combination.test_combination import NOW, Lake, append, ids, path_of
 from tests.iceberg.row_diff.tables import Folder
+
+_ONE = BitMap64([1]).serialize()[12:]
+"""The bitmap of one position without its upper half."""
 
 
 class VectorLake(Lake):
@@ -301,6 +307,20 @@ def test_vectors_that_are_too_large_are_not_read(
     with pytest.raises(InvalidInput, match="both sides deleted rows have more than"):
         lake.combine(here, there)
     assert not any(path.endswith(".puffin") for path in lake.read_files)
+
+
+def test_a_server_does_not_read_a_vector_that_takes_long() -> None:
+    """One call reads or unites a vector, and holds the interpreter meanwhile."""
+    hostile = b"".join(number.to_bytes(4, "little") + _ONE for number in range(100_000))
+    bitmap = BitMap64.deserialize((100_000).to_bytes(8, "little") + hostile)
+    location = "memory:vectors.puffin"
+    data, [(offset, size)] = puffin_file([("data", bitmap)])
+    place = Identity(location, offset, size)
+    file = TableFile(place, FileContent.POSITION_DELETES, 0, (), 100_000, 0, 0, 0, {}, "data")
+    union = [VectorUnion(None, file, file, may_replace_rows=False)]
+    with pytest.raises(InvalidInput, match="has a deletion vector of more than 1024 KiB"):
+        unions.read_vectors(union, lambda _: data, OF_MERGES.vector)
+    assert unions.read_vectors(union, lambda _: data, USUAL.vector) == {place: bitmap}
 
 
 def test_a_row_that_a_restored_vector_deletes_may_have_a_new_version() -> None:

@@ -75,3 +75,18 @@ def test_the_next_page_does_not_read_the_commits_before(branched) -> None:
     search.read(iter(whole))
     rest = branched.search_log(Walk("main", heads=tuple(search.place.heads)), LogFilter())
     assert [commit.hash for commit in rest] == [commit.hash for commit in whole[20:]]
+
+
+def test_the_way_to_a_place_is_limited_in_time(branched, monkeypatch) -> None:
+    """A client can send a place far behind its heads."""
+    monkeypatch.setattr(history_search, "SEARCH_SECONDS", 0)
+    whole = [commit.hash for commit in branched.search_log(Walk("main"), LogFilter())]
+    place = place_of(".".join(["1", "0" * 64, *whole]))
+    assert place is not None
+    walk = Walk("main", heads=tuple(place.heads))
+    commits = branched.search_log(walk, LogFilter())
+    search = HistorySearch(place, 20)
+    search.read(commits)
+    assert (search.searched, search.is_cut, search.has_more) == (0, True, True)
+    assert len(list(commits)) == len(whole) - 2
+    assert sorted(search.place.heads) == sorted(whole[1:])

@@ -1,5 +1,6 @@
 """Logging in at an OpenID Connect issuer, which is a small one of this module over HTTP."""
 
+import gzip
 import time
 from contextlib import contextmanager
 from urllib.parse import parse_qsl, urlsplit
@@ -233,7 +234,11 @@ def test_an_id_token_of_another_key_begins_no_session(browser, issuer):
         ((200, []), 503),
         pytest.param((200, b"[" * 100_000), 503, id="deep"),
         pytest.param((200, {"id_token": "x" * MOST_BYTES}), 503, id="large"),
+        ((200, b" " * (2 << 20) + b"{}"), 503),
+        ((200, gzip.compress(b"{}")), 503),
+        ((200, b'{"id_token": "", "expires_in": 1e400}'), 401),
     ],
+    ids=lambda value: str(value)[:40],
 )
 def test_a_failing_issuer_begins_no_session(browser, issuer, answer, status):
     issuer.answer = answer
