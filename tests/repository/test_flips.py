@@ -26,8 +26,8 @@ from tests.store.raw import raw
 
 pytestmark = pytest.mark.slow
 
-FLIPS = int(os.environ.get("NESSIE_TEST_FLIPS", "160"))
-PAGES = int(os.environ.get("NESSIE_TEST_PAGES", "40"))
+FLIPS = int(os.environ.get("NESSIE_TEST_FLIPS", "100"))
+PAGES = int(os.environ.get("NESSIE_TEST_PAGES", "28"))
 PAGE = 4096
 FRAME = PAGE + 24
 """A page in the log, with its header."""
