@@ -1,8 +1,8 @@
 """Reads Avro files that anybody may have written, within limits.
 
 A decoder follows the schema of the file. A schema that contains itself, a block that unpacks to
-more than memory holds, or an array of values that take no bytes would end the process. No other
-thread runs while the decoder reads a row.
+more than memory holds, or an array of values that take no bytes would end the process. While the
+decoder reads a row, no other thread runs, except with the bytes of `_Steps`.
 
 https://avro.apache.org/docs/1.12.0/specification/#object-container-files
 """
@@ -36,25 +36,27 @@ The schema of an unpartitioned table has one such field.
 
 
 class AvroLimits(NamedTuple):
-    """The most rows of one file, its most unpacked bytes, and the most of one block.
+    """The most rows of one file, its most unpacked bytes, and the most items of all arrays.
 
-    `items` are the most items of all arrays. `vector` are the most bytes of a deletion vector that
-    manifests name.
+    Other threads run while a row of a block of more than `block` bytes is read, and it has at most
+    `row` bytes. `vector` are the most bytes of a deletion vector that manifests name.
     """
 
     rows: int = 10_000_000
     unpacked: int = 512 * 2**20
     block: int = 512 * 2**20
+    row: int = 512 * 2**20
     items: int = 1_000_000_000
     vector: int = 64 * 2**20
 
 
 USUAL = AvroLimits()
-OF_MERGES = AvroLimits(100_000, 64 * 2**20, 2 * 2**20, 8_000_000, 2**20)
+OF_MERGES = AvroLimits(100_000, 64 * 2**20, 2**17, 2 * 2**20, 8_000_000, 2**20)
 """What a server reads of manifests to combine one table.
 
-Writers begin a new block after 64 KiB at most, or after each row. A vector of this size has all
-positions of 8 million rows, and is read by one call, during which the server does nothing else.
+Iceberg begins a new block after 64 KiB; PyIceberg writes a manifest list as one block of any size.
+A vector of this size has all positions of 8 million rows, and is read by one call, during which the
+server does nothing else.
 """
 
 
@@ -83,20 +85,55 @@ def read_avro(
     _check_schema(schema, [])
     _Shapes().of(schema)
     _check_blocks(data, header, limits)
-    reader: Any = fastavro.reader(io.BytesIO(data))
+    reader: Any = fastavro.block_reader(io.BytesIO(data))
     if projected is not None:
-        reader = fastavro.reader(io.BytesIO(data), projected(reader.writer_schema))
+        reader = fastavro.block_reader(io.BytesIO(data), projected(reader.writer_schema))
     rows, items = [], 0
-    # Other threads run between two rows.
-    for row in reader:
-        rows.append(row)
-        items += _items(row)
-        if items > limits.items:
-            raise ValueError(f"its arrays have more than {limits.items:,} items")
+    for block in reader:
+        for row in _rows(block, limits):
+            rows.append(row)
+            items += _items(row)
+            if items > limits.items:
+                raise ValueError(f"its arrays have more than {limits.items:,} items")
     metadata = {
         name: value.decode() for name, value in header.items() if not name.startswith("avro.")
     }
     return AvroFile(rows, reader.writer_schema, metadata)
+
+
+def _rows(block: Any, limits: AvroLimits) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a block of fastavro. Other threads run between two of them."""
+    data = block.bytes_.read()
+    if len(data) <= limits.block:
+        block.bytes_ = io.BytesIO(data)
+        yield from block
+        return
+    block.bytes_ = steps = _Steps(data, limits.row)
+    for row in block:
+        steps.begin_row()
+        yield row
+
+
+class _Steps(io.BytesIO):
+    """The bytes of a block, which a decoder reads a value at a time.
+
+    Other threads run between two values, because `read` is not a function of C.
+    """
+
+    def __init__(self, data: bytes, most: int) -> None:
+        super().__init__(data)
+        self._most = most
+        self.begin_row()
+
+    def begin_row(self) -> None:
+        """Begins a row, which may have `most` bytes."""
+        self._end = self.tell() + self._most
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Returns the next bytes. Raises `ValueError` behind the most bytes of a row."""
+        if self.tell() + (size or 0) > self._end:
+            raise ValueError(f"a row has more than {self._most // 2**20} MiB")
+        return super().read(size)
 
 
 def _read_header(data: bytes) -> _Header:
@@ -228,10 +265,7 @@ def _check_blocks(data: bytes, header: _Header, limits: AvroLimits) -> None:
         rows += count
         if not 0 <= rows <= limits.rows:
             raise ValueError(f"it has more than {limits.rows:,} rows")
-        size = size_of(block, min(limits.block, limits.unpacked - unpacked))
-        unpacked += size
-        if size > limits.block and unpacked <= limits.unpacked:
-            raise ValueError(f"a block unpacks to more than {limits.block // 2**20} MiB")
+        unpacked += size_of(block, limits.unpacked - unpacked)
         if unpacked > limits.unpacked:
             raise ValueError(f"it unpacks to more than {limits.unpacked // 2**20} MiB")
 
