@@ -80,6 +80,19 @@ def test_rows_are_not_read_through_a_branch_of_ones_own(both, eve: TokenClient) 
         create(eve, f"eve/all-{number}", "main", head).expect(200)
 
 
+def test_a_request_need_not_name_the_branch_whose_rows_its_caller_may_read(
+    both, eve: TokenClient
+) -> None:
+    """Our client creates branches by a hash alone."""
+    guarded, server = both
+    server.lake.append("main", 9)
+    head = head_of(server)
+    guarded.rule(READS, OWN)
+    create(eve, "eve/by-hash", "DETACHED", head).expect(403, "READ_ROWS")
+    guarded.rule(READS, OWN, f"{ROWS} && ref == 'main'")
+    create(eve, "eve/by-hash", "DETACHED", head).expect(200)
+
+
 def test_rows_are_not_read_under_another_key(both, eve: TokenClient) -> None:
     guarded, server = both
     head = head_of(server)
@@ -122,7 +135,7 @@ def test_rows_are_not_read_under_the_key_of_the_other_branch(both, eve: TokenCli
             guarded.rule(READS, writes)
             eve.send("POST", path, body, headers=OURS).expect(403, "READ_ROWS")
         # A caller with rows of the source may bring them.
-        guarded.rule(READS, writes, f"{ROWS} && ref in ['{source}', 'DETACHED']")
+        guarded.rule(READS, writes, f"{ROWS} && ref == '{source}'")
         eve.send("POST", path, body, headers=OURS).expect(200)
         assert server.repository.content(name, mine) != table
 

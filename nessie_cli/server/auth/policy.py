@@ -60,7 +60,7 @@ NewKeys = Mapping[bytes, Sequence[ContentKey]]
 """The keys of contents, by their ids."""
 _NO_KEYS: NewKeys = {}
 _MOST_WAYS = 16
-"""How many references are tried through which the caller may read a renamed reference."""
+"""How many references are tried through which the caller may read a commit."""
 
 
 class Policy:
@@ -83,6 +83,8 @@ class Policy:
         self._reading = reading
         self._default_branch = default_branch
         self._guards_rows = guards_rows
+        self._ways: dict[str, list[str]] = {}
+        """References through which the caller sees a commit, by its hash."""
 
     def before(self, change: Change[Any]) -> None:
         """Raises `NotAllowed` if the caller may not request a change, in any state."""
@@ -333,7 +335,7 @@ class Policy:
         for source in draft.sources:
             refusals = []
             for through in islice(self._reading.ways_to(source), most):
-                refusal = self._unreadable(through, draft)
+                refusal = self._unreadable(source, through, draft)
                 if refusal is None:
                     break
                 refusals.append(refusal)
@@ -345,7 +347,7 @@ class Policy:
                     else CommitNotFound(f"No reference contains commit {source} any longer", source)
                 )
 
-    def _unreadable(self, through: str, draft: Draft[Any]) -> NotAllowed | None:
+    def _unreadable(self, source: str, through: str, draft: Draft[Any]) -> NotAllowed | None:
         """Returns an error unless the caller may list and read the newly reachable commits.
 
         Commits that were checked completely for this caller and reference are not read again,
@@ -354,7 +356,7 @@ class Policy:
         remembered = self._rights.readable(through)
         targets = [target.name for target in draft.targets]
         new_keys = self._new_keys(draft)
-        if self._gets_rows(targets, remembered.without_rows, new_keys):
+        if self._gets_rows(source, targets, remembered.without_rows, new_keys):
             remembered = NOTHING_READABLE
         without_rows = set(remembered.without_rows)
         try:
@@ -365,12 +367,12 @@ class Policy:
                 self._require_all(through, changes)
                 tables = list(self._without_rows(through, changes))
                 without_rows.update(tables)
-                if self._gets_rows(targets, tables, new_keys):
+                if self._gets_rows(source, targets, tables, new_keys):
                     raise self._rights.refusal(rules.READ_ROWS, through)
                 # A new key has the state of the newest commit only.
                 for change in changes:
                     new_keys.pop(change.content_id, None)
-            if self._gets_rows(targets, without_rows):
+            if self._gets_rows(source, targets, without_rows):
                 raise self._rights.refusal(rules.READ_ROWS, through)
         except NotAllowed as error:
             return error
@@ -389,19 +391,31 @@ class Policy:
                 yield change
 
     def _gets_rows(
-        self, names: Sequence[str], tables: Iterable[PastChange], new_keys: NewKeys = _NO_KEYS
+        self,
+        source: str,
+        names: Sequence[str],
+        tables: Iterable[PastChange],
+        new_keys: NewKeys = _NO_KEYS,
     ) -> bool:
-        """Returns whether the caller may read rows of one of some tables on some branches.
+        """Returns whether the caller may read rows of one of some tables on some branches only.
 
-        They are there under their own keys, and under `new_keys`.
+        They are there under their own keys, and under `new_keys`. A request can name the commit
+        `source` alone: the caller may read its rows through each reference that has it.
         """
         return any(
             self._grants_rows(name, key, table.type)
+            and not self._may_read_rows(source, table.key, table.type)
             for table in tables
             if table.type is not None
             for key in (table.key, *new_keys.get(table.content_id, ()))
             for name in names
         )
+
+    def _may_read_rows(self, commit: str, key: ContentKey, type_: str) -> bool:
+        ways = self._ways.get(commit)
+        if ways is None:
+            ways = self._ways[commit] = [*islice(self._reading.ways_to(commit), _MOST_WAYS)]
+        return any(self._rights.may(rules.READ_ROWS, through, key, type_) for through in ways)
 
     def _new_keys(self, draft: Draft[Any]) -> dict[bytes, list[ContentKey]]:
         """Returns the keys under which a merge or transplant per content puts what it brings.
@@ -462,10 +476,11 @@ class Policy:
         new_keys, targets = self._new_keys(draft), [self._name(change.branch)]
         for commit in change.commits:
             read_at = Revision(None, commit)
-            changes = draft.changes_of(self._reading.resolve(read_at).hash, brought)
+            hash_ = self._reading.resolve(read_at).hash
+            changes = draft.changes_of(hash_, brought)
             through = self._reading.listed(read_at)
             self._require_all(through, changes)
-            if self._gets_rows(targets, self._without_rows(through, changes), new_keys):
+            if self._gets_rows(hash_, targets, self._without_rows(through, changes), new_keys):
                 raise self._rights.refusal(rules.READ_ROWS, through)
 
     def _require_all(self, through: str, changes: Iterable[PastChange]) -> None:
