@@ -123,7 +123,9 @@ def from_toml(data: bytes) -> tuple[Warehouses, bool]:
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(f"not TOML: {error}") from None
     except msgspec.ValidationError as error:
-        raise InvalidInput(str(error)) from None
+        raise InvalidInput(
+            str(error), hint="each warehouse is a table [warehouse.NAME] with a location"
+        ) from None
     if file.secret and len(file.secret) < SHORTEST_SECRET:
         raise InvalidInput(f"secret must have at least {SHORTEST_SECRET} characters")
     warehouses = [_warehouse(name, entry) for name, entry in file.warehouse.items()]

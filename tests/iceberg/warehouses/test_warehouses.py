@@ -128,6 +128,7 @@ def test_secrets_are_random_unless_configured() -> None:
         ("warehouse", "not TOML"),
         ("", "missing required field `warehouse`"),
         ("[warehouse]", "there is no warehouse"),
+        ("[lake]\nlocation='s3://a'", "unknown field `lake`"),
         ("[warehouse.a]\nlocation=1", "$.warehouse[...].location"),
         ("[warehouse.a]\nlocation='s3://a'\nlocations='x'", "unknown field `locations`"),
         ("[warehouse.a]\nlocation='http://a'", "warehouse.a.location: location http://a"),
