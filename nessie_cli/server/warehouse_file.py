@@ -21,7 +21,7 @@ def read_warehouses(path: Path) -> Warehouses:
     try:
         warehouses, holds_secrets = from_toml(data)
     except InvalidInput as error:
-        raise InvalidInput(f"{FILE_KIND} {path}: {error.message}", hint=error.hint) from None
+        raise InvalidInput(f"{FILE_KIND} {path}: {error.message}") from None
     if holds_secrets:
         read_guarded(path, SECRET, FILE_KIND)
     return warehouses
