@@ -15,9 +15,15 @@ from multiprocessing.connection import Connection
 
 LOADED_ONCE = (
     "encodings.idna",
-    "nessie_cli.server",
+    # The package itself loads nothing.
+    "nessie_cli.server.running",
+    "nessie_cli.store.postgres.later_tables",
+    "nessie_cli.store.sqlite.later_tables",
+    "nessie_cli.store.sqlite.watch",
+    "nessie_cli.wire.filter_engine",
     "uvicorn.lifespan.on",
     "uvicorn.loops.auto",
+    "uvicorn.loops.uvloop",
     "uvicorn.protocols.http.auto",
     "uvicorn.protocols.websockets.auto",
     "uvloop",
