@@ -344,6 +344,10 @@ class OutcomeUnknown(StoreUnavailable):
         self.request_id = request_id
 
 
+class NotInMemory(Exception):
+    """Something that a read needs is only in the store. It is read again, from there."""
+
+
 # -- repair the command line -----------------------------------------------------------------------
 
 

@@ -49,7 +49,7 @@ Values = tuple[dict[Id, tuple[Kind, bytes]], dict[Id, bytes]]
 """Values by id: those to be stored, and those that are only compared."""
 
 FEW_VALUES, SMALL_VALUE = 32, 1 << 14
-"""The most values read together that are cached, and the largest in bytes.
+"""The most values read or written together that are cached, and the largest in bytes.
 
 A listing of contents would replace all nodes in the cache.
 """
@@ -90,7 +90,7 @@ class Objects:
         self._written_before = written_before
         self._cache = cache or Cache()
         self._spill = spill
-        self._added: dict[Id, Node | StoredCommit] = {}
+        self._added: dict[Id, DecodedObject] = {}
         self._compared: dict[Id, bytes] = {}
         self.pending: dict[Id, tuple[Kind, bytes]] = {}
         self.index_terms: dict[Id, tuple[bytes, ...]] = {}
@@ -316,7 +316,12 @@ class Objects:
 
     def add_content(self, content: Content, content_id: bytes) -> bytes:
         """Adds a content's value to the draft. Returns the record for a leaf."""
-        return record_of(content.payload, content_id, self._add(_VALUE, encode_value(content)))
+        data = encode_value(content)
+        id_ = self._add(_VALUE, data)
+        if len(self._added) < FEW_VALUES and len(data) <= SMALL_VALUE:
+            # Engines read a table again soon after they have written it.
+            self._added[id_] = StoredValue(data)
+        return record_of(content.payload, content_id, id_)
 
     def compared(self, content: Content, content_id: bytes) -> bytes:
         """Returns the record of a content that is only compared. Diagnostics can read its value."""
@@ -345,8 +350,8 @@ class Objects:
             self.node_writes -= 1
 
     @property
-    def added(self) -> Mapping[Id, Node | StoredCommit]:
-        """The decoded nodes and commits of this draft."""
+    def added(self) -> Mapping[Id, DecodedObject]:
+        """The decoded nodes and commits of this draft, and some of its values."""
         return self._added
 
     def values(self) -> Values:

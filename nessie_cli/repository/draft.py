@@ -18,15 +18,13 @@ from nessie_cli.kernel import history, tree
 from nessie_cli.kernel.commits import is_deletion, operations_of
 from nessie_cli.kernel.forms import (
     Id,
-    Node,
-    StoredCommit,
     content_id_of,
     decode_key,
     encode_key,
     new_content_id,
     type_name,
 )
-from nessie_cli.kernel.objects import Objects, Values
+from nessie_cli.kernel.objects import DecodedObject, Objects, Values
 from nessie_cli.model import Conflict, Content, ContentKey, Operation, ReferenceType
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.changes import Change, Commit, Merge, RenameReference, Transplant
@@ -311,8 +309,8 @@ class Draft(Generic[A]):
         return tuple(parent.hex() for parent in self.effect.parents) if self.effect else ()
 
     @property
-    def decoded(self) -> Mapping[Id, Node | StoredCommit]:
-        """The decoded nodes and commits that the draft adds."""
+    def decoded(self) -> Mapping[Id, DecodedObject]:
+        """The decoded objects that the draft adds."""
         return self.effect.objects.added if self.effect else {}
 
     @property

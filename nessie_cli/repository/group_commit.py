@@ -16,8 +16,8 @@ from typing import Any, Generic, Self, TypeVar
 from msgspec import Struct
 
 from nessie_cli.errors import NessieError, OutcomeUnknown, ReferenceMoved, StoreUnavailable
-from nessie_cli.kernel.forms import Id, Node, StoredCommit
-from nessie_cli.kernel.objects import Cache
+from nessie_cli.kernel.forms import Id
+from nessie_cli.kernel.objects import Cache, DecodedObject
 from nessie_cli.repository.draft import Draft
 from nessie_cli.store.base import LEASE, Store
 from nessie_cli.store.overlay import Overlay
@@ -29,7 +29,7 @@ MOST_TRIES = 50
 
 A = TypeVar("A")
 R_contra = TypeVar("R_contra", contravariant=True)
-DecodedObjects = Mapping[Id, Node | StoredCommit]
+DecodedObjects = Mapping[Id, DecodedObject]
 OpenOn = Callable[[Overlay | None, DecodedObjects], Any]
 """Opens the repository on an overlay and its decoded objects, or on the store (None)."""
 
@@ -63,7 +63,7 @@ class Round:
         self._open_on = open_on
         self._cache = cache
         self._overlay: Overlay | None = None
-        self._decoded: dict[Id, Node | StoredCommit] = {}
+        self._decoded: dict[Id, DecodedObject] = {}
         self._newest: Draft[Any] | None = None
         self._results: list[tuple[int, Planned[Any] | Exception]] = []
 

@@ -63,7 +63,7 @@ from nessie_cli.repository.snapshot import Context, StoreSnapshot, as_reference
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.store import STORE_FORMAT
 from nessie_cli.store.base import SessionTable, Store, View
-from nessie_cli.store.overlay import Overlay
+from nessie_cli.store.overlay import NOT_READ, Overlay
 from nessie_cli.store.records import StoredReference
 
 if TYPE_CHECKING:
@@ -558,9 +558,9 @@ class LocalRepository(StoreRepository):
             return None
         return tuple(None if head is None else as_reference(head) for head in heads)
 
-    def at_heads(self, heads: Iterable[Reference]) -> Self:
+    def at_heads(self, heads: Iterable[Reference], *, in_memory: bool = False) -> Self:
         """Returns this repository with these branches and tags at these commits."""
-        overlay = Overlay(self._view)
+        overlay = Overlay(NOT_READ if in_memory else self._view)
         for head in heads:
             overlay.put_back(head.name, head.type, bytes.fromhex(head.hash))
         return self._copy(overlay, self._snapshot.cache, self._at.who)

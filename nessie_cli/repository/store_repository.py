@@ -55,8 +55,11 @@ class StoreRepository(Repository):
         """
 
     @abstractmethod
-    def at_heads(self, heads: Iterable[Reference]) -> Self:
-        """Returns this repository with these branches and tags at these commits."""
+    def at_heads(self, heads: Iterable[Reference], *, in_memory: bool = False) -> Self:
+        """Returns this repository with these branches and tags at these commits.
+
+        `in_memory`: whatever is not in memory raises `NotInMemory` instead of being read.
+        """
 
     @abstractmethod
     def commit_all(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NoReturn, cast
 
+from nessie_cli.errors import NotInMemory
 from nessie_cli.store.base import View
 from nessie_cli.store.records import (
     Basis,
@@ -18,6 +20,17 @@ from nessie_cli.store.records import (
 
 _BEHIND_STORE, _LAYER = 1 << 62, 1 << 40
 """The offset of row numbers of an overlay to those of its base, which may be an overlay too."""
+
+
+class _NotRead:
+    """The base of an overlay of which nothing is read."""
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise NotInMemory(name)
+
+
+NOT_READ = cast(View, _NotRead())
+"""A view whose every use raises `NotInMemory`."""
 
 
 class Overlay:

@@ -6,6 +6,7 @@ from contextlib import nullcontext
 import pytest
 
 from nessie_cli import connect, create
+from nessie_cli.errors import NotInMemory
 from nessie_cli.model import (
     CommitMeta,
     ContentKey,
@@ -114,6 +115,46 @@ def test_a_repository_at_heads_reads_references_where_they_were(shared):
         assert [entry.key.plain for entry in earlier.entries("main")] == ["a"]
         assert list(earlier.references()) == [heads[0]]
         assert list(repository.entries("main")) == []
+
+
+def test_a_read_in_memory_needs_no_store_or_says_so(shared):
+    """A written content is in memory; one that another repository wrote, once it was read."""
+    keys = [ContentKey((f"{number}",)) for number in range(100)]
+
+    def read(reader, key, **options):
+        return reader.at_heads(reader.heads(["main"]), **options).contents("main", [key])
+
+    with create(shared) as repository, connect(shared) as other:
+        repository.commit("main", [Put(keys[0], A_TABLE)], CommitMeta("a"))
+        contents = read(repository, keys[0], in_memory=True)
+        assert contents[keys[0]].metadata_location == A_TABLE.metadata_location
+        with pytest.raises(NotInMemory):
+            read(other, keys[0], in_memory=True)
+        assert read(other, keys[0]) == contents
+        assert read(other, keys[0], in_memory=True) == contents
+        tables = [IcebergTable(metadata_location="file:/t", snapshot_id=n) for n in range(99)]
+        repository.commit("main", list(map(Put, keys[1:], tables)), CommitMeta("a load"))
+        with pytest.raises(NotInMemory):
+            read(repository, keys[-1], in_memory=True)
+        with pytest.raises(NotInMemory):
+            repository.at_heads([], in_memory=True).reference("main")
+
+
+def test_short_reads_have_the_same_answers_in_memory_and_from_the_store(path):
+    """The second server has nothing in memory."""
+    with (
+        create(f"sqlite:///{path}") as repository,
+        connect(f"sqlite:///{path}") as other,
+        serving(repository) as first,
+        serving(other) as second,
+    ):
+        client, reader = Client(first), Client(second)
+        head = client.commit("main", EMPTY, put("a", content=table(1))).body["targetBranch"]["hash"]
+        for key in ("a", "none", "a.b", "%00", ""):
+            for at in ("main", f"main@{head}", f"@{head}", "main@0000", "none"):
+                url = f"/api/v2/trees/{at}/contents/{key}"
+                answers = [client.get(url), client.get(url), reader.get(url), reader.get(url)]
+                assert len({(answer.status, answer.raw) for answer in answers}) == 1, url
 
 
 def test_equal_requests_at_once_are_answered_once():

@@ -188,6 +188,7 @@ V2 = (
         v2_reading.get_content,
         cacheable=True,
         reads=("ref",),
+        is_short=True,
         doc=Doc("One content", "ContentResponse", _CONTENT_FLAGS),
     ),
     Endpoint(

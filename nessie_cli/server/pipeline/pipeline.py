@@ -23,7 +23,7 @@ from http import HTTPStatus
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from nessie_cli.errors import NessieError, NotFound
+from nessie_cli.errors import NessieError, NotFound, NotInMemory
 from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
@@ -56,7 +56,7 @@ from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.exchange import AccessLog, Exchange
 from nessie_cli.server.pipeline.failures import stopped_error
-from nessie_cli.server.pipeline.reads import Made, Read, Reads
+from nessie_cli.server.pipeline.reads import Made, Read, Reads, may_be_cached, read_key
 from nessie_cli.server.pipeline.table import (
     FORM,
     MERGES,
@@ -87,7 +87,7 @@ EARLY_DRAFTS = 3
 _WITHOUT_BODY = frozenset({204, 304})
 _PART = 1 << 20
 """The bytes of a large answer that are sent at once. The next ones wait until they are read."""
-_NO_CONTENT, _FAILED = 204, 400
+_NO_CONTENT = 204
 _TOO_LARGE = frozenset({413, 431})
 
 
@@ -417,16 +417,16 @@ class Pipeline:
             catalog = admission.catalog(catalog, scope["raw_path"], endpoint.right)
         if endpoint.cacheable and (variant := dialect.variant(headers)) is not None:
             # What a caller may see by a rule can depend on other references.
-            targets = (
-                read_targets(match, catalog.default_branch)
-                if admission is None or admission.rules is None
-                else None
-            )
+            has_rules = admission is not None and admission.rules is not None
+            targets = None if has_rules else read_targets(match, catalog.default_branch)
             read = Read(
-                _key(exchange, endpoint, variant, admission),
+                read_key(exchange, endpoint, variant, admission),
                 target,
                 targets,
                 partial(self._made, exchange, dialect, match),
+                partial(self._made_at_once, exchange, dialect, match)
+                if endpoint.is_short
+                else None,
             )
             return await self._reads.answer(read, catalog)
         call = dialect.call(exchange, match, catalog, body)
@@ -439,7 +439,21 @@ class Pipeline:
         """Runs the handler of a read."""
         call = dialect.call(exchange, match, catalog, b"")
         reply = await self._run(Job(exchange, dialect, match.endpoint, call, self.limits))
-        return Made(reply, call.local_file, _may_be_cached(reply, match.endpoint, call))
+        return Made(reply, call.local_file, may_be_cached(reply, match.endpoint, call))
+
+    def _made_at_once(
+        self, exchange: Exchange, dialect: Dialect, match: Match, catalog: Catalog
+    ) -> Made | None:
+        """Runs the handler of a short read, unless it needs what is not in memory."""
+        call = dialect.call(exchange, match, catalog, b"")
+        job = Job(exchange, dialect, match.endpoint, call, self.limits)
+        try:
+            reply = job.reply(call.answer(match.endpoint.handler))
+        except NotInMemory:
+            return None
+        except Exception as error:  # noqa: BLE001 - every failure becomes an answer
+            reply = job.failure(error)
+        return Made(reply, call.local_file, may_be_cached(reply, match.endpoint, call))
 
     async def _admit(self, exchange: Exchange, dialect: Dialect) -> Admission | None:
         """Returns the admission of the caller; None if everybody has access."""
@@ -581,16 +595,3 @@ class Pipeline:
         return await self._threads.long_readers.submit(
             partial(next, reply.chunks, b""), exchange.lost, begun=True
         )
-
-
-def _key(
-    exchange: Exchange, endpoint: Endpoint, variant: Hashable, admission: Admission | None
-) -> Hashable:
-    """Returns everything on which the answer to a request depends, besides the store."""
-    scope = None if admission is None else admission.scope
-    path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
-    return path, query, endpoint.method, variant, scope
-
-
-def _may_be_cached(reply: Reply, endpoint: Endpoint, call: Call) -> bool:
-    return reply.status < _FAILED and reply.chunks is None and endpoint.takes(call.parameters)

@@ -20,6 +20,10 @@ from nessie_cli.server.runtime.threads import Threads
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.metadata_files import LocalFile
+    from nessie_cli.server.auth.gate import Admission
+    from nessie_cli.server.pipeline.call import Call
+    from nessie_cli.server.pipeline.exchange import Exchange
+    from nessie_cli.server.pipeline.table import Endpoint
 
 MOST_BYTES = 64 << 20
 """Bytes of all cached answers and their requests."""
@@ -27,6 +31,8 @@ MOST_OF_ONE = 256 << 10
 """The largest answer in bytes, including its request, that is cached."""
 _OVERHEAD = 1000
 """Bytes that an answer needs besides its text and that of its request."""
+_FAILED = 400
+"""Answers from this status on are not cached."""
 
 
 class Made(NamedTuple):
@@ -45,13 +51,29 @@ class Read(NamedTuple):
 
     `key` is everything on which the answer depends besides the store, and `size` its bytes.
     `targets` are the commits on which alone the answer depends; None if it depends on more. `make`
-    runs the handler on a catalog.
+    runs the handler on a catalog. A short read has `make_at_once`, which runs it on the event loop
+    and returns None if it needs something that is not in memory.
     """
 
     key: Hashable
     size: int
     targets: Sequence[Target] | None
     make: Callable[[Catalog], Awaitable[Made]]
+    make_at_once: Callable[[Catalog], Made | None] | None = None
+
+
+def read_key(
+    exchange: Exchange, endpoint: Endpoint, variant: Hashable, admission: Admission | None
+) -> Hashable:
+    """Returns everything on which the answer to a request depends, besides the store."""
+    scope = None if admission is None else admission.scope
+    path, query = exchange.scope["raw_path"], exchange.scope["query_string"]
+    return path, query, endpoint.method, variant, scope
+
+
+def may_be_cached(reply: Reply, endpoint: Endpoint, call: Call) -> bool:
+    """Returns whether other requests may get an answer."""
+    return reply.status < _FAILED and reply.chunks is None and endpoint.takes(call.parameters)
 
 
 class Reads:
@@ -75,7 +97,13 @@ class Reads:
         ):
             return cached.reply
         if heads is not None:
-            catalog = catalog._replace(repository=catalog.repository.at_heads(heads))
+            # To pass a short read to a thread and back takes longer than the read.
+            if heads and read.make_at_once is not None:
+                made = read.make_at_once(_at_heads(catalog, heads, in_memory=True))
+                if made is not None:
+                    self._answers.keep(read.key, state, made, read.size)
+                    return made.reply
+            catalog = _at_heads(catalog, heads)
         if state is None:
             return (await read.make(catalog)).reply
         return await self._shared(read, state, catalog)
@@ -118,6 +146,11 @@ class Reads:
                 del self._running[read.key, state]
             future.set_result(shared)
         return made.reply
+
+
+def _at_heads(catalog: Catalog, heads: Sequence[Reference], *, in_memory: bool = False) -> Catalog:
+    repository = catalog.repository.at_heads(heads, in_memory=in_memory)
+    return catalog._replace(repository=repository)
 
 
 class Answers:

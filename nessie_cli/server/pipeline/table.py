@@ -85,7 +85,8 @@ class Endpoint(NamedTuple):
     operation of rules that a read needs; the refusal of a caller who may not view the reference
     names both. `is_open`: callers need no
     credentials. `is_page`: whatever media types the client accepts. `hides_query`: the log leaves
-    out the query, which holds a secret.
+    out the query, which holds a secret. `is_short`: the handler reads few objects, so it runs on
+    the event loop if they are in memory.
     """
 
     method: str
@@ -102,6 +103,7 @@ class Endpoint(NamedTuple):
     most_form: int = MOST_FORM
     is_page: bool = False
     hides_query: bool = False
+    is_short: bool = False
 
     @property
     def takes_json(self) -> bool:
