@@ -1,11 +1,12 @@
 """The page of a merge: preview, decisions, and the merge that was shown."""
 
 from itertools import count
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 from urllib.parse import urlencode
 
 import pytest
 
+from nessie_cli.inspection.changes import tally
 from nessie_cli.model import (
     CommitMeta,
     ContentKey,
@@ -15,6 +16,7 @@ from nessie_cli.model import (
     Put,
     ReferenceType,
 )
+from nessie_cli.server.pages import merging, previews, reverting
 from nessie_cli.server.pages.conflicts import CONFLICTS
 from nessie_cli.server.pages.previews import MOST_PREVIEWED
 from tests.server.row_server import DIFF, guarded_rows, row_server
@@ -263,6 +265,60 @@ def test_a_large_merge_is_previewed_if_that_is_asked_for(browser, repository):
     assert f"More than {MOST_PREVIEWED} contents change" in page.text
     page = browser.get(f"{url}&full=1")
     assert f"{MOST_PREVIEWED + 1} deleted" in page.text
+
+
+def large_sides(repository, changes):
+    """Makes a branch `dev` with so many tables; returns the address of the revert of its commit."""
+    put(repository, "main", "t", 1)
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    keys = [ContentKey((f"n{n:04}",)) for n in range(changes)]
+    tables = [IcebergTable(metadata_location=f"file:/{key}.json") for key in keys]
+    repository.commit("dev", list(map(Put, keys, tables)), CommitMeta("load"))
+    return f"/ui/revert?ref={repository.reference('dev').hash}&into=dev"
+
+
+def test_large_previews_are_made_one_after_the_other(browser, repository, monkeypatch):
+    """Many at once would share the time of all other requests, and need memory each."""
+    threads = set()
+
+    def tally_of(changes):
+        threads.add(current_thread().name.partition("-")[0])
+        return tally(changes)
+
+    for module in (merging, reverting):
+        monkeypatch.setattr(module, "tally", tally_of)
+    revert = large_sides(repository, MOST_PREVIEWED + 1)
+    for url in (MERGE, revert):
+        page = browser.get(f"{url}&full=1")
+        assert threads == {"previewer"}
+        form = page.form(url.partition("?")[0])
+        threads.clear()
+        # The target moves, so a form is answered with the page.
+        put(repository, "main" if url == MERGE else "dev", "other", 1)
+        assert browser.post(url.partition("?")[0], **form).status == 409
+        assert threads == {"previewer"}
+        threads.clear()
+
+
+def test_merges_and_reverts_of_too_many_changes_are_for_the_command_line(
+    browser, repository, monkeypatch
+):
+    monkeypatch.setattr(previews, "MOST_SHOWN", MOST_PREVIEWED + 1)
+    revert = large_sides(repository, MOST_PREVIEWED + 2)
+    heads = [repository.reference(name).hash for name in ("main", "dev")]
+    shown = {"source_hash": heads[1], "target_hash": heads[0]}
+    fields = {"source": "dev", "into": "main", **shown}
+    commit = {"ref": heads[1], "into": "dev", "target_hash": heads[1]}
+    for page in (
+        browser.get(f"{MERGE}&full=1"),
+        browser.get(f"{revert}&full=1"),
+        browser.post("/ui/merge", **fields),
+        browser.post("/ui/revert", **commit),
+    ):
+        assert page.status == 400
+        assert f"more than {MOST_PREVIEWED + 1} contents change" in page.text
+        assert "on the command line" in page.text
+    assert [repository.reference(name).hash for name in ("main", "dev")] == heads
 
 
 def test_the_first_merge_of_a_catalog(browser, repository):
