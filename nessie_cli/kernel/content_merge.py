@@ -151,8 +151,8 @@ def merge_contents(
 class ContentMerge:
     """The verdicts about contents, those that others displaced included.
 
-    `unused` are the choices that decide about no content that theirs changed. `undecided` is the
-    same merge without decisions. `given` are the decisions about those that theirs changed.
+    `unused` are the choices that decide about no content that theirs changed. `given` are the
+    decisions about those that theirs changed.
     """
 
     def __init__(self, changes: Sequence[ContentStates], others: OtherContents) -> None:
@@ -161,12 +161,18 @@ class ContentMerge:
         self.unused: list[ContentChoice] = []
         self.given: dict[ContentStates, ContentChoice] = {}
         self._changed = len(changes)
-        self.undecided = self
+        # None for this merge: a merge that refers to itself stays in memory as garbage.
+        self._undecided: ContentMerge | None = None
         self._at: list[dict[bytes, Verdict]] = [{}, {}, {}]
         for verdict in self.verdicts:
             for side, position in enumerate(verdict.states):
                 if position is not None:
                     self._at[side][position.key] = verdict
+
+    @property
+    def undecided(self) -> ContentMerge:
+        """The same merge without decisions."""
+        return self if self._undecided is None else self._undecided
 
     # -- decisions -----------------------------------------------------------------------------
 
@@ -180,7 +186,7 @@ class ContentMerge:
         blocked: Collection[bytes],
     ) -> None:
         """Applies decisions. `undecided` is the same merge without them, with its conflicts."""
-        self.undecided = undecided
+        self._undecided = undecided
         by_index: dict[int, ContentChoice] = {}
         for given in choices:
             place = undecided.named(given)

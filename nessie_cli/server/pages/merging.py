@@ -46,7 +46,12 @@ from nessie_cli.server.pages.conflicts import (
 )
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import Listing, listing
-from nessie_cli.server.pages.previews import MOST_PREVIEWED, first_step, preview_page
+from nessie_cli.server.pages.previews import (
+    MOST_PREVIEWED,
+    first_step,
+    preview_page,
+    without_frames,
+)
 from nessie_cli.server.pages.row_choices import ROWS, row_choices
 from nessie_cli.server.pages.row_merges import (
     NO_PLAN,
@@ -330,7 +335,7 @@ class MergePages:
             change = _merge(sides, behaviors, None, dry_run=True)
             return self._submit(call, change, most_changes, rows=rows)
         except MergeConflict as conflict:
-            return conflict
+            return without_frames(conflict)
 
     def _submit(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from secrets import token_hex
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.repository.draft import LargeMerge
@@ -14,6 +14,7 @@ from nessie_cli.server.pages.call import PageCall
 from nessie_cli.server.pages.conflicts import MOST_DECIDED
 from nessie_cli.server.pages.table_access import TableAccess
 
+E = TypeVar("E", bound=Exception)
 MOST_PREVIEWED = 500
 """The most changes of a merge or revert that are previewed at once."""
 MOST_SHOWN = 10_000
@@ -54,6 +55,15 @@ async def first_step(
             f"more than {MOST_SHOWN:,} contents change, which pages do not show",
             hint="`nessie merge` and `nessie revert` do it on the command line",
         ) from None
+
+
+def without_frames(error: E) -> E:
+    """Returns an error that is a result, without the frames that raised it.
+
+    They refer to the error, so its conflicts would stay in memory as garbage.
+    """
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
 
 
 def preview_page(

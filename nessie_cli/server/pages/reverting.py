@@ -34,7 +34,12 @@ from nessie_cli.server.pages.conflicts import (
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import Listing, listing
 from nessie_cli.server.pages.merging import MergedChange, merged_change
-from nessie_cli.server.pages.previews import MOST_PREVIEWED, first_step, preview_page
+from nessie_cli.server.pages.previews import (
+    MOST_PREVIEWED,
+    first_step,
+    preview_page,
+    without_frames,
+)
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import page_url
 
@@ -173,7 +178,7 @@ class RevertPages:
             try:
                 inverse = do(options) if merger is None else merger.merge(do, options)
             except ReferenceConflict as conflict:
-                return RevertDraft(None, merger, conflict)
+                return RevertDraft(None, merger, without_frames(conflict))
         return RevertDraft(inverse, merger)
 
 

@@ -1,5 +1,6 @@
 """The page of a merge: preview, decisions, and the merge that was shown."""
 
+import gc
 from itertools import count
 from threading import Event, Thread, current_thread
 from urllib.parse import urlencode
@@ -298,6 +299,44 @@ def test_large_previews_are_made_one_after_the_other(browser, repository, monkey
         assert browser.post(url.partition("?")[0], **form).status == 409
         assert threads == {"previewer"}
         threads.clear()
+
+
+@pytest.mark.parametrize("is_revert", [False, True])
+def test_a_preview_leaves_no_garbage(browser, client, repository, is_revert):
+    """A server collects all garbage once an hour, so it would pile up: 35 MB for each preview."""
+    keys = [ContentKey((f"n{n:04}",)) for n in range(60)]
+    ids = {}
+    for branch, number in (("main", 1), ("main", 2), ("dev", 3)):
+        if number == 2:
+            ids = {key: each.id for key, each in repository.contents("main", keys).items()}
+            at = repository.reference("main").hash
+            repository.create_reference(ReferenceType.BRANCH, "dev", at)
+        tables = [
+            IcebergTable(id=ids.get(key), metadata_location=f"file:/{number}", snapshot_id=number)
+            for key in keys
+        ]
+        repository.commit(branch, list(map(Put, keys, tables)), CommitMeta("load"))
+    url = f"/ui/revert?ref={repository.commit_at('main~1').hash}&into=dev" if is_revert else MERGE
+    head = repository.reference("main").hash
+    request = {"fromRefName": "dev", "fromHash": repository.reference("dev").hash}
+    options = {"isDryRun": True, "isReturnConflictAsResult": True, "perContent": True}
+    for _ in range(2):
+        assert "60 conflicts" in browser.get(f"{url}&full=1").text
+        gc.collect()
+        gc.disable()
+        try:
+            browser.answer("GET", f"{url}&full=1")
+            client.send(
+                "POST",
+                f"/api/v2/trees/main@{head}/history/merge",
+                request | options,
+                headers={"Nessie-Cli": "1"},
+            )
+            garbage = gc.collect()
+        finally:
+            gc.enable()
+    # Each conflict had about 40 objects.
+    assert garbage < 300
 
 
 def test_merges_and_reverts_of_too_many_changes_are_for_the_command_line(
