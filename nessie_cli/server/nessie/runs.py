@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from nessie_cli.errors import InvalidInput, NotAllowed
 from nessie_cli.model.runs import MOST_TEXT, PipelineRun, RunState, check_record, check_run_id
-from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
+from nessie_cli.repository.runs import RunRecord, StoredRuns, run_not_found
 from nessie_cli.server.auth.authorized import caller_of, may_have_runs, require_runs
 from nessie_cli.server.auth.run_credentials import credentials_of
 from nessie_cli.server.http.streams import ListingBody
@@ -30,10 +30,10 @@ _PATH = "/api/v2/runs/{run}"
 class Runs:
     """Answers requests for the records of runs."""
 
-    def __init__(self, records: RunRecords) -> None:
+    def __init__(self, records: StoredRuns) -> None:
         self._records = records
         self._counting = Lock()
-        """Counting reads the records of all callers, which one request does at a time."""
+        """Counting reads the records of all callers, for some tenths of a second."""
 
     @property
     def endpoints(self) -> Sequence[Endpoint]:
@@ -97,7 +97,7 @@ class Runs:
         """Raises `InvalidInput` if a record is not that of a new run, or one too many."""
         if run.state is not RunState.RUNNING or run.head or run.result:
             raise InvalidInput("run: a new run is running, and has published nothing")
-        if sum(_is_own(call, record.run) for record in self._records.all()) >= MOST_RUNS:
+        if sum(_is_own(call, record.run) for record in self._records.each()) >= MOST_RUNS:
             raise InvalidInput(
                 f"there are {MOST_RUNS} runs of this caller",
                 hint="`nessie store maintain` deletes those that have expired",
