@@ -161,17 +161,16 @@ class ContentMerge:
         self.unused: list[ContentChoice] = []
         self.given: dict[ContentStates, ContentChoice] = {}
         self._changed = len(changes)
-        # None for this merge: a merge that refers to itself stays in memory as garbage.
         self._undecided: ContentMerge | None = None
         self._at: list[dict[bytes, Verdict]] = [{}, {}, {}]
         for verdict in self.verdicts:
-            for side, position in enumerate(verdict.states):
+            for at, position in zip(self._at, verdict.states, strict=True):
                 if position is not None:
-                    self._at[side][position.key] = verdict
+                    at[position.key] = verdict
 
     @property
     def undecided(self) -> ContentMerge:
-        """The same merge without decisions."""
+        """The same merge without decisions. One that referred to itself would be garbage."""
         return self if self._undecided is None else self._undecided
 
     # -- decisions -----------------------------------------------------------------------------
@@ -226,9 +225,8 @@ class ContentMerge:
             return structs.replace(value, behavior=side.behavior)
         if first.is_of_commit == second.is_of_commit:
             raise InvalidInput(f"{first} and {second} name the same content")
-        of_commit, of_all = (first, second) if first.is_of_commit else (second, first)
-        self.unused.append(of_all)
-        return of_commit
+        self.unused.append(second if first.is_of_commit else first)
+        return first if first.is_of_commit else second
 
     def named(self, choice: ContentChoice) -> int | None:
         """Returns the index of the content that a choice means; None if theirs did not change it.
@@ -455,11 +453,10 @@ class ContentMerge:
         """Returns the content that holds the key at which a settled content arrives, or None."""
         if not arrival.is_settled or not arrival.arrives or arrival.result is None:
             return None
-        key = arrival.result.key
-        holder = self._holder(key)
+        holder = self._holder(arrival.result.key)
         if holder is None or not holder.is_settled or holder.result is None:
             return None
-        return holder if holder.result.key == key else None
+        return holder if holder.result.key == arrival.result.key else None
 
     def _holder(self, key: bytes) -> Verdict | None:
         """Returns the content with a key on ours."""
