@@ -233,8 +233,8 @@ class MergePages:
         return await self._page(call, given, begun=True)
 
     async def _page(self, call: PageCall, given: Given, *, begun: bool) -> Reply:
-        begin = partial(self._begin_page, given)
-        page, is_large = await first_step(self._access, call, begin, begun=begun)
+        first = partial(self._begin_page, given)
+        page, is_large = await first_step(self._access, call, first, begun=begun)
         if isinstance(page, _Preview):
             answer = await self._rows.run(call, page.plan)
             end = partial(self._end_page, given, page, answer)

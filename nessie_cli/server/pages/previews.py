@@ -34,21 +34,21 @@ class Step(NamedTuple):
 async def first_step(
     access: TableAccess,
     call: PageCall,
-    begin: Callable[[int, PageCall], Any],
+    answer: Callable[[int, PageCall], Any],
     *,
     begun: bool = False,
 ) -> Step:
-    """Returns what `begin` returns for the most changes that there may be.
+    """Returns what `answer` returns for the most changes that there may be.
 
     It raises `LargeMerge` if there are more. Raises `InvalidInput` for more than `MOST_SHOWN`.
     """
     try:
-        few = partial(begin, MOST_PREVIEWED)
+        few = partial(answer, MOST_PREVIEWED)
         return Step(await access.answer_with_files(call, few, begun=begun), False)
     except LargeMerge:
         pass
     try:
-        many = partial(begin, MOST_SHOWN)
+        many = partial(answer, MOST_SHOWN)
         return Step(await access.answer_with_files(call, many, large=True), True)
     except LargeMerge:
         raise InvalidInput(

@@ -85,7 +85,7 @@ MOST_CHANGES = 500
 EARLY_DRAFTS = 3
 """How often a large write is drafted beside other writers, if its branch moves meanwhile."""
 LONG = ("filter", "scan-commits")
-"""The query parameters of reads that can take seconds, so that short reads do not wait for them."""
+"""The query parameters of reads that can take seconds: short reads do not wait for them."""
 _WITHOUT_BODY = frozenset({204, 304})
 _PART = 1 << 20
 """The bytes of a large answer that are sent at once. The next ones wait until they are read."""
