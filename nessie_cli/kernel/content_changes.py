@@ -119,7 +119,12 @@ class ContentChanges:
         self._changes = changes = [c for c in sides.changes if c.before != c.after]
         self._on_ours = {change.key: change.target for change in changes}
         self.states = self._states(changes)
-        self.others = OtherContents(self._record_on_ours, self._position_at_base)
+
+    @property
+    def others(self) -> OtherContents:
+        """Reads the other contents."""
+        # An attribute would refer to itself, so the states would stay in memory as garbage.
+        return OtherContents(self._record_on_ours, self._position_at_base)
 
     def _states(self, changes: Sequence[ThreeWay]) -> list[ContentStates]:
         theirs = _Positions((change.key, change.before, change.after) for change in changes)

@@ -151,8 +151,8 @@ def merge_contents(
 class ContentMerge:
     """The verdicts about contents, those that others displaced included.
 
-    `unused` are the choices that decide about no content that theirs changed. `undecided` is the
-    same merge without decisions. `given` are the decisions about those that theirs changed.
+    `unused` are the choices that decide about no content that theirs changed. `given` are the
+    decisions about those that theirs changed.
     """
 
     def __init__(self, changes: Sequence[ContentStates], others: OtherContents) -> None:
@@ -161,12 +161,17 @@ class ContentMerge:
         self.unused: list[ContentChoice] = []
         self.given: dict[ContentStates, ContentChoice] = {}
         self._changed = len(changes)
-        self.undecided = self
+        self._undecided: ContentMerge | None = None
         self._at: list[dict[bytes, Verdict]] = [{}, {}, {}]
         for verdict in self.verdicts:
-            for side, position in enumerate(verdict.states):
+            for at, position in zip(self._at, verdict.states, strict=True):
                 if position is not None:
-                    self._at[side][position.key] = verdict
+                    at[position.key] = verdict
+
+    @property
+    def undecided(self) -> ContentMerge:
+        """The same merge without decisions. One that referred to itself would be garbage."""
+        return self if self._undecided is None else self._undecided
 
     # -- decisions -----------------------------------------------------------------------------
 
@@ -180,7 +185,7 @@ class ContentMerge:
         blocked: Collection[bytes],
     ) -> None:
         """Applies decisions. `undecided` is the same merge without them, with its conflicts."""
-        self.undecided = undecided
+        self._undecided = undecided
         by_index: dict[int, ContentChoice] = {}
         for given in choices:
             place = undecided.named(given)
@@ -220,9 +225,8 @@ class ContentMerge:
             return structs.replace(value, behavior=side.behavior)
         if first.is_of_commit == second.is_of_commit:
             raise InvalidInput(f"{first} and {second} name the same content")
-        of_commit, of_all = (first, second) if first.is_of_commit else (second, first)
-        self.unused.append(of_all)
-        return of_commit
+        self.unused.append(second if first.is_of_commit else first)
+        return first if first.is_of_commit else second
 
     def named(self, choice: ContentChoice) -> int | None:
         """Returns the index of the content that a choice means; None if theirs did not change it.
@@ -449,11 +453,10 @@ class ContentMerge:
         """Returns the content that holds the key at which a settled content arrives, or None."""
         if not arrival.is_settled or not arrival.arrives or arrival.result is None:
             return None
-        key = arrival.result.key
-        holder = self._holder(key)
+        holder = self._holder(arrival.result.key)
         if holder is None or not holder.is_settled or holder.result is None:
             return None
-        return holder if holder.result.key == key else None
+        return holder if holder.result.key == arrival.result.key else None
 
     def _holder(self, key: bytes) -> Verdict | None:
         """Returns the content with a key on ours."""

@@ -12,6 +12,8 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from nessie_cli.errors import InvalidInput, NessieError, NotFound, ReferenceNotFound, WriteRefused
 from nessie_cli.model import LogEntry
 from nessie_cli.model.runs import UNPUBLISHED, PipelineRun, RunStage, RunState
@@ -97,14 +99,23 @@ def _is_plain(change: Merge | Transplant | AssignReference) -> bool:
 
 
 def _failed(unpublished: Iterable[RunRecord]) -> list[PipelineRun]:
-    """Returns the runs that failed, or whose command or checks run or were killed."""
+    """Returns the runs that failed, or whose command or checks run or were killed.
+
+    They have no texts but the reason, cut: a caller of a server may have 64 MB of them.
+    """
     return [
-        record.run
+        replace(record.run, reason=record.run.reason[:_MOST_REASON], **_WITHOUT_TEXTS)
         for record in unpublished
         if record.run.state is not RunState.RUNNING or record.run.stage in _UNCHECKED
     ]
 
 
+_MOST_REASON = 1_000
+_WITHOUT_TEXTS: Mapping[str, Any] = {
+    **dict.fromkeys(("command", "checks", "results", "tokens", "roles"), ()),
+    **dict.fromkeys(("key", "code", "host", "tag"), ""),
+    "credentials": {},
+}
 _UNCHECKED = (RunStage.COMMAND, RunStage.CHECK)
 
 

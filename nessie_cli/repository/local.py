@@ -428,15 +428,15 @@ class LocalRepository(StoreRepository):
     def _refuse_failed_run(self, draft: Draft[Any]) -> Callable[[], NessieError] | None:
         if not isinstance(draft.change, Merge | Transplant | AssignReference):
             return None
-        unpublished = self._store.runs.all(*UNPUBLISHED)
-        if not unpublished:
+        unpublished = self._store.runs.each(*UNPUBLISHED)
+        first = next(unpublished, None)
+        if first is None:
             return None
         from nessie_cli.repository.failed_runs import refuse_failed_run
-        from nessie_cli.repository.runs import records_of
+        from nessie_cli.repository.runs import read_record
 
-        return refuse_failed_run(
-            draft, self, records_of(unpublished), lambda: self._view.settings().values
-        )
+        records = map(read_record, chain([first], unpublished))
+        return refuse_failed_run(draft, self, records, lambda: self._view.settings().values)
 
     def before_request(self, request_id: str) -> Self:
         """Returns this repository, but the references that a request moved are where they were."""

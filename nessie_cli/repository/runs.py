@@ -11,7 +11,7 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Iterable
+from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
 from msgspec import MsgspecError, Struct, json
@@ -64,11 +64,16 @@ class StoredRuns:
     def get(self, id_: str) -> RunRecord | None:
         """Returns the record of a run, or None."""
         stored = self._table.get(id_)
-        return None if stored is None else _record(stored)
+        return None if stored is None else read_record(stored)
 
     def all(self, *states: RunState) -> list[RunRecord]:
         """Returns the records of all runs (in one of these states), the oldest first."""
-        return records_of(self._table.all(*states))
+        records = map(read_record, self._table.all(*states))
+        return sorted(records, key=lambda record: (record.run.began, record.run.id))
+
+    def each(self, *states: RunState) -> Iterator[RunRecord]:
+        """Yields the records of all runs (in one of these states), with a few in memory."""
+        return map(read_record, self._table.each(*states))
 
     def put(self, record: RunRecord) -> RunRecord | None:
         """Stores a record, and returns it with its new version, or None."""
@@ -120,12 +125,8 @@ def run_not_found(id_: str) -> NotFound:
     return NotFound(f"there is no run {id_}", hint="nessie run --list")
 
 
-def records_of(stored: Iterable[StoredRun]) -> list[RunRecord]:
-    """Returns stored records, the oldest first."""
-    return sorted(map(_record, stored), key=lambda record: (record.run.began, record.run.id))
-
-
-def _record(stored: StoredRun) -> RunRecord:
+def read_record(stored: StoredRun) -> RunRecord:
+    """Returns a stored record. Raises `DamagedObject`."""
     try:
         return RunRecord(_decode(stored.data), stored.version)
     except MsgspecError as error:

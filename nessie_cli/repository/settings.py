@@ -16,6 +16,9 @@ from nessie_cli.store.records import Write
 MOST_SETTINGS = 1_000
 """The most settings of a repository: each write reads all of them."""
 
+MOST_TEXT = 32 << 20
+"""The most characters of all settings, their names included."""
+
 
 def put_settings(
     at: StoreSnapshot, change: PutSettings, submission: ChangeSubmission
@@ -39,6 +42,7 @@ def put_settings(
     previous = {name: settings.values.get(name) for name in change.values}
     if _number({**settings.values, **change.values}) > max(MOST_SETTINGS, _number(settings.values)):
         raise _too_many()
+    _check_size(settings.values, {**settings.values, **change.values})
     maker = WriteMaker(at.context, submission, "settings")
     write = Write(
         request=maker.request(lambda: digest(change), (), previous),
@@ -56,6 +60,24 @@ def put_settings(
 def _number(settings: Mapping[str, str | None]) -> int:
     """Returns the number of settings, without properties: their names begin with a dot."""
     return sum(v is not None and not name.startswith(".") for name, v in settings.items())
+
+
+def _check_size(before: Mapping[str, str | None], after: Mapping[str, str | None]) -> None:
+    """Raises `InvalidInput` for settings that are too large and grow."""
+    size = _size(after)
+    if size > max(MOST_TEXT, _size(before)):
+        raise InvalidInput(
+            f"the settings would have {size:,} characters, {MOST_TEXT:,} are allowed",
+            hint="remove some, or shorten the largest ones",
+        )
+
+
+def _size(settings: Mapping[str, str | None]) -> int:
+    return sum(
+        len(name) + len(value)
+        for name, value in settings.items()
+        if value is not None and not name.startswith(".")
+    )
 
 
 def _too_many() -> InvalidInput:

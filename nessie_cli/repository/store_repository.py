@@ -14,6 +14,7 @@ from nessie_cli.repository.base import Repository
 if TYPE_CHECKING:
     from nessie_cli.repository.group_commit import Lease, Plan
     from nessie_cli.repository.history_writer import HistoryWriter
+    from nessie_cli.repository.runs import StoredRuns
     from nessie_cli.store.base import SessionTable
 
 A = TypeVar("A")
@@ -33,6 +34,11 @@ class StoreRepository(Repository):
         Returns the repository itself if there is no such request. Drafting the same change on it
         gives the recorded answer.
         """
+
+    @property
+    @abstractmethod
+    def runs(self) -> StoredRuns:
+        """The records of pipelines' runs."""
 
     @property
     @abstractmethod

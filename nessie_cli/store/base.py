@@ -245,6 +245,12 @@ class RunTable(Protocol):
     def all(self, *states: str) -> list[StoredRun]:
         """Returns the records (in one of these states), in the order of their ids."""
 
+    def each(self, *states: str) -> Iterator[StoredRun]:
+        """Yields what `all` returns, with a few records in memory: they can be large and many.
+
+        Those that others change meanwhile are yielded as they were or as they are.
+        """
+
     def delete(self, id_: str) -> None:
         """Deletes a record, durably. Does nothing if there is none."""
 

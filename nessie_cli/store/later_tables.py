@@ -7,7 +7,7 @@ statements, in which `?` stands for a value.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Generic, TypeVar
 
 from nessie_cli.errors import StoreUnavailable
@@ -58,6 +58,9 @@ class LaterTable(ABC, Generic[W]):
 
 _ALL_RUNS = "SELECT id, state, data, version FROM runs ORDER BY id"
 _RUNS_IN_STATES = "SELECT id, state, data, version FROM runs WHERE state IN ({}) ORDER BY id"
+_SOME_RUNS = """SELECT id, state, data, version FROM runs WHERE {} id > ?
+    ORDER BY id LIMIT ?"""
+_RUNS_AT_ONCE = 50
 _GET_RUN = "SELECT id, state, data, version FROM runs WHERE id = ?"
 _INSERT_RUN = """INSERT INTO runs (state, data, version, id) VALUES (?, ?, ?, ?)
     ON CONFLICT (id) DO NOTHING"""
@@ -87,6 +90,14 @@ class RunRows:
         """Returns the records (in one of these states), in the order of their ids."""
         sql = _RUNS_IN_STATES.format(", ".join("?" * len(states))) if states else _ALL_RUNS
         return [StoredRun(*row) for row in self._table.read(sql, states)]
+
+    def each(self, *states: str) -> Iterator[StoredRun]:
+        """Yields what `all` returns, with a few records in memory."""
+        of_states = f"state IN ({', '.join('?' * len(states))}) AND" if states else ""
+        sql, after = _SOME_RUNS.format(of_states), ""
+        while rows := self._table.read(sql, (*states, after, _RUNS_AT_ONCE)):
+            yield from (StoredRun(*row) for row in rows)
+            after = rows[-1][0]
 
     def delete(self, id_: str) -> None:
         """Deletes a record."""

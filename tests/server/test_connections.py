@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nessie_cli import create
-from nessie_cli.server.http.connections import ClientConnection, _part_size
+from nessie_cli.server.http.connections import MOST_BROKEN, ClientConnection, _part_size
 from tests.server.certificates import Authority
 from tests.server.client import EMPTY, Client, put
 from tests.server.processes import started
@@ -434,6 +434,23 @@ def test_lines_without_end_end_the_connection(server_url, kind):
             while sent < MORE_THAN_SOCKETS_BUFFER:
                 sent += connection.send(more)
     assert sent < MORE_THAN_SOCKETS_BUFFER
+
+
+@pytest.mark.parametrize("before", [b"", b"\r\n", request(1)])
+@pytest.mark.parametrize("path", ["/%s", "/api/v2/trees?filter=%s", "/ui/%s?a"])
+def test_a_target_of_broken_escapes_is_refused_before_it_is_decoded(server_url, before, path):
+    """Decoding 60,000 of them takes 25 ms, before the caller is known."""
+    with connected(server_url) as connection, connection.makefile("rb") as file:
+        connection.sendall(before + request(2, path=path % ("%" * 60_000)))
+        if before.strip():
+            assert read_answer(file) == (200, 1)
+        assert file.readline().split()[1] == b"400"
+        assert b"close" in file.read()
+    with connected(server_url) as connection:
+        connection.sendall(
+            before + request(2, path=path % ("%" * (MOST_BROKEN - 9) + "%25" * 10_000))
+        )
+        assert read_answers(connection, 1)[0][0] in (200, 303, 400, 404)
 
 
 def test_an_answered_request_may_send_the_rest_of_a_long_body(server_url):

@@ -196,6 +196,17 @@ FILTERED = {
 }
 
 
+def test_the_scan_of_recent_changes_has_a_time_limit(repository):
+    path = "/api/v2/trees/main/recent-changes?scan-commits=1000"
+    for seconds, status in ((1000, 200), (0.0, 400)):
+        with served(repository, filter_seconds=seconds) as url:
+            client = Client(url)
+            answer = client.get(path)
+            client.close()
+        assert answer.status == status
+    assert "the scan ended after 0 seconds, with 1 of 1,000 commits" in answer.body["message"]
+
+
 @pytest.mark.parametrize("path", FILTERED)
 def test_a_filter_has_a_time_limit_per_page_and_loses_nothing(repository, path):
     name, most, token = (

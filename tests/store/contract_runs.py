@@ -5,6 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from msgspec.structs import replace
 
 from nessie_cli.errors import DamagedObject
 from nessie_cli.store.base import Store
@@ -34,6 +35,20 @@ class RunContract:
         assert store.runs.all() == [FIRST, SECOND]
         assert store.runs.all("failed") == [SECOND]
         assert store.runs.all("ready") == []
+
+    def test_each_run_is_yielded_once_and_a_few_are_read_at_a_time(self, store: Store) -> None:
+        runs = [replace(FIRST, id=f"r{number:03}") for number in range(130)]
+        for run in (*runs, SECOND):
+            store.runs.put(run)
+        assert list(store.runs.each()) == store.runs.all()
+        assert list(store.runs.each(FIRST.state)) == store.runs.all(FIRST.state)
+        assert list(store.runs.each("ready")) == []
+        # A run that is deleted meanwhile is not among those that are read later.
+        reading = store.runs.each(FIRST.state)
+        assert next(reading) == runs[0]
+        for run in runs[100:]:
+            store.runs.delete(run.id)
+        assert [*reading] == runs[1:100]
 
     def test_a_run_is_stored_only_as_the_next_version(self, store: Store) -> None:
         second = next_of(FIRST)

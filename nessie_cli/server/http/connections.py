@@ -40,6 +40,13 @@ _TOO_LONG = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
     b"connection: close\r\ncontent-length: 0\r\n\r\n"
 )
+_MALFORMED = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
+_BROKEN = re.compile(rb"%(?![0-9A-Fa-f]{2})")
+MOST_BROKEN = 1_000
+"""The most percent signs before other characters than two digits, in a path and query.
+
+Decoding one takes 0.4 µs, five times as long as other characters, and happens in one call.
+"""
 _SIZE = re.compile(rb"([0-9a-fA-F]{1,16})[\r;]")
 _SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,16})(?:;[^\n]*)?\r\n")
 _LONGEST = 32
@@ -121,7 +128,8 @@ class ClientConnection(asyncio.Protocol):
         self._is_paused = False
         self._body: Framing | None = None
         self._is_answered = False
-        self._head_bytes = self._head_lines = 0
+        self._head_bytes = self._head_lines = self._broken = 0
+        self._has_target = False
         self._is_full = False
         self._is_ended = False
 
@@ -188,7 +196,8 @@ class ClientConnection(asyncio.Protocol):
         self._timer.cancel()
         self._body = Framing(method, headers)
         self._is_answered = False
-        self._head_bytes = self._head_lines = 0
+        self._head_bytes = self._head_lines = self._broken = 0
+        self._has_target = False
 
     def abort(self) -> None:
         """Ends the connection at once, without the bytes that its client has not read."""
@@ -233,6 +242,11 @@ class ClientConnection(asyncio.Protocol):
             size = min(_part_size(self._rest, most), len(self._rest))
             self._head_bytes += size
             self._head_lines += self._rest.count(b"\n", 0, size)
+            self._count_broken(size)
+            if self._broken > MOST_BROKEN:
+                self._rest = b""
+                self._refuse(_MALFORMED)
+                return size
         else:
             size = self._body.take(self._rest[:most])
         part, self._rest = self._rest[:size], self._rest[size:]
@@ -244,13 +258,24 @@ class ClientConnection(asyncio.Protocol):
             or self._head_lines > MOST_LINES
             or (self._body is not None and self._body.is_too_long)
         ):
-            self._refuse()
+            # A head, or the lines of a body, are too long.
+            self._refuse(_TOO_LONG)
         return size
 
-    def _refuse(self) -> None:
-        """Closes the connection: a head, or the lines of a body, are too long."""
+    def _count_broken(self, size: int) -> None:
+        """Counts the broken percent signs of the first line of a head, before it is parsed."""
+        if self._has_target or self._rest[0] in _LINE_END:
+            return
+        end = self._rest.find(b"\n", 0, size)
+        self._has_target = end >= 0
+        line_end = end if self._has_target else size
+        if self._rest.count(b"%", 0, line_end):
+            self._broken += len(_BROKEN.findall(self._rest, 0, line_end))
+
+    def _refuse(self, answer: bytes) -> None:
+        """Closes the connection. Only a head gets an answer."""
         if self._body is None:
-            self._transport.write(_TOO_LONG)
+            self._transport.write(answer)
         self._transport.close()
 
     def _is_ready(self) -> bool:

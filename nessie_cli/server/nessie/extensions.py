@@ -139,8 +139,13 @@ def get_reflog(call: Call) -> Answer:
     if token:
         entries = dropwhile(lambda entry: str(entry.number) != token, entries)
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
-    page = ListingPage(entries, most, lambda entry: str(entry.number))
+    page = ListingPage(entries, most, lambda entry: str(entry.number), _size_of_move)
     return Answer(page.body(ReflogResponse, ReflogEntry.of))
+
+
+def _size_of_move(entry: model.ReflogEntry) -> int:
+    """Returns the size of the texts that can be large: those of a setting."""
+    return len(entry.message) + len(entry.value_before or "") + len(entry.value_after or "")
 
 
 def get_messages(call: Call) -> Answer:

@@ -6,18 +6,20 @@ Callers need the right `MANAGE_RUNS` on the branch of the run, and see and chang
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 
 from msgspec.structs import replace
 
 from nessie_cli.errors import InvalidInput, NotAllowed
-from nessie_cli.model.runs import PipelineRun, RunState, check_record, check_run_id
-from nessie_cli.repository.runs import RunRecord, RunRecords, run_not_found
+from nessie_cli.model.runs import MOST_TEXT, PipelineRun, RunState, check_record, check_run_id
+from nessie_cli.repository.runs import RunRecord, StoredRuns, run_not_found
 from nessie_cli.server.auth.authorized import caller_of, may_have_runs, require_runs
 from nessie_cli.server.auth.run_credentials import credentials_of
+from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.nessie.extensions import require_extensions
 from nessie_cli.server.pipeline.call import Answer, Call
 from nessie_cli.server.pipeline.table import WRITES_FILES, Doc, Endpoint
-from nessie_cli.wire.runs import RunAnswer, RunRequest, RunsAnswer
+from nessie_cli.wire.runs import RunAnswer, RunRequest
 from nessie_cli.wire.validation import checked
 
 MOST_RUNS = 1000
@@ -28,8 +30,10 @@ _PATH = "/api/v2/runs/{run}"
 class Runs:
     """Answers requests for the records of runs."""
 
-    def __init__(self, records: RunRecords) -> None:
+    def __init__(self, records: StoredRuns) -> None:
         self._records = records
+        self._counting = Lock()
+        """Counting reads the records of all callers, for some tenths of a second."""
 
     @property
     def endpoints(self) -> Sequence[Endpoint]:
@@ -51,7 +55,9 @@ class Runs:
             for record in self._records.all()
             if _is_own(call, record.run) and may_have_runs(call.repository, record.run.branch)
         ]
-        return Answer(RunsAnswer([_answer(record) for record in own]))
+        # Each is encoded by itself, and all of them are in memory until the last one was sent.
+        size = MOST_TEXT * len(own)
+        return Answer(ListingBody("runs", map(_answer, own), dict, held=lambda: size))
 
     def get_run(self, call: Call) -> Answer:
         """A run of the caller."""
@@ -80,7 +86,8 @@ class Runs:
             )
         )
         if record is None:
-            self._check_new(call, run)
+            with self._counting:
+                self._check_new(call, run)
         elif _constant(record.run) != _constant(run):
             raise InvalidInput("run: what a run begins with cannot change")
         stored = self._records.put(RunRecord(run, given.version))
@@ -90,7 +97,7 @@ class Runs:
         """Raises `InvalidInput` if a record is not that of a new run, or one too many."""
         if run.state is not RunState.RUNNING or run.head or run.result:
             raise InvalidInput("run: a new run is running, and has published nothing")
-        if sum(_is_own(call, record.run) for record in self._records.all()) >= MOST_RUNS:
+        if sum(_is_own(call, record.run) for record in self._records.each()) >= MOST_RUNS:
             raise InvalidInput(
                 f"there are {MOST_RUNS} runs of this caller",
                 hint="`nessie store maintain` deletes those that have expired",

@@ -9,9 +9,10 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from functools import cache
 from secrets import token_hex
+from threading import RLock
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from nessie_cli.inspection.text import name_of, short_hash, visible
@@ -43,7 +44,9 @@ SAFETY: Headers = [
 
 def html_reply(template: str, values: dict[str, Any], status: int = 200) -> Reply:
     """Returns a page: a template filled with values."""
-    body = environment().get_template(template).render(values).encode()
+    with _compiling:
+        page = environment().get_template(template)
+    body = page.render(values).encode()
     return Reply(status, [(b"content-type", b"text/html; charset=utf-8"), *SAFETY], body)
 
 
@@ -52,10 +55,25 @@ def redirect(url: str) -> Reply:
     return Reply(303, [(b"location", url.encode()), *SAFETY])
 
 
+class _Templates(Environment):
+    """Templates that are compiled when they are used first, by one thread at a time.
+
+    Otherwise all threads would compile the templates of the first pages, for seconds.
+    """
+
+    def get_template(self, *names: Any, **values: Any) -> Template:
+        """Returns a template. Templates get those that they extend or import from here, too."""
+        with _compiling:
+            return super().get_template(*names, **values)
+
+
+_compiling = RLock()
+
+
 @cache
 def environment() -> Environment:
-    """Returns the templates. They are compiled when they are used first."""
-    templates = Environment(
+    """Returns the templates."""
+    templates = _Templates(
         loader=PackageLoader("nessie_cli.server.pages"),
         autoescape=True,
         undefined=StrictUndefined,

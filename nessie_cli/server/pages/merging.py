@@ -46,7 +46,12 @@ from nessie_cli.server.pages.conflicts import (
 )
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import Listing, listing
-from nessie_cli.server.pages.previews import MOST_PREVIEWED, preview_page
+from nessie_cli.server.pages.previews import (
+    MOST_PREVIEWED,
+    first_step,
+    preview_page,
+    without_frames,
+)
 from nessie_cli.server.pages.row_choices import ROWS, row_choices
 from nessie_cli.server.pages.row_merges import (
     NO_PLAN,
@@ -171,20 +176,22 @@ class MergePages:
 
     async def merge(self, call: PageCall) -> Reply:
         """`POST /ui/merge`: the merge that was shown, or what has moved since."""
+        step, is_large = await first_step(self._access, call, self._begin_merge)
         given = _given(call.form)
-        step = await self._access.answer_with_files(call, partial(self._begin_merge, given))
         if isinstance(step, _Sent):
             answer = await self._rows.run(call, step.plan)
             end = partial(self._end_merge, given, step, answer)
-            step = await self._access.answer_with_files(call, end, begun=True)
+            step = await self._access.answer_with_files(call, end, begun=True, large=is_large)
         if isinstance(step, _Shown):
             page = await self._present_page(call, given, begun=True)
             return page if step.status is None else page._replace(status=step.status)
         reply: Reply = step
         return reply
 
-    def _begin_merge(self, given: Given, call: PageCall) -> Reply | _Shown | _Sent:
-        """Merges, unless a process has to merge rows before."""
+    def _begin_merge(self, most: int, call: PageCall) -> Reply | _Shown | _Sent:
+        """Merges at most so many changes, unless a process has to merge rows before."""
+        # The thread of the event loop never reads a form, which takes up to 30 ms.
+        given = _given(call.form)
         sides = _sides_of(call)
         for name in ("source_hash", "target_hash"):
             call.needed_field(name)
@@ -193,7 +200,7 @@ class MergePages:
         if _moved_from(call, sides) is not None:
             return _Shown()
         try:
-            undecided = self._draft(call, sides, ())
+            undecided = self._draft(call, sides, (), most)
         except ReferenceMoved:
             return _Shown()
         plan = self._plan(call, sides, undecided, given, offered=(), writes=True)
@@ -226,26 +233,30 @@ class MergePages:
         return await self._page(call, given, begun=True)
 
     async def _page(self, call: PageCall, given: Given, *, begun: bool) -> Reply:
-        start = partial(self._begin_page, given)
-        page = await self._access.answer_with_files(call, start, begun=begun)
+        first = partial(self._begin_page, given)
+        page, is_large = await first_step(self._access, call, first, begun=begun)
         if isinstance(page, _Preview):
             answer = await self._rows.run(call, page.plan)
             end = partial(self._end_page, given, page, answer)
-            page = await self._access.answer_with_files(call, end, begun=True)
+            page = await self._access.answer_with_files(call, end, begun=True, large=is_large)
         reply: Reply = page
         return reply
 
-    def _begin_page(self, given: Given, call: PageCall) -> Reply | _Preview:
-        """Returns the page, unless a process has to read something for it."""
+    def _begin_page(self, given: Given, most: int, call: PageCall) -> Reply | _Preview:
+        """Returns the page, unless a process has to read something for it.
+
+        Raises `LargeMerge` for more changes than `most`.
+        """
         sides = _sides_of(call)
-        most = None if call.value("full") else MOST_PREVIEWED
         try:
             undecided = self._draft(call, sides, (), most)
         except LargeMerge:
-            if _is_visibly_large(call, sides):
-                return _reply(call, sides, is_large=True)
-            # The rights of the caller are checked on the whole merge.
-            undecided = self._draft(call, sides, ())
+            if most > MOST_PREVIEWED and not _is_visibly_large(call, sides):
+                raise NotAllowed("you may not read all that this merge changes") from None
+            # Otherwise the rights of the caller are checked on the whole merge.
+            if call.value("full") or not _is_visibly_large(call, sides):
+                raise
+            return _reply(call, sides, is_large=True)
         offered = {field for field, _ in conflicts_of_page(call, _conflicts(undecided)).rows}
         plan = self._plan(call, sides, undecided, given, offered=offered, writes=False)
         preview = _Preview(sides, undecided, plan)
@@ -324,7 +335,7 @@ class MergePages:
             change = _merge(sides, behaviors, None, dry_run=True)
             return self._submit(call, change, most_changes, rows=rows)
         except MergeConflict as conflict:
-            return conflict
+            return without_frames(conflict)
 
     def _submit(
         self,

@@ -15,6 +15,7 @@ from nessie_cli.inspection.changes import ContentChange, changes_of, tally
 from nessie_cli.model import CommitMeta, Content, DiffEntry, KeyBehavior, LogEntry, Reference
 from nessie_cli.model.conflicts import merge_message
 from nessie_cli.repository.changes import Commit, MergeOptions
+from nessie_cli.repository.draft import LargeMerge
 from nessie_cli.repository.edits import operations_for
 from nessie_cli.repository.inverse import Inverse, InvertedCommits, invert
 from nessie_cli.repository.recreated import refuse_second_entries
@@ -33,7 +34,12 @@ from nessie_cli.server.pages.conflicts import (
 from nessie_cli.server.pages.html import redirect
 from nessie_cli.server.pages.listings import Listing, listing
 from nessie_cli.server.pages.merging import MergedChange, merged_change
-from nessie_cli.server.pages.previews import MOST_PREVIEWED, preview_page
+from nessie_cli.server.pages.previews import (
+    MOST_PREVIEWED,
+    first_step,
+    preview_page,
+    without_frames,
+)
 from nessie_cli.server.pages.table_access import TableAccess
 from nessie_cli.server.pages.urls import page_url
 
@@ -77,17 +83,33 @@ class RevertPages:
         self._access = access
         self._combinations = combinations
 
-    def show(self, call: PageCall) -> Reply:
+    async def show(self, call: PageCall) -> Reply:
         """`GET /ui/revert`: what the revert of a commit with some decisions would change."""
-        return self._page(call, _revert_of(call), decisions(call.parameters))
+        step = await first_step(self._access, call, self._show)
+        reply: Reply = step.answer
+        return reply
 
-    def revert(self, call: PageCall) -> Reply:
+    async def revert(self, call: PageCall) -> Reply:
         """`POST /ui/revert`: the revert that was shown, or that the branch has moved since."""
+        step = await first_step(self._access, call, self._revert)
+        reply: Reply = step.answer
+        return reply
+
+    def _show(self, most: int, call: PageCall) -> Reply:
+        """Returns the preview of at most so many changes. Raises `LargeMerge` for more."""
+        asked = _revert_of(call)
+        if not call.value("full") and _is_large(call, asked, MOST_PREVIEWED):
+            return _reply(call, asked, is_large=True)
+        _check_size(call, asked, most)
+        return self._page(call, asked, decisions(call.parameters))
+
+    def _revert(self, most: int, call: PageCall) -> Reply:
         asked = _revert_of(call)
         given = decisions(call.form)
         done = redirect(page_url("history", ref=asked.branch.name, done="revert"))
         if call.was_done(asked.branch.name):
             return done
+        _check_size(call, asked, most)
         if call.needed_field("target_hash") != asked.branch.hash:
             return self._page(call, asked, given)
         undecided = self._draft(call, asked, ())
@@ -101,8 +123,6 @@ class RevertPages:
         return done
 
     def _page(self, call: PageCall, asked: Revert, given: Mapping[str, str]) -> Reply:
-        if not call.value("full") and _is_large(call, asked):
-            return _reply(call, asked, is_large=True)
         undecided = self._draft(call, asked, ())
         conflicts = undecided.conflict.conflicts if undecided.conflict else ()
         decided = undecided
@@ -158,7 +178,7 @@ class RevertPages:
             try:
                 inverse = do(options) if merger is None else merger.merge(do, options)
             except ReferenceConflict as conflict:
-                return RevertDraft(None, merger, conflict)
+                return RevertDraft(None, merger, without_frames(conflict))
         return RevertDraft(inverse, merger)
 
 
@@ -181,11 +201,17 @@ def _reply(call: PageCall, asked: Revert, *, is_large: bool = False, **values: A
     )
 
 
-def _is_large(call: PageCall, asked: Revert) -> bool:
-    """Returns whether a commit has more than `MOST_PREVIEWED` changes."""
+def _check_size(call: PageCall, asked: Revert, most: int) -> None:
+    """Raises `LargeMerge` if a commit has more than `most` changes."""
+    if _is_large(call, asked, most):
+        raise LargeMerge
+
+
+def _is_large(call: PageCall, asked: Revert, most: int) -> bool:
+    """Returns whether a commit has more than `most` changes."""
     ends = Revision(None, asked.commit.parent), Revision(None, asked.commit.hash)
-    changes = islice(call.repository.diff(*ends), MOST_PREVIEWED + 1)
-    return sum(1 for _ in changes) > MOST_PREVIEWED
+    changes = islice(call.repository.diff(*ends), most + 1)
+    return sum(1 for _ in changes) > most
 
 
 def _revert_of(call: PageCall) -> Revert:

@@ -43,6 +43,7 @@ class TableAccess:
         self._large_files = threads.bodies.files
         self._readers = threads.page_readers
         self._writers = threads.file_writers
+        self._previewers = threads.previewers
         self.rows = rows
         """Reads rows; None if this server does not."""
 
@@ -56,13 +57,20 @@ class TableAccess:
         return await self._readers.submit(partial(call.answer, handle), call.watch_client())
 
     async def answer_with_files(
-        self, call: PageCall, handle: Callable[[PageCall], Any], *, begun: bool = False
+        self,
+        call: PageCall,
+        handle: Callable[[PageCall], Any],
+        *,
+        begun: bool = False,
+        large: bool = False,
     ) -> Any:
         """Returns what a handler returns, which may write files, and wait for its commit.
 
-        A request that has `begun` before is not refused if many wait.
+        A request that has `begun` before is not refused if many wait. Those with many changes are
+        `large`: they run one after the other.
         """
-        return await self._writers.submit(partial(call.answer, handle), begun=begun)
+        threads = self._previewers if large else self._writers
+        return await threads.submit(partial(call.answer, handle), begun=begun)
 
     @contextmanager
     def metadata(self, repository: ReadableRepository) -> Iterator[MetadataReader]:

@@ -84,6 +84,8 @@ MOST_CHANGES = 500
 """The most changes of a merge that is drafted on the writing thread: they take about 50 ms."""
 EARLY_DRAFTS = 3
 """How often a large write is drafted beside other writers, if its branch moves meanwhile."""
+LONG = ("filter", "scan-commits")
+"""The query parameters of reads that can take seconds: short reads do not wait for them."""
 _WITHOUT_BODY = frozenset({204, 304})
 _PART = 1 << 20
 """The bytes of a large answer that are sent at once. The next ones wait until they are read."""
@@ -502,7 +504,7 @@ class Pipeline:
             reply = await self._threads.file_writers.submit(step)
             assert reply is not None
             return reply
-        if job.call.text("filter"):
+        if any(map(job.call.text, LONG)):
             reply = await self._threads.long_readers.submit(step, job.exchange.lost)
         else:
             reply = await job.dialect.readers.submit(step)

@@ -28,6 +28,8 @@ They wait for their commits, so that many share one.
 PAGE_READERS = 2
 PACKED_ON_LOOP = 16 << 10
 """The most bytes of an answer that the event loop compresses itself."""
+PREVIEWERS = 1
+"""Threads for large previews, which need seconds and much memory."""
 DRAFTERS = 4
 """Threads that draft merges and large writes, which can take seconds, beside other writers."""
 
@@ -56,6 +58,8 @@ class Threads:
             PAGE_READERS, name="page-reader", most_waiting=limits.long_reads
         )
         """Makes the pages that read metadata files or search, which can wait for a storage."""
+        self.previewers = ThreadPool(PREVIEWERS, name="previewer", most_waiting=limits.long_reads)
+        """Previews large merges and reverts, and carries them out."""
         self.checker = ThreadPool(1, name="checker")
         """Reads the store for health checks, apart from all other requests."""
         self.meter = ThreadPool(1, name="meter")
@@ -87,6 +91,7 @@ class Threads:
         """Finishes running requests and ends the threads. See `ThreadPool.close`."""
         # Threads that write files wait for the writing thread.
         self.file_writers.close(until)
+        self.previewers.close(until)
         self.drafters.close(until)
         self.writer.close(until)
         for threads in (

@@ -2,11 +2,15 @@
 
 import hashlib
 import re
+from concurrent.futures import ThreadPoolExecutor
 from importlib.resources import files
 
 import pytest
+from jinja2 import Environment
 
-from tests.server.client import EMPTY, put
+from nessie_cli.server.pages import html
+from tests.server.client import EMPTY, Client, put
+from tests.server.serving import serving
 from tests.server.web.browser import OF_OTHER_PAGES
 
 FORM = {"content-type": "application/x-www-form-urlencoded"}
@@ -32,6 +36,28 @@ def test_pages_allow_nothing_from_elsewhere(browser):
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "no-store"
     assert not re.search(rb'(src|href|action)="(?!/ui/)(?!#main)', answer.raw)
+
+
+def test_each_template_is_compiled_once(repository, monkeypatch):
+    """All threads that write files would compile them at once, and delay other requests."""
+    html.environment.cache_clear()
+    compiled = []
+    compile_ = Environment.compile
+
+    def counted(self, source, name=None, *more, **others):
+        compiled.append(name)
+        return compile_(self, source, name, *more, **others)
+
+    monkeypatch.setattr(Environment, "compile", counted)
+    with serving(repository) as url, ThreadPoolExecutor(8) as pool:
+        clients = [Client(url) for _ in range(8)]
+        clients[0].commit("main", EMPTY, put("a"))
+        pages = pool.map(lambda each: each.get("/ui/merge?source=main&into=main"), clients)
+        assert {page.status for page in pages} == {200}
+        for each in clients:
+            each.close()
+    assert sorted(compiled) == sorted(set(compiled))
+    assert "merge.html" in compiled
 
 
 def test_templates_have_no_scripts_and_no_styles():

@@ -1,11 +1,13 @@
 """The page of a merge: preview, decisions, and the merge that was shown."""
 
+import gc
 from itertools import count
-from threading import Event, Thread
+from threading import Event, Thread, current_thread
 from urllib.parse import urlencode
 
 import pytest
 
+from nessie_cli.inspection.changes import tally
 from nessie_cli.model import (
     CommitMeta,
     ContentKey,
@@ -15,6 +17,7 @@ from nessie_cli.model import (
     Put,
     ReferenceType,
 )
+from nessie_cli.server.pages import merging, previews, reverting
 from nessie_cli.server.pages.conflicts import CONFLICTS
 from nessie_cli.server.pages.previews import MOST_PREVIEWED
 from tests.server.row_server import DIFF, guarded_rows, row_server
@@ -263,6 +266,98 @@ def test_a_large_merge_is_previewed_if_that_is_asked_for(browser, repository):
     assert f"More than {MOST_PREVIEWED} contents change" in page.text
     page = browser.get(f"{url}&full=1")
     assert f"{MOST_PREVIEWED + 1} deleted" in page.text
+
+
+def large_sides(repository, changes):
+    """Makes a branch `dev` with so many tables; returns the address of the revert of its commit."""
+    put(repository, "main", "t", 1)
+    repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
+    keys = [ContentKey((f"n{n:04}",)) for n in range(changes)]
+    tables = [IcebergTable(metadata_location=f"file:/{key}.json") for key in keys]
+    repository.commit("dev", list(map(Put, keys, tables)), CommitMeta("load"))
+    return f"/ui/revert?ref={repository.reference('dev').hash}&into=dev"
+
+
+def test_large_previews_are_made_one_after_the_other(browser, repository, monkeypatch):
+    """Many at once would share the time of all other requests, and need memory each."""
+    threads = set()
+
+    def tally_of(changes):
+        threads.add(current_thread().name.partition("-")[0])
+        return tally(changes)
+
+    for module in (merging, reverting):
+        monkeypatch.setattr(module, "tally", tally_of)
+    revert = large_sides(repository, MOST_PREVIEWED + 1)
+    for url in (MERGE, revert):
+        page = browser.get(f"{url}&full=1")
+        assert threads == {"previewer"}
+        form = page.form(url.partition("?")[0])
+        threads.clear()
+        # The target moves, so a form is answered with the page.
+        put(repository, "main" if url == MERGE else "dev", "other", 1)
+        assert browser.post(url.partition("?")[0], **form).status == 409
+        assert threads == {"previewer"}
+        threads.clear()
+
+
+@pytest.mark.parametrize("is_revert", [False, True])
+def test_a_preview_leaves_no_garbage(browser, client, repository, is_revert):
+    """A server collects all garbage once an hour, so it would pile up: 35 MB for each preview."""
+    keys = [ContentKey((f"n{n:04}",)) for n in range(60)]
+    ids = {}
+    for branch, number in (("main", 1), ("main", 2), ("dev", 3)):
+        if number == 2:
+            ids = {key: each.id for key, each in repository.contents("main", keys).items()}
+            at = repository.reference("main").hash
+            repository.create_reference(ReferenceType.BRANCH, "dev", at)
+        tables = [
+            IcebergTable(id=ids.get(key), metadata_location=f"file:/{number}", snapshot_id=number)
+            for key in keys
+        ]
+        repository.commit(branch, list(map(Put, keys, tables)), CommitMeta("load"))
+    url = f"/ui/revert?ref={repository.commit_at('main~1').hash}&into=dev" if is_revert else MERGE
+    head = repository.reference("main").hash
+    request = {"fromRefName": "dev", "fromHash": repository.reference("dev").hash}
+    options = {"isDryRun": True, "isReturnConflictAsResult": True, "perContent": True}
+    for _ in range(2):
+        assert "60 conflicts" in browser.get(f"{url}&full=1").text
+        gc.collect()
+        gc.disable()
+        try:
+            browser.answer("GET", f"{url}&full=1")
+            client.send(
+                "POST",
+                f"/api/v2/trees/main@{head}/history/merge",
+                request | options,
+                headers={"Nessie-Cli": "1"},
+            )
+            garbage = gc.collect()
+        finally:
+            gc.enable()
+    # Each conflict had about 40 objects.
+    assert garbage < 300
+
+
+def test_merges_and_reverts_of_too_many_changes_are_for_the_command_line(
+    browser, repository, monkeypatch
+):
+    monkeypatch.setattr(previews, "MOST_SHOWN", MOST_PREVIEWED + 1)
+    revert = large_sides(repository, MOST_PREVIEWED + 2)
+    heads = [repository.reference(name).hash for name in ("main", "dev")]
+    shown = {"source_hash": heads[1], "target_hash": heads[0]}
+    fields = {"source": "dev", "into": "main", **shown}
+    commit = {"ref": heads[1], "into": "dev", "target_hash": heads[1]}
+    for page in (
+        browser.get(f"{MERGE}&full=1"),
+        browser.get(f"{revert}&full=1"),
+        browser.post("/ui/merge", **fields),
+        browser.post("/ui/revert", **commit),
+    ):
+        assert page.status == 400
+        assert f"more than {MOST_PREVIEWED + 1} contents change" in page.text
+        assert "on the command line" in page.text
+    assert [repository.reference(name).hash for name in ("main", "dev")] == heads
 
 
 def test_the_first_merge_of_a_catalog(browser, repository):

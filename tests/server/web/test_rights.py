@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put, ReferenceType
+from nessie_cli.server.pages import previews
 from nessie_cli.server.pages.previews import MOST_PREVIEWED
 from tests.server.guarding import guarded
 from tests.server.web.browser import Browser
@@ -146,19 +147,23 @@ def test_a_history_needs_no_log_of_the_default_branch(tmp_path: Path, query: str
         assert "secret" not in history.text
 
 
-def test_hidden_changes_are_not_counted_before_a_preview(tmp_path: Path) -> None:
+def test_hidden_changes_are_not_counted_before_a_preview(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hidden = "['READ_CONTENT_KEY', 'READ_ENTITY_VALUE']"
     rule = f"user == 'eve' && !(ref == 'dev' && path.startsWith('h') && op in {hidden})"
     with guarded(tmp_path, rule) as server:
         repository = server.repository
         repository.commit("main", [put("t")], CommitMeta("first"))
         repository.create_reference(ReferenceType.BRANCH, "dev", repository.reference("main").hash)
-        tables = [put(f"h{number}") for number in range(MOST_PREVIEWED + 1)]
+        tables = [put(f"h{number}") for number in range(MOST_PREVIEWED + 2)]
         repository.commit("dev", tables, CommitMeta("load"))
         url = "/ui/merge?source=dev&into=main"
-        page = Browser(server.as_("eve")).get(url)
-        assert page.status == 403
-        assert "contents change" not in page.text
+        for most in (MOST_PREVIEWED + 2, MOST_PREVIEWED + 1):
+            monkeypatch.setattr(previews, "MOST_SHOWN", most)
+            page = Browser(server.as_("eve")).get(url)
+            assert page.status == 403
+            assert "contents change" not in page.text
         assert "contents change" in Browser(server.as_("boss", "admin")).get(url).text
 
 

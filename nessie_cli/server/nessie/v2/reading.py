@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import islice, starmap
+from time import thread_time
 
 from nessie_cli.errors import ContentNotFound, DamagedObject, InvalidInput
 from nessie_cli.model import NO_ANCESTOR, ContentKey, Reference
@@ -167,10 +168,16 @@ def _state(call: Call, hash_: str) -> rest.ReferenceState:
 
 
 def _scan(call: Call, hash_: str, commits: int) -> str:
-    """Reads commits with their operations, and the keys of the newest."""
+    """Reads commits with their operations. Raises `InvalidInput` if that takes too long."""
+    until = thread_time() + call.filter_seconds
+    entries = call.repository.log(Revision(None, hash_), operations=True)
     try:
-        for _ in islice(call.repository.log(Revision(None, hash_), operations=True), commits):
-            pass
+        for number, _ in enumerate(islice(entries, commits), 1):
+            if thread_time() > until:
+                raise InvalidInput(
+                    f"scan-commits: the scan ended after {call.filter_seconds:g} seconds, with"
+                    f" {number:,} of {commits:,} commits; scan fewer"
+                )
     except DamagedObject:
         return "COMMIT_INCONSISTENT"
     return "COMMIT_CONSISTENT"
