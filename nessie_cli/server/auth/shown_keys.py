@@ -118,7 +118,8 @@ class ShownKeys:
         if (self._per_key or key in keys_of_theirs) and self.of_theirs(key):
             return True
         is_of_ours = detail.target is not None or detail.result is not None
-        return self.of_ours(key) and (is_of_ours or conflict is not None)
+        # Of a deletion, neither side has a content: the key may be of either.
+        return self.of_ours(key) and (is_of_ours or conflict is not None or self.of_theirs(key))
 
     def _detail(self, detail: MergeDetail, head: str) -> MergeDetail:
         """Returns a detail without hidden other keys. `head` is the commit of ours."""
