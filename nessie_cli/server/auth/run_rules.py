@@ -65,6 +65,11 @@ class RunRules:
     def _identity(self) -> tuple[int, str]:
         return id(self._of_caller), self._id
 
+    @property
+    def depend_on_content_type(self) -> bool:
+        """Whether the type of a content can decide."""
+        return self._of_caller is not None and self._of_caller.depend_on_content_type
+
     def allow(self, caller: Caller, api: int, question: Question) -> bool:
         """Returns whether an operation is allowed."""
         if question.op in _NEVER or (question.op in _WRITES and not self._may_write(question.ref)):
