@@ -373,12 +373,12 @@ class AuthorizedRepository(ReadableRepository):
         if not entry.operations:
             return entry
         deleted = [each.key for each in entry.operations if not isinstance(each, Put)]
-        known = self.keys.known_deletions(through, Revision(None, entry.parent), deleted)
+        visible = self.keys.known_deletions(through, Revision(None, entry.parent), deleted)
 
         def may_see(operation: Operation) -> bool:
             if isinstance(operation, Put):
                 return self._may_read(through, operation.key, operation.content)
-            return operation.key in known
+            return operation.key in visible
 
         return structs.replace(entry, operations=tuple(filter(may_see, entry.operations)))
 

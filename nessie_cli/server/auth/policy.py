@@ -499,10 +499,10 @@ class Policy:
         """
         may, changed = self._rights.may, list(changes)
         deleted = [each.key for each in changed if each.type is None]
-        known = self._reading.keys.known_deletions(through, f"@{commit}~1", deleted)
+        visible = self._reading.keys.known_deletions(through, f"@{commit}~1", deleted)
         for key, type_, _ in changed:
             if type_ is None:
-                readable = key in known
+                readable = key in visible
             else:
                 readable = may(rules.READ_CONTENT_KEY, through, key, type_) and may(
                     rules.READ_ENTITY_VALUE, through, key, type_

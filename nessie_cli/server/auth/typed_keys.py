@@ -54,8 +54,8 @@ class TypedKeys:
         if not typed:
             return set(keys)
         contents = self._repository.entries(before, KeyRange(keys=typed))
-        known = {each.key for each in contents if self._rights.may(*needed, each.key, each.type)}
-        return known | (set(keys) - set(typed))
+        visible = {each.key for each in contents if self._rights.may(*needed, each.key, each.type)}
+        return visible | (set(keys) - set(typed))
 
     def may_know_change(self, through: str, entry: LogEntry, key: ContentKey) -> bool:
         """Returns whether the caller may know that a commit changed a key."""
