@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from nessie_cli import connect
 from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import Secret
 from nessie_cli.repository.access import Access, Bearer
 from nessie_cli.server.auth.gate import Security, open_gate
@@ -66,7 +67,13 @@ class Fence:
 
 
 @contextmanager
-def fence(folder: Path, kind: str, *rules: str, log: AccessLog | None = None) -> Iterator[Fence]:
+def fence(
+    folder: Path,
+    kind: str,
+    *rules: str,
+    log: AccessLog | None = None,
+    warehouses: Warehouses | None = None,
+) -> Iterator[Fence]:
     """Yields a run on a server with a token file, also with rules, or with JSON Web Tokens."""
     (folder / "tokens").touch(0o600)
     (folder / "keys.json").write_text(json.dumps(KEYS))
@@ -77,9 +84,8 @@ def fence(folder: Path, kind: str, *rules: str, log: AccessLog | None = None) ->
         jwt=JwtSettings(ISSUER, AUDIENCE, str(folder / "keys.json")) if kind == "jwt" else None,
     )
     with connect("memory:") as repository:
-        parts = Parts(
-            log=log, gate=open_gate(security), warehouses=from_options([str(folder / "warehouse")])
-        )
+        warehouses = warehouses or from_options([str(folder / "warehouse")])
+        parts = Parts(log=log, gate=open_gate(security), warehouses=warehouses)
         with serving(app=application(repository, parts)) as url:
             found = Fence(url, folder, kind)
             try:

@@ -15,6 +15,8 @@ from msgspec.structs import replace
 
 from nessie_cli import connect, create
 from nessie_cli.errors import InvalidInput, NotAllowed, NotFound
+from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.model import CommitMeta, Put, Secret
 from nessie_cli.model.runs import RunStage
 from nessie_cli.repository.access import Access, Bearer
@@ -29,6 +31,7 @@ from tests.repository.vocabulary import key, table
 from tests.server.client import Answer, put
 from tests.server.fence import KINDS, LOADER, Fence, fence
 from tests.server.guarding import TokenClient
+from tests.server.iceberg_rest.lake import IcebergClient
 from tests.server.processes import started
 from tests.server.test_jwt import token as json_web_token
 
@@ -310,6 +313,33 @@ def test_a_program_has_no_more_rights_than_its_caller(tmp_path: Path) -> None:
         assert program.get("/api/v2/trees/hidden").status in (403, 404)
         assert program.commit(run.branch, run.active.head(), put("secret")).status == 403
         assert program.commit(run.branch, run.active.head(), put("open")).status == 200
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_program_chooses_no_location_that_its_caller_may_not_choose(
+    tmp_path: Path, kind: str
+) -> None:
+    [warehouse] = from_options([str(tmp_path / "warehouse")]).all
+    warehouses = Warehouses([replace(warehouse, choose_locations=False)])
+    rule = f"{LOADER} && op != 'CHOOSE_LOCATION'"
+    with fence(tmp_path, kind, rule, warehouses=warehouses) as run:
+        of_u, of_t = (
+            run.caller.get(f"/api/v2/trees/main/contents/db.{name}").body["content"]
+            for name in "ut"
+        )
+        victim = of_u["metadataLocation"]
+        for client in (run.caller, run.program):
+            iceberg = IcebergClient(client, run.branch)
+            registered = {"name": "v", "metadata-location": victim}
+            chosen = f"{warehouse.location}/elsewhere"
+            stolen = put("db", "t", content={**of_t, "metadataLocation": victim})
+            answers = {
+                "register": iceberg.post("/namespaces/db/register", registered),
+                "create": iceberg.create("db", "w", location=chosen),
+                "put": client.commit(run.branch, client.head(run.branch), stolen),
+            }
+            assert refused(answers) == {}
+        assert run.active.head() == run.active.run.base
 
 
 def test_rules_name_the_caller_and_the_roles_of_the_caller(tmp_path: Path) -> None:

@@ -164,6 +164,17 @@ def test_a_key_that_the_caller_may_know_on_the_target_is_named(
     assert any("secret" in json.dumps(answer.body) for answer in world.attempts(world.will))
 
 
+def test_a_deletion_by_theirs_is_in_the_answer(world: World) -> None:
+    """If the caller may know its key on both sides: it need not be the same content there."""
+    world.commit("dev", delete("pub", "t"))
+    world.server.rule("role == 'will'")
+    answers = world.attempts(world.will, defaultKeyMergeMode="NORMAL", perContent=True)
+    merged = [answer for answer in answers if answer.status == 200]
+    assert merged
+    for answer in merged:
+        assert {"elements": ["pub", "t"]} in [each["key"] for each in answer.body["details"]]
+
+
 def test_a_refusal_names_the_keys_of_theirs(world: World) -> None:
     world.commit("dev", put("secret", content=namespace("secret")))
     world.commit("dev", put("secret", "mine"))

@@ -35,6 +35,7 @@ from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.renames import Renames
 from nessie_cli.server.auth.rights import Rights, Visibility
+from nessie_cli.server.auth.typed_keys import TypedKeys
 from nessie_cli.wire.extensions import SETTINGS
 
 A = TypeVar("A")
@@ -105,6 +106,7 @@ class AuthorizedRepository(ReadableRepository):
         self._right = right
         self._inner = repository
         self._sight = Visibility(repository, rights)
+        self.keys = TypedKeys(repository, rights)
 
     @property
     def url(self) -> str:
@@ -350,9 +352,13 @@ class AuthorizedRepository(ReadableRepository):
         hash_, through = self._listed(start)
         if not self.rights.may_somehow(rules.READ_CONTENT_KEY, through, key):
             raise self.rights.refusal(rules.READ_CONTENT_KEY, through, key)
-        return self._without_hidden(
-            self._inner.log_of_key(Revision(None, hash_), key, operations=operations), through
-        )
+        at, depends = Revision(None, hash_), self.keys.depend_on_type(through, key)
+        entries = self._inner.log_of_key(at, key, operations=operations or depends)
+        if depends:
+            entries = (each for each in entries if self.keys.may_know_change(through, each, key))
+            if not operations:
+                entries = (LogEntry(each.meta, each.height) for each in entries)
+        return self._without_hidden(entries, through)
 
     def commit_at(self, revision: AnyRevision, *, operations: bool = True) -> LogEntry:
         """Returns a commit as `log` shows it. A viewable reference shows its HEAD commit."""
@@ -366,17 +372,15 @@ class AuthorizedRepository(ReadableRepository):
     def _shown(self, entry: LogEntry, through: str) -> LogEntry:
         if not entry.operations:
             return entry
-        return structs.replace(
-            entry,
-            operations=tuple(
-                operation for operation in entry.operations if self._may_see(operation, through)
-            ),
-        )
+        deleted = [each.key for each in entry.operations if not isinstance(each, Put)]
+        visible = self.keys.known_deletions(through, Revision(None, entry.parent), deleted)
 
-    def _may_see(self, operation: Operation, through: str) -> bool:
-        if isinstance(operation, Put):
-            return self._may_read(through, operation.key, operation.content)
-        return self.rights.may_somehow(rules.READ_CONTENT_KEY, through, operation.key)
+        def may_see(operation: Operation) -> bool:
+            if isinstance(operation, Put):
+                return self._may_read(through, operation.key, operation.content)
+            return operation.key in visible
+
+        return structs.replace(entry, operations=tuple(filter(may_see, entry.operations)))
 
     def _may_read(self, through: str, key: ContentKey, content: Content | None) -> bool:
         """Returns whether the caller may see a key and its content; None is always visible."""

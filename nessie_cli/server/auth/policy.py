@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +34,7 @@ from nessie_cli.model import (
 )
 from nessie_cli.model.conflicts import commit_message, merge_message
 from nessie_cli.repository.changes import (
+    AnyRevision,
     AssignReference,
     Change,
     Commit,
@@ -50,7 +52,7 @@ from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
 from nessie_cli.server.auth.rights import Checks, Rights
 from nessie_cli.server.auth.rules import NOTHING_READABLE, Readable
-from nessie_cli.server.auth.shown_keys import ShownKeys
+from nessie_cli.server.auth.shown_keys import ShownKeys, Side
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.warehouses.warehouse import RecordedLocations
@@ -152,9 +154,8 @@ class Policy:
         keys = self._shown_keys(change)
         if keys.is_named(key) or keys.of_ours(key):
             return True
-        source = change.source if isinstance(change, Merge) else f"@{change.commits[-1]}"
         with suppress(NotAllowed):
-            return any(self._reading.entries(source, KeyRange(keys=(key,))))
+            return any(self._reading.entries(_source_state(change), KeyRange(keys=(key,))))
         return False
 
     def shown(self, change: Change[Any], answer: Any) -> Any:
@@ -173,13 +174,21 @@ class Policy:
 
     def _shown_keys(self, change: Commit | Merge | Transplant) -> ShownKeys:
         branch = self._name(change.branch)
+        head = Revision(branch)
         if isinstance(change, Commit):
             named = {operation.key for operation in change.operations}
-            return ShownKeys(self._rights, branch, branch, named)
+            side = self._side(branch, head)
+            return ShownKeys(self._rights, side, side, named)
         options = change.options
         named = {behavior.key for behavior in options.behaviors}
-        source = self._source_of(change)
-        return ShownKeys(self._rights, branch, source, named, per_key=options.per_key)
+        source = _source_state(change)
+        ours = self._side(branch, head, source)
+        theirs = self._side(self._source_of(change), source, head)
+        return ShownKeys(self._rights, ours, theirs, named, per_key=options.per_key)
+
+    def _side(self, name: str, *states: AnyRevision) -> Side:
+        """Returns a side; a key that it has deleted has the type that it has on the other one."""
+        return Side(name, partial(self._reading.keys.may_know, name, states))
 
     def shown_conflict(self, change: Change[Any], error: ReferenceConflict) -> ReferenceConflict:
         """Returns a conflict with those keys that the caller may know."""
@@ -316,7 +325,7 @@ class Policy:
         else:
             operation, type_ = rules.READ_CONTENT_KEY, change.type_before or ""
         if not self._rights.may(operation, through, change.key, type_):
-            named = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, change.key)
+            named = self._rights.may(rules.READ_CONTENT_KEY, through, change.key, type_)
             raise self._rights.refusal(operation, through, change.key if named else None)
 
     def _check_reached(self, draft: Draft[Any]) -> None:
@@ -364,7 +373,7 @@ class Policy:
                 for operation in (rules.LIST_COMMIT_LOG, rules.READ_ENTRIES):
                     self._rights.require(operation, through)
                 changes = draft.changes_of(commit)
-                self._require_all(through, changes)
+                self._require_all(through, commit, changes)
                 tables = list(self._without_rows(through, changes))
                 without_rows.update(tables)
                 if self._gets_rows(source, targets, tables, new_keys):
@@ -479,16 +488,21 @@ class Policy:
             hash_ = self._reading.resolve(read_at).hash
             changes = draft.changes_of(hash_, brought)
             through = self._reading.listed(read_at)
-            self._require_all(through, changes)
+            self._require_all(through, hash_, changes)
             if self._gets_rows(hash_, targets, self._without_rows(through, changes), new_keys):
                 raise self._rights.refusal(rules.READ_ROWS, through)
 
-    def _require_all(self, through: str, changes: Iterable[PastChange]) -> None:
-        """Raises `NotAllowed` unless the caller may read all contents; None is a deletion."""
-        may = self._rights.may
-        for key, type_, _ in changes:
+    def _require_all(self, through: str, commit: str, changes: Iterable[PastChange]) -> None:
+        """Raises `NotAllowed` unless the caller may read all that a commit changed.
+
+        The type None is a deletion.
+        """
+        may, changed = self._rights.may, list(changes)
+        deleted = [each.key for each in changed if each.type is None]
+        visible = self._reading.keys.known_deletions(through, f"@{commit}~1", deleted)
+        for key, type_, _ in changed:
             if type_ is None:
-                readable = self._rights.may_somehow(rules.READ_CONTENT_KEY, through, key)
+                readable = key in visible
             else:
                 readable = may(rules.READ_CONTENT_KEY, through, key, type_) and may(
                     rules.READ_ENTITY_VALUE, through, key, type_
@@ -507,6 +521,11 @@ def _needed(change: KeyChange) -> list[tuple[str, str]]:
     if change.same_content and before == after:
         return [(rules.UPDATE_ENTITY, after)]
     return [(rules.DELETE_ENTITY, before), (rules.CREATE_ENTITY, after)]
+
+
+def _source_state(change: Merge | Transplant) -> AnyRevision:
+    """Returns the commit whose state a merge or transplant brings."""
+    return change.source if isinstance(change, Merge) else Revision(None, change.commits[-1])
 
 
 _TYPES = (IcebergTable.type, IcebergView.type)

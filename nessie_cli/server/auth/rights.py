@@ -33,6 +33,8 @@ class Rights:
         self.caller = caller
         self._rules = rules
         self._api = api
+        # Without rules about types, one decision is enough.
+        self._types = _TYPES if rules.depend_on_content_type else _TYPES[:1]
 
     def may(
         self,
@@ -59,11 +61,11 @@ class Rights:
 
     def may_somehow(self, op: str, ref: str, key: ContentKey) -> bool:
         """Returns whether an operation is allowed for any type of content under a key."""
-        return any(self.may(op, ref, key, content_type) for content_type in _TYPES)
+        return any(self.may(op, ref, key, content_type) for content_type in self._types)
 
     def may_always(self, op: str, ref: str, key: ContentKey) -> bool:
         """Returns whether an operation is allowed for every type of content under a key."""
-        return all(self.may(op, ref, key, content_type) for content_type in _TYPES)
+        return all(self.may(op, ref, key, content_type) for content_type in self._types)
 
     def require(
         self,

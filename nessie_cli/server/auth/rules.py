@@ -63,6 +63,7 @@ _OLD_WORD = "LIST_COMMITLOG"
 
 To ask other rules as well would allow it by a rule such as `op != 'LIST_COMMIT_LOG'`.
 """
+_CONTENT_TYPE = "contentType"
 _CONTAINER = "nessie"
 _TYPE = f"{_CONTAINER}.type"
 """The variable `type`: CEL has a function with that name, and searches the container first."""
@@ -106,6 +107,8 @@ class Rules:
             (name, _compiled(name, text), _OLD_WORD in text and LIST_COMMIT_LOG not in text)
             for name, text in expressions.items()
         ]
+        self.depend_on_content_type = any(_CONTENT_TYPE in text for text in expressions.values())
+        """Whether the type of a content can decide."""
         self.allow = lru_cache(_REMEMBERED)(self._allow)
         self._readable: dict[tuple[Caller, int, str], Readable] = {}
 
@@ -138,7 +141,7 @@ class Rules:
             "op": question.op,
             "ref": question.ref,
             "path": question.path,
-            "contentType": question.content_type,
+            _CONTENT_TYPE: question.content_type,
             _TYPE: question.config,
             "role": role,
             "roles": list(caller.roles),
@@ -216,7 +219,8 @@ def _cel() -> Any:
 @cache
 def _environment() -> Any:
     types = _cel().Type
-    texts = dict.fromkeys(("op", "ref", "path", "contentType", _TYPE, "role", "user"), types.STRING)
+    names = ("op", "ref", "path", _CONTENT_TYPE, _TYPE, "role", "user")
+    texts = dict.fromkeys(names, types.STRING)
     lists = dict.fromkeys(("roles", "actions"), types.List(types.STRING))
     return _cel().NewEnv(
         container=_CONTAINER,

@@ -44,9 +44,9 @@ def caller_of_run(run: PipelineRun) -> Caller:
 class RunRules:
     """The rules for the programs of a run: those of its caller, and a fence.
 
-    Without rules of the caller, everything within the fence is allowed. The record of the run is
-    read when a change is judged, because a request can be older than the end of its command. It
-    stands for `Rules`.
+    Without rules of the caller, everything within the fence is allowed, but to choose locations: no
+    caller may do that then. The record of the run is read when a change is judged, because a
+    request can be older than the end of its command. It stands for `Rules`.
     """
 
     def __init__(self, of_caller: Rules | None, id_: str, records: RunRecords) -> None:
@@ -65,11 +65,18 @@ class RunRules:
     def _identity(self) -> tuple[int, str]:
         return id(self._of_caller), self._id
 
+    @property
+    def depend_on_content_type(self) -> bool:
+        """Whether the type of a content can decide."""
+        return self._of_caller is not None and self._of_caller.depend_on_content_type
+
     def allow(self, caller: Caller, api: int, question: Question) -> bool:
         """Returns whether an operation is allowed."""
         if question.op in _NEVER or (question.op in _WRITES and not self._may_write(question.ref)):
             return False
-        return self._of_caller is None or self._of_caller.allow(_own(caller), api, question)
+        if self._of_caller is None:
+            return question.op != rules.CHOOSE_LOCATION
+        return self._of_caller.allow(_own(caller), api, question)
 
     def _may_write(self, reference: str) -> bool:
         if reference != f"run/{self._id}":

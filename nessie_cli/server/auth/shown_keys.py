@@ -7,6 +7,7 @@ on a branch of their own, which tells nothing about the keys of another one.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from typing import NamedTuple
 
 from msgspec import structs
 
@@ -26,36 +27,45 @@ from nessie_cli.server.auth.rights import Rights
 _CHANGES = (rules.CREATE_ENTITY, rules.UPDATE_ENTITY, rules.DELETE_ENTITY)
 
 
+class Side(NamedTuple):
+    """A side of a change: the reference through which the caller sees it, and the known keys.
+
+    `knows` returns whether the caller may know a key there.
+    """
+
+    name: str
+    knows: Callable[[ContentKey], bool]
+
+
 class ShownKeys:
     """Leaves out keys that the caller may not know.
 
-    `branch` and `source` are the references through which the caller sees the two sides; for a
-    commit, both are the branch. `named` are the keys that the request names. With `per_key`, theirs
-    changed each key of a detail or conflict.
+    `ours` and `theirs` are the two sides; for a commit, both are the branch. `named` are the keys
+    that the request names. With `per_key`, theirs changed each key of a detail or conflict.
     """
 
     def __init__(
         self,
         rights: Rights,
-        branch: str,
-        source: str,
+        ours: Side,
+        theirs: Side,
         named: Collection[ContentKey] = (),
         *,
         per_key: bool = True,
     ) -> None:
         self._rights = rights
-        self._branch = branch
-        self._source = source
+        self._ours = ours
+        self._theirs = theirs
         self._given = named
         self._per_key = per_key
 
     def of_ours(self, key: ContentKey | None) -> bool:
         """Returns whether there is a key, and the caller may know it on the branch."""
-        return key is not None and self._may(rules.READ_CONTENT_KEY, self._branch, key)
+        return key is not None and self._ours.knows(key)
 
     def of_theirs(self, key: ContentKey | None) -> bool:
         """Returns whether there is a key, and the caller may know it on the source."""
-        return key is not None and self._may(rules.READ_CONTENT_KEY, self._source, key)
+        return key is not None and self._theirs.knows(key)
 
     def of_either(self, key: ContentKey | None) -> bool:
         """Returns this for a key of the merge base, which both sides have in their history."""
@@ -73,7 +83,7 @@ class ShownKeys:
         return (
             key in self._given
             or self.of_ours(key)
-            or any(self._may(change, self._branch, key) for change in _CHANGES)
+            or any(self._rights.may_somehow(change, self._ours.name, key) for change in _CHANGES)
         )
 
     def _name_of(self, conflict: Conflict) -> ContentKey | None:
@@ -85,9 +95,6 @@ class ShownKeys:
         if key is None or self._per_key or conflict.content_id is None or self.in_conflict(key):
             return key
         return next(filter(self.of_theirs, (conflict.theirs_key, conflict.base_key)), None)
-
-    def _may(self, operation: str, name: str, key: ContentKey) -> bool:
-        return self._rights.may_somehow(operation, name, key)
 
     # -- answers -----------------------------------------------------------------------------------
     def result(self, result: MergeResult) -> MergeResult:
@@ -118,7 +125,8 @@ class ShownKeys:
         if (self._per_key or key in keys_of_theirs) and self.of_theirs(key):
             return True
         is_of_ours = detail.target is not None or detail.result is not None
-        return self.of_ours(key) and (is_of_ours or conflict is not None)
+        # Of a deletion, neither side has a content: the key may be of either.
+        return self.of_ours(key) and (is_of_ours or conflict is not None or self.of_theirs(key))
 
     def _detail(self, detail: MergeDetail, head: str) -> MergeDetail:
         """Returns a detail without hidden other keys. `head` is the commit of ours."""
@@ -164,8 +172,8 @@ class ShownKeys:
             blocking_namespace=(
                 conflict.blocking_namespace if ours(conflict.blocking_namespace) else None
             ),
-            source_rename=rename(conflict.source_rename, self._source, theirs),
-            target_rename=rename(conflict.target_rename, self._branch, ours),
+            source_rename=rename(conflict.source_rename, self._theirs.name, theirs),
+            target_rename=rename(conflict.target_rename, self._ours.name, ours),
             options=tuple(map(self._option, conflict.options)),
             actual=None if conflict.actual_at and actual_at is None else conflict.actual,
             proposed=None if conflict.proposed_at and proposed_at is None else conflict.proposed,
