@@ -28,6 +28,7 @@ from nessie_cli.iceberg.combination.states import (
     SnapshotChanges,
     TableFile,
 )
+from nessie_cli.iceberg.expiration.retention import ancestors
 
 _FIRST_ROW_ID = "first_row_id"
 
@@ -116,12 +117,7 @@ def live_files(
 def line_of(document: Document) -> list[int]:
     """Returns the current snapshot and its ancestors, newest first, as far as they are listed."""
     snapshots = by_id(document["snapshots"], "snapshot-id")
-    id_ = document["current-snapshot-id"]
-    line: list[int] = []
-    while id_ in snapshots:
-        line.append(id_)
-        id_ = snapshots[id_].get("parent-snapshot-id")
-    return line
+    return list(ancestors(snapshots, document["current-snapshot-id"]))
 
 
 def history_of(
