@@ -209,9 +209,8 @@ def _check_schema(schema: Schema, around: Collection[str], decimal: int | None) 
         for branch in schema:
             _check_schema(branch, [*around, ""], decimal)
         return
-    if decimal is not None and schema.get("logicalType") == "decimal":
-        if schema["type"] != "fixed" or schema["size"] > decimal:
-            raise ValueError(f"its schema has a decimal that may have more than {decimal} bytes")
+    if decimal is not None:
+        _check_decimal(schema, decimal)
     inside = [*around, str(schema.get("name", "")).rpartition(".")[2]]
     for field in schema.get("fields") or ():
         _check_schema(field["type"], inside, decimal)
@@ -220,6 +219,12 @@ def _check_schema(schema: Schema, around: Collection[str], decimal: int | None) 
             _check_schema(schema[part], inside, decimal)
     if isinstance(schema.get("type"), dict | list):
         _check_schema(schema["type"], inside, decimal)
+
+
+def _check_decimal(schema: Schema, most: int) -> None:
+    is_decimal = schema.get("logicalType") == "decimal"
+    if is_decimal and (schema["type"] != "fixed" or schema["size"] > most):
+        raise ValueError(f"its schema has a decimal that may have more than {most} bytes")
 
 
 class _Shape(NamedTuple):

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from nessie_cli.iceberg.combination.reading import line_of
+import pytest
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.avro import OF_MERGES
+from nessie_cli.iceberg.combination.engines import LocalEngine
+from nessie_cli.iceberg.combination.reading import ManifestReader, line_of
+from tests.iceberg.test_avro import container, deflated, number
 
 
 def snapshot(id_: int, parent: int) -> dict[str, Any]:
@@ -17,3 +23,33 @@ def test_snapshots_that_are_their_own_ancestors_are_listed_once() -> None:
     for current, line in ((1, [1, 2, 3]), (4, [4]), (5, [])):
         document = {"current-snapshot-id": current, "snapshots": snapshots}
         assert line_of(document) == line
+
+
+def manifest(number_: int, size: int) -> bytes:
+    """Returns a small file with entries of long paths."""
+    file = {
+        "type": "record",
+        "name": "file",
+        "fields": [
+            {"name": "file_path", "type": "string"},
+            {"name": "record_count", "type": "long"},
+            {"name": "partition", "type": {"type": "record", "name": "p", "fields": []}},
+        ],
+    }
+    fields = [{"name": "status", "type": "int"}, {"name": "data_file", "type": file}]
+    row = number(1) + number(size) + b"%04d" % number_ + b"a" * (size - 4) + number(1)
+    schema = {"type": "record", "name": "entry", "fields": fields}
+    return container(schema, (10, deflated(row * 10)))
+
+
+def test_small_manifests_with_large_entries_do_not_fill_the_memory() -> None:
+    files = {f"m{place}": manifest(place, 1 << 18) for place in range(4)}
+    assert sum(map(len, files.values())) < 1 << 16
+    listed = [{"manifest_path": path, "added_snapshot_id": 1} for path in files]
+    engine = LocalEngine(files.__getitem__)
+    reader = ManifestReader(files.__getitem__, engine, frozenset(), OF_MERGES)
+    assert len(list(reader.entries(listed))) == 40
+    small = OF_MERGES._replace(memory=8 << 20)
+    reader = ManifestReader(files.__getitem__, engine, frozenset(), small)
+    with pytest.raises(InvalidInput, match="take more than 8 MiB of memory"):
+        list(reader.entries(listed))
