@@ -212,13 +212,19 @@ def _check_schema(schema: Schema, around: Collection[str], decimal: int | None) 
     if decimal is not None:
         _check_decimal(schema, decimal)
     inside = [*around, str(schema.get("name", "")).rpartition(".")[2]]
+    for part in _parts_of(schema):
+        _check_schema(part, inside, decimal)
+
+
+def _parts_of(schema: Schema) -> Iterator[Schema]:
+    """Yields the schemas in one that is an object."""
     for field in schema.get("fields") or ():
-        _check_schema(field["type"], inside, decimal)
+        yield field["type"]
     for part in ("items", "values"):
         if part in schema:
-            _check_schema(schema[part], inside, decimal)
+            yield schema[part]
     if isinstance(schema.get("type"), dict | list):
-        _check_schema(schema["type"], inside, decimal)
+        yield schema["type"]
 
 
 def _check_decimal(schema: Schema, most: int) -> None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import gc
+from random import Random
 from typing import Any
 
 import pytest
+from pyiceberg.types import DecimalType
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.avro import OF_MERGES
+from nessie_cli.iceberg.builder.table import new_table
+from nessie_cli.iceberg.combination.bounds import value_range
+from nessie_cli.iceberg.combination.definitions import merge_definitions
 from nessie_cli.iceberg.combination.engines import LocalEngine
 from nessie_cli.iceberg.combination.reading import ManifestReader, line_of
+from nessie_cli.iceberg.combination.states import FileContent, Identity, TableFile
 from tests.iceberg.test_avro import container, deflated, number
+from tests.server.longest_call import ATTEMPTS, MOST_SECONDS, LongestCall
 
 
 def snapshot(id_: int, parent: int) -> dict[str, Any]:
@@ -53,3 +61,38 @@ def test_small_manifests_with_large_entries_do_not_fill_the_memory() -> None:
     reader = ManifestReader(files.__getitem__, engine, frozenset(), small)
     with pytest.raises(InvalidInput, match="take more than 8 MiB of memory"):
         list(reader.entries(listed))
+
+
+def test_bounds_of_decimals_with_any_number_of_digits_are_unknown() -> None:
+    """The time that a conversion takes grows with the square of the number of digits."""
+    for size, is_known in ((16, True), (17, False), (2 << 20, False)):
+        row = {
+            name: [{"key": 3, "value": bytes(size)}] for name in ("lower_bounds", "upper_bounds")
+        }
+        file = TableFile(
+            Identity("a", None, None), FileContent.DATA, 0, (), 1, 0, 0, 0, row, "m", None
+        )
+        assert (value_range(file, 3, DecimalType(38, 2)) is not None) is is_known
+
+
+def test_definitions_of_many_references_and_properties_merge_by_short_calls() -> None:
+    random = Random(1)
+    names = [f"{random.randrange(1 << 60):x}" for _ in range(150_000)]
+    base = new_table({"schema": {"type": "struct", "fields": []}}, "s3://lake/t", 0)
+    refs = {name: {"snapshot-id": 1, "type": "tag"} for name in names}
+    keys = [{"key-id": name} for name in names]
+    theirs = {**base, "refs": refs, "properties": dict.fromkeys(names, ""), "encryption-keys": keys}
+    longest: list[float] = []
+    gc.disable()
+    try:
+        while len(longest) < ATTEMPTS and not (longest and min(longest) < MOST_SECONDS):
+            merge = None
+            with LongestCall() as call:
+                merge = merge_definitions(base, base, theirs)
+            longest.append(call.seconds)
+    finally:
+        gc.enable()
+    assert merge is not None
+    tags = [conflict.name for conflict in merge.conflicts if conflict.kind == "tag"]
+    assert tags == sorted(names)
+    assert min(longest) < MOST_SECONDS
