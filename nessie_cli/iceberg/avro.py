@@ -37,7 +37,7 @@ The schema of an unpartitioned table has one such field.
 MOST_TYPES = 10
 """The most types of a union, which a decoder compares for each value. Manifests have two."""
 MOST_MEMBERS = 1_000
-"""The most members of a header, which is read by one call. Those of manifests have about ten."""
+"""The most members of a header, which is read by one call. Manifests have about ten."""
 
 
 class AvroLimits(NamedTuple):

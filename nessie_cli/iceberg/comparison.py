@@ -208,7 +208,7 @@ def _text(value: Any) -> str | None:
 
 
 def _text_of(value: Any) -> str:
-    """Returns a value that is no list and no object, whose text one call would make."""
+    """Returns the text of a single value. One call would make the text of a large list."""
     if isinstance(value, list | dict):
         raise TypeError("not a single value")
     return str(value)
@@ -323,7 +323,7 @@ def _transform(field: Document, names: Mapping[Any, str]) -> str:
 
 def _properties(side: _Side) -> dict[Any, tuple[str, str]]:
     properties = side.document.get("properties") or {}
-    return {name: (name, _text_of(properties[name])) for name in in_order(properties)}
+    return {name: (name, _text_of(properties[name])) for name in in_order(properties.keys())}
 
 
 def _sql(side: _Side) -> dict[Any, tuple[str, str]]:

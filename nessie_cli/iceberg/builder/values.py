@@ -124,7 +124,7 @@ def check_few(items: Collection[Any], name: str, where: str) -> None:
 
 
 def in_order(*several: Iterable[str]) -> Iterator[str]:
-    """Yields texts in order, each once, by calls that are all short: a document may have millions.
+    """Yields texts in order, each once, by calls that are all short.
 
     No other thread runs during a sort, so it sorts parts.
     """

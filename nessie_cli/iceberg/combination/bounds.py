@@ -15,7 +15,10 @@ from nessie_cli.iceberg.combination.manifests import bound
 from nessie_cli.iceberg.combination.states import TableFile
 
 _LONGEST_DECIMAL = 16
-"""The most bytes of 38 digits. The time that more take grows with the square of their number."""
+"""The most bytes of a decimal, which has at most 38 digits.
+
+The time that longer ones take grows with the square of their length.
+"""
 
 
 def value_range(file: TableFile, id_: int, type_: Any) -> tuple[Any, Any] | None:
