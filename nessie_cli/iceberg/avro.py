@@ -15,6 +15,7 @@ import json
 import lzma
 import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -33,28 +34,46 @@ MOST_SCHEMA, MOST_EMPTY = 1 << 20, 10
 
 The schema of an unpartitioned table has one such field.
 """
+MOST_TYPES = 10
+"""The most types of a union, which a decoder compares for each value. Manifests have two."""
+MOST_MEMBERS = 1_000
+"""The most members of a header, which is read by one call. Manifests have about ten."""
 
 
 class AvroLimits(NamedTuple):
     """The most rows of one file, its most unpacked bytes, and the most items of all arrays.
 
-    Other threads run while a row of a block of more than `block` bytes is read, and it has at most
-    `row` bytes. `vector` are the most bytes of a deletion vector that manifests name.
+    One call reads at most `step` bytes of a block: other threads run while a larger row is read,
+    and it has at most `row` bytes. `decimal` are the most bytes of a decimal, if they are limited,
+    and `vector` those of a deletion vector that manifests name. The rows of all manifests that are
+    kept take at most about `memory` bytes, if they are limited.
     """
 
     rows: int = 10_000_000
     unpacked: int = 512 * 2**20
-    block: int = 512 * 2**20
+    step: int = 512 * 2**20
     row: int = 512 * 2**20
     items: int = 1_000_000_000
     vector: int = 64 * 2**20
+    decimal: int | None = None
+    memory: int | None = None
 
 
 USUAL = AvroLimits()
-OF_MERGES = AvroLimits(100_000, 64 * 2**20, 2**17, 2 * 2**20, 8_000_000, 2**20)
+OF_MERGES = AvroLimits(
+    rows=100_000,
+    unpacked=64 * 2**20,
+    step=2**12,
+    row=2 * 2**20,
+    items=8_000_000,
+    vector=2**20,
+    decimal=16,
+    memory=512 * 2**20,
+)
 """What a server reads of manifests to combine one table.
 
-Iceberg begins a new block after 64 KiB; PyIceberg writes a manifest list as one block of any size.
+A decoder takes up to 5 microseconds for a byte. Iceberg stores a decimal, which has at most 38
+digits, in 16 bytes or less; the time that longer ones take grows with the square of their length.
 A vector of this size has all positions of 8 million rows, and is read by one call, during which the
 server does nothing else.
 """
@@ -82,7 +101,7 @@ def read_avro(
     if len(header["avro.schema"]) > MOST_SCHEMA:
         raise ValueError(f"its schema is larger than {MOST_SCHEMA // 2**10} KiB")
     schema = json.loads(header["avro.schema"])
-    _check_schema(schema, [])
+    _check_schema(schema, [], limits.decimal)
     _Shapes().of(schema)
     _check_blocks(data, header, limits)
     reader: Any = fastavro.block_reader(io.BytesIO(data))
@@ -104,14 +123,27 @@ def read_avro(
 def _rows(block: Any, limits: AvroLimits) -> Iterator[dict[str, Any]]:
     """Yields the rows of a block of fastavro. Other threads run between two of them."""
     data = block.bytes_.read()
-    if len(data) <= limits.block:
+    if len(data) <= limits.step:
         block.bytes_ = io.BytesIO(data)
         yield from block
         return
-    block.bytes_ = steps = _Steps(data, limits.row)
-    for row in block:
-        steps.begin_row()
+    at = 0
+    for _ in range(block.num_records):
+        row, size = _row(block, data, at, limits)
+        at += size
         yield row
+
+
+def _row(block: Any, data: bytes, at: int, limits: AvroLimits) -> tuple[dict[str, Any], int]:
+    """Returns the row at a position of a block, and its size."""
+    block.bytes_ = part = io.BytesIO(data[at : at + limits.step])
+    # The row may be larger than the part, which then ends within a value, or between two.
+    with suppress(Exception):
+        row = next(iter(block))
+        if part.tell() < limits.step:
+            return row, part.tell()
+    block.bytes_ = steps = _Steps(data, at, limits.row)
+    return next(iter(block)), steps.tell() - at
 
 
 class _Steps(io.BytesIO):
@@ -120,14 +152,12 @@ class _Steps(io.BytesIO):
     Other threads run between two values, because `read` is not a function of C.
     """
 
-    def __init__(self, data: bytes, most: int) -> None:
+    def __init__(self, data: bytes, start: int, most: int) -> None:
+        """Takes the position of a row, which may have `most` bytes."""
         super().__init__(data)
+        self.seek(start)
         self._most = most
-        self.begin_row()
-
-    def begin_row(self) -> None:
-        """Begins a row, which may have `most` bytes."""
-        self._end = self.tell() + self._most
+        self._end = start + most
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Returns the next bytes. Raises `ValueError` behind the most bytes of a row."""
@@ -139,12 +169,15 @@ class _Steps(io.BytesIO):
 def _read_header(data: bytes) -> _Header:
     if not data.startswith(_MAGIC):
         raise ValueError("it is not an Avro file")
-    at, members = len(_MAGIC), _Header()
+    at, members, left = len(_MAGIC), _Header(), MOST_MEMBERS
     while True:
         count, at = _number(data, at)
         if count < 0:
             count = -count
             _, at = _number(data, at)
+        left -= count
+        if left < 0:
+            raise ValueError(f"its header has more than {MOST_MEMBERS:,} members")
         if count == 0:
             members.end = at + _SYNC
             return members
@@ -159,8 +192,11 @@ class _Header(dict[str, bytes]):
     end = 0
 
 
-def _check_schema(schema: Schema, around: Collection[str]) -> None:
-    """Raises `ValueError` for a schema that contains itself or has many levels."""
+def _check_schema(schema: Schema, around: Collection[str], decimal: int | None) -> None:
+    """Raises `ValueError` for a schema that contains itself, or that takes long to read by.
+
+    It may have many levels, many types in a union, or decimals of more than `decimal` bytes.
+    """
     if len(around) > MOST_LEVELS:
         raise ValueError(f"its schema has more than {MOST_LEVELS} levels")
     if isinstance(schema, str):
@@ -168,17 +204,33 @@ def _check_schema(schema: Schema, around: Collection[str]) -> None:
             raise ValueError(f"its schema contains itself ({schema[:100]})")
         return
     if isinstance(schema, list):
+        if len(schema) > MOST_TYPES:
+            raise ValueError(f"its schema has a union of more than {MOST_TYPES} types")
         for branch in schema:
-            _check_schema(branch, [*around, ""])
+            _check_schema(branch, [*around, ""], decimal)
         return
+    if decimal is not None:
+        _check_decimal(schema, decimal)
     inside = [*around, str(schema.get("name", "")).rpartition(".")[2]]
+    for part in _parts_of(schema):
+        _check_schema(part, inside, decimal)
+
+
+def _parts_of(schema: Schema) -> Iterator[Schema]:
+    """Yields the schemas in one that is an object."""
     for field in schema.get("fields") or ():
-        _check_schema(field["type"], inside)
+        yield field["type"]
     for part in ("items", "values"):
         if part in schema:
-            _check_schema(schema[part], inside)
+            yield schema[part]
     if isinstance(schema.get("type"), dict | list):
-        _check_schema(schema["type"], inside)
+        yield schema["type"]
+
+
+def _check_decimal(schema: Schema, most: int) -> None:
+    is_decimal = schema.get("logicalType") == "decimal"
+    if is_decimal and (schema["type"] != "fixed" or schema["size"] > most):
+        raise ValueError(f"its schema has a decimal that may have more than {most} bytes")
 
 
 class _Shape(NamedTuple):
@@ -262,7 +314,8 @@ def _check_blocks(data: bytes, header: _Header, limits: AvroLimits) -> None:
         raise ValueError("its compression is not supported")
     rows = unpacked = 0
     for count, block in _blocks(data, header.end):
-        rows += count
+        # An empty block takes time, too.
+        rows += max(count, 1)
         if not 0 <= rows <= limits.rows:
             raise ValueError(f"it has more than {limits.rows:,} rows")
         unpacked += size_of(block, limits.unpacked - unpacked)

@@ -8,12 +8,12 @@ of a content say which schema, spec, order and snapshot of its file are current.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from heapq import merge
 from typing import Any
 
 from msgspec import Struct
 
 from nessie_cli.errors import InvalidInput, NessieError
+from nessie_cli.iceberg.builder.values import in_order
 from nessie_cli.iceberg.locations import shown
 from nessie_cli.iceberg.metadata import Document, read_document
 from nessie_cli.model import Content, IcebergTable, IcebergView
@@ -24,8 +24,6 @@ MOST_SNAPSHOTS = 1000
 
 Beyond this limit, only the newest one is reported.
 """
-_SORTED = 10_000
-"""The most properties that are sorted at once."""
 
 
 class MetadataDifference(Struct, frozen=True):
@@ -206,7 +204,14 @@ def _differing(
 
 
 def _text(value: Any) -> str | None:
-    return None if value is None else str(value)
+    return None if value is None else _text_of(value)
+
+
+def _text_of(value: Any) -> str:
+    """Returns the text of a single value. One call would make the text of a large list."""
+    if isinstance(value, list | dict):
+        raise TypeError("not a single value")
+    return str(value)
 
 
 # -- schemas --------------------------------------------------------------------------------------
@@ -230,7 +235,7 @@ def _schema(side: _Side) -> Document:
 
 def _fields(struct: Document, above: str) -> Iterator[tuple[Any, str, str]]:
     for field in struct.get("fields", ()):
-        path = f"{above}{field['name']}"
+        path = f"{above}{_text_of(field['name'])}"
         yield (
             field["id"],
             path,
@@ -253,8 +258,8 @@ def _structs(type_: Any, name: str) -> Iterator[tuple[Document, str]]:
 
 def _type_text(type_: Any) -> str:
     if not isinstance(type_, Mapping):
-        return str(type_)
-    kind = str(type_.get("type"))
+        return _text_of(type_)
+    kind = _text_of(type_.get("type"))
     if kind == "list":
         return f"list<{_type_text(type_['element'])}>"
     return (
@@ -312,16 +317,13 @@ def _transforms(fields: Sequence[Document], names: Mapping[Any, str]) -> list[st
 def _transform(field: Document, names: Mapping[Any, str]) -> str:
     ids = field.get("source-ids") or [field.get("source-id")]
     columns = ", ".join(names.get(id_, f"field {id_}") for id_ in ids)
-    transform = field.get("transform", "identity")
+    transform = _text_of(field.get("transform", "identity"))
     return columns if transform == "identity" else f"{transform}({columns})"
 
 
 def _properties(side: _Side) -> dict[Any, tuple[str, str]]:
-    properties = list((side.document.get("properties") or {}).items())
-    # No other thread runs during a sort, so it sorts parts.
-    starts = range(0, len(properties), _SORTED)
-    parts = [sorted(properties[start : start + _SORTED]) for start in starts]
-    return {name: (str(name), str(value)) for name, value in merge(*parts)}
+    properties = side.document.get("properties") or {}
+    return {name: (name, _text_of(properties[name])) for name in in_order(properties.keys())}
 
 
 def _sql(side: _Side) -> dict[Any, tuple[str, str]]:
@@ -335,7 +337,7 @@ def _sql(side: _Side) -> dict[Any, tuple[str, str]]:
         or {}
     )
     return {
-        r.get("dialect"): (str(r.get("dialect")), str(r.get("sql")))
+        r.get("dialect"): (_text_of(r.get("dialect")), _text_of(r.get("sql")))
         for r in version.get("representations", ())
         if r.get("type") == "sql"
     }
@@ -393,7 +395,7 @@ def _operations(before: _Side | None, after: _Side | None) -> list[str]:
     operations: list[str] = []
     while where != start and where in snapshots and len(operations) < MOST_SNAPSHOTS:
         snapshot = snapshots[where]
-        operations.append(str((snapshot.get("summary") or {}).get("operation", "unknown")))
+        operations.append(_text_of((snapshot.get("summary") or {}).get("operation", "unknown")))
         where = snapshot.get("parent-snapshot-id", -1)
     descends = where == start or (start < 0 and where not in snapshots)
     return operations[::-1] if descends else operations[:1]

@@ -12,7 +12,7 @@ import json
 import re
 import uuid
 import zlib
-from codecs import BOM_UTF8
+from codecs import BOM_UTF8, iterdecode
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -23,7 +23,7 @@ from nessie_cli.iceberg.files import MAX_BYTES, read_file
 from nessie_cli.iceberg.locations import absolute_location, shown
 from nessie_cli.iceberg.validity.metadata import check_metadata
 from nessie_cli.model import IcebergTable, IcebergView
-from nessie_cli.wire.large_json import decode, free
+from nessie_cli.wire.large_json import decode, free, steps
 
 _NEWEST_VIEW_FORMAT = 1
 _FIRST_FORMAT_WITH_REQUIRED_IDS = 2
@@ -69,8 +69,16 @@ def parse_document(data: bytes, uri: str) -> Document:
     """Returns the JSON of the bytes of a metadata file. Messages name it `uri`."""
     try:
         document = _document(data)
+    except InvalidInput as error:
+        raise InvalidInput(f"{shown(uri)}: {error.message}") from None
+    try:
         content_of(document, uri)
     except InvalidInput as error:
+        # The frames of the traceback refer to the document.
+        error.__traceback__ = None
+        values = [document]
+        del document
+        free(values)
         raise InvalidInput(f"{shown(uri)}: {error.message}") from None
     parsed: Document = document
     return parsed
@@ -140,6 +148,9 @@ MOST_VALUES_OF_ITEM = 500_000
 MOST_MEMBERS = 1_000
 """The most gzip members of a file; programs that compress in blocks make one per 64 KiB."""
 
+MOST_PLACED = 1 << 20
+"""The most bytes of a text in which the place of a fault is looked for."""
+
 _GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _FED = 1 << 16
@@ -160,19 +171,22 @@ def _document(data: bytes) -> Any:
         raise InvalidInput(
             f"larger than {MAX_BYTES // 2**20} MiB when decompressed, the limit for metadata files"
         ) from None
-    if not text.strip():
-        raise InvalidInput("empty, not an Iceberg metadata file")
     for magic, description in _OTHER_FORMATS.items():
         if text.startswith(magic):
             raise InvalidInput(f"{description}, not an Iceberg metadata file")
     try:
-        return json_of(text)
+        value = json_of(text)
     except NoJson:
         raise InvalidInput(_fault(text)) from None
+    if value is None and b"null" not in text:
+        raise InvalidInput("empty, not an Iceberg metadata file")
+    return value
 
 
 def _fault(text: bytes) -> str:
     """Returns why a text is not JSON. The standard library accepts more, but names places."""
+    if len(text) > MOST_PLACED:
+        return _fault_of_large(text)
     try:
         json.loads(text.decode())
     except UnicodeDecodeError:
@@ -189,6 +203,18 @@ def _fault(text: bytes) -> str:
             " or a text of more than 4 MiB"
         )
     return f"not an Iceberg metadata file: {fault}"
+
+
+def _fault_of_large(text: bytes) -> str:
+    """Returns why a text is not JSON, without the place: one call would read all of it."""
+    try:
+        for _ in iterdecode(steps(text), "utf-8"):
+            pass
+    except UnicodeDecodeError:
+        return "not an Iceberg metadata file: it is not UTF-8 text"
+    if not text[-MOST_PLACED:].rstrip().endswith(b"}"):
+        return "truncated: the JSON ends in the middle of a value"
+    return "not an Iceberg metadata file: invalid JSON"
 
 
 def _is_cut_off(error: json.JSONDecodeError) -> bool:

@@ -7,7 +7,7 @@ end of each value of a large text, in a small part of it, and msgspec reads the 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from json import JSONDecoder
@@ -47,6 +47,17 @@ def decode(text: bytes) -> Any:
     if len(text) > READ_AT_ONCE:
         return _Reader(text).read()
     return _decode(text) if text.strip() else None
+
+
+def decode_members(text: bytes, names: Collection[str]) -> Any:
+    """Returns the object of a text with some of its members, of which only scalars are complete.
+
+    Takes little memory, however large the other members are. Raises what `decode` raises.
+    """
+    value = _MemberReader(text, names).read()
+    if not isinstance(value, dict):
+        return value
+    return {name: value[name] for name in names if name in value}
 
 
 def encode(value: Mapping[str, Any]) -> bytes:
@@ -156,10 +167,12 @@ class _Reader:
         while not ended:
             if (end := self._run_end(at)) and (run := self._run(b"[%b]", at, end)):
                 values += run
+                self._keep(values)
                 at = self._skip(end + 1)
                 continue
             value, at = self._value(at)
             values.append(value)
+            self._keep(values)
             at, ended = self._next(at, b"]")
         self._open.pop()
         return values, at + 1
@@ -172,6 +185,7 @@ class _Reader:
         while not ended:
             if (end := self._run_end(at)) and (run := self._run(b"{%b}", at, end)):
                 values |= run
+                self._keep(values)
                 at = self._skip(end + 1)
                 continue
             if self._text[at : at + 1] != b'"':
@@ -181,9 +195,13 @@ class _Reader:
             if self._text[at : at + 1] != b":":
                 raise ValueError(f"expected ':' (byte {at})")
             values[name], at = self._value(self._skip(at + 1))
+            self._keep(values)
             at, ended = self._next(at, b"}")
         self._open.pop()
         return values, at + 1
+
+    def _keep(self, values: list[Any] | dict[str, Any]) -> None:
+        """Called when values were added to an open list or object."""
 
     def _run_end(self, at: int) -> int:
         """Returns the place of the last comma of a part that may follow a whole item, or 0."""
@@ -240,3 +258,18 @@ class _Reader:
             if space.end() < at + _STEP:
                 return space.end()
             at += _STEP
+
+
+class _MemberReader(_Reader):
+    """Keeps only some members of the outermost object, and no values in large ones."""
+
+    def __init__(self, text: bytes, names: Collection[str]) -> None:
+        super().__init__(text)
+        self._names = frozenset(names)
+
+    def _keep(self, values: list[Any] | dict[str, Any]) -> None:
+        if len(self._open) > 1 or isinstance(values, list):
+            values.clear()
+        else:
+            for name in values.keys() - self._names:
+                del values[name]

@@ -7,6 +7,7 @@ import io
 import json
 import os
 import zlib
+from random import Random
 from typing import Any
 
 import fastavro
@@ -233,3 +234,74 @@ def test_a_large_row_is_refused() -> None:
     nested = with_field({"type": "array", "items": {"type": "array", "items": "int"}})
     with pytest.raises(ValueError, match="an array in an array"):
         read_avro(container(nested))
+
+
+def test_rows_of_any_size_are_read_a_part_at_a_time() -> None:
+    """The ends of rows are at, before and behind the end of a part, also within fixed values."""
+    fields = [*SCHEMA["fields"], {"name": "f", "type": {"type": "fixed", "name": "x", "size": 9}}]
+    random = Random(1)
+    sizes = [*range(4060, 4100), *(random.randrange(9000) for _ in range(300)), 60_000, 0]
+    rows = [{"path": "p" * size, "n": size, "f": random.randbytes(9)} for size in sizes]
+    file = io.BytesIO()
+    fastavro.writer(file, {**SCHEMA, "fields": fields}, rows, sync_interval=1 << 30)
+    assert read_avro(file.getvalue(), OF_MERGES).rows == rows
+    damaged = container(SCHEMA, (2, deflated(number(5000) + b"a" * 5000 + number(0))))
+    with pytest.raises(InvalidInput):
+        read_list(damaged, "list.avro", limits=OF_MERGES)
+
+
+def test_no_call_is_long_while_a_small_block_is_read() -> None:
+    """A decoder takes some microseconds for a record of one byte."""
+    fields = [{"name": f"n{place}", "type": "null"} for place in range(9)]
+    items = {"type": "record", "name": "i", "fields": [*fields, {"name": "i", "type": "int"}]}
+    block = number(1) + b"a" + number(0) + number(100_000) + bytes(100_000) + number(0)
+    data = container(with_field({"type": "array", "items": items}), (1, deflated(block)))
+    longest: list[float] = []
+    gc.disable()
+    try:
+        while len(longest) < ATTEMPTS and not (longest and min(longest) < MOST_SECONDS):
+            with LongestCall() as call:
+                read_avro(data, OF_MERGES, lambda schema: {**schema})
+            longest.append(call.seconds)
+    finally:
+        gc.enable()
+    assert min(longest) < MOST_SECONDS
+
+
+def test_a_header_with_many_members_is_refused() -> None:
+    many = 200_000
+    data = b"Obj\x01" + number(many) + (number(1) + b"a" + number(0)) * many + number(0)
+    with pytest.raises(ValueError, match="header has more than 1,000 members"):
+        read_avro(data + bytes(16))
+
+
+DECIMAL = {"logicalType": "decimal", "precision": 9, "scale": 2}
+
+
+@pytest.mark.parametrize(
+    "type_",
+    [
+        {"type": "bytes", **DECIMAL},
+        {"type": "fixed", "name": "d", "size": 17, **DECIMAL},
+        ["null", {"type": "array", "items": {"type": "bytes", **DECIMAL}}],
+    ],
+)
+def test_a_server_refuses_decimals_of_any_size(type_: Any) -> None:
+    """The time that one takes grows with the square of its length: 2 MB take minutes."""
+    with pytest.raises(ValueError, match="decimal that may have more than 16 bytes"):
+        read_avro(container(with_field(type_)), OF_MERGES)
+    assert read_avro(container(with_field(type_))).rows == []
+    largest = {"type": "fixed", "name": "d", "size": 16, **DECIMAL}
+    assert read_avro(container(with_field(largest)), OF_MERGES).rows == []
+
+
+def test_a_union_of_many_types_is_refused() -> None:
+    types = [{"type": "fixed", "name": f"x{place}", "size": 1} for place in range(11)]
+    with pytest.raises(ValueError, match="union of more than 10 types"):
+        read_avro(container(with_field(types)))
+
+
+def test_empty_blocks_count_as_rows() -> None:
+    blocks = [(0, b"")] * 11
+    with pytest.raises(ValueError, match="more than 10 rows"):
+        read_avro(container(SCHEMA, *blocks, codec="null"), AvroLimits(rows=10))

@@ -11,6 +11,7 @@ from nessie_cli.errors import NotAllowed, OutcomeUnknown, ReferenceConflict
 from nessie_cli.iceberg.combination.merging import TableMerger, TableStates
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import LocationRefused
+from nessie_cli.iceberg.metadata import parse_document
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.model import (
     Conflict,
@@ -140,7 +141,9 @@ def answer(lake: Lake, states: list[IcebergTable]) -> Iterator[MergedRows]:
 
 
 def combiner(answer: MergedRows, check: Callable[..., None] = lambda *_: None) -> Any:
-    return MergedRowsCombiner([answer], Files(), permit=lambda _: None, check=check)
+    return MergedRowsCombiner(
+        [answer], Files(), permit=lambda _: None, check=check, parse=parse_document
+    )
 
 
 def states_of(answer: MergedRows) -> TableStates:

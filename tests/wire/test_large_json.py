@@ -6,7 +6,7 @@ import time
 import msgspec
 import pytest
 
-from nessie_cli.wire.large_json import decode, encode
+from nessie_cli.wire.large_json import decode, decode_members, encode
 
 VALUES = [
     {},
@@ -20,6 +20,18 @@ VALUES = [
 def test_an_object_is_encoded_as_by_one_call(value):
     assert encode(value) == msgspec.json.encode(value)
     assert decode(encode(value)) == value == json.loads(encode(value))
+
+
+@pytest.mark.parametrize("indent", [None, 1])
+@pytest.mark.parametrize("size", [1, 100, 3_000, 20_000])
+def test_some_members_are_decoded_without_the_others(indent, size):
+    items = [{"id": number, "a": [{"id": -1}]} for number in range(size)]
+    value = {"id": 5, "s": items, "a": "x" * size, "m": {str(n): "id" for n in range(size)}, "b": 1}
+    text = json.dumps(value, indent=indent).encode()
+    assert decode_members(text, ["id", "a", "b", "c"]) == {"id": 5, "a": "x" * size, "b": 1}
+    for damaged in (text[:-1], text + b"x", text.replace(b"-1", b"-x"), b""):
+        with pytest.raises((ValueError, AssertionError)):
+            assert decode_members(damaged, ["id"]) is not None
 
 
 FORMS = [{"indent": 1}, {"indent": 8}, {}, {"separators": (" , ", " : ")}]

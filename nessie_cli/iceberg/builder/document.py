@@ -165,8 +165,10 @@ def set_properties(properties: dict[str, str], given: Mapping[str, str]) -> bool
 
     Raises `InvalidInput` if there are too many then.
     """
-    properties.update(given)
-    if len(properties) > MOST_PROPERTIES:
+    # One call would add all.
+    if len(given) <= MOST_PROPERTIES:
+        properties.update(given)
+    if max(len(given), len(properties)) > MOST_PROPERTIES:
         raise InvalidInput(f"properties: there are more than {MOST_PROPERTIES:,}")
     return bool(given)
 

@@ -59,7 +59,9 @@ class Field(NamedTuple):
 def type_name(type_: Any) -> str:
     """Returns the name of a type without its parameters: `decimal`, `struct`, ..."""
     return (
-        str(type_["type"]) if isinstance(type_, dict) else re.split(r"[(\[]", str(type_))[0].strip()
+        str(type_["type"])
+        if isinstance(type_, dict)
+        else re.split(r"[(\[]", str(type_), maxsplit=1)[0].strip()
     )
 
 
@@ -224,6 +226,8 @@ def _check_identifier(field: Field) -> None:
 def identifiers(schema: Document) -> set[int]:
     """Returns the ids of the identifier fields."""
     given = schema.get("identifier-field-ids")
+    if isinstance(given, list):
+        values.check_few(given, "identifier-field-ids", "schema")
     return set(values.integers(schema, "identifier-field-ids", "schema")) if given else set()
 
 

@@ -497,7 +497,7 @@ class TableBuilder:
                 continue
             for files in self._statistics.values():
                 files.pop(id_, None)
-            for name in sorted(self._refs_of.get(id_, ())):
+            for name in tuple(self._refs_of.get(id_, ())):
                 self._drop_ref(name)
             self._removed_snapshots = self._changed = True
 

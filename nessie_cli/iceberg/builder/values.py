@@ -6,7 +6,8 @@ An error names the member and what was expected.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from heapq import heapify, heappop, heappush
+from heapq import heapify, heappop, heappush, merge
+from itertools import chain, islice
 from typing import Any
 
 from msgspec import json
@@ -21,6 +22,9 @@ MOST_ITEMS = 10_000
 
 One call compares versions, and sorts their members for that.
 """
+
+_SORTED = 10_000
+"""The most texts that are sorted at once."""
 
 _encode = json.Encoder(order="sorted").encode
 
@@ -117,6 +121,22 @@ def check_few(items: Collection[Any], name: str, where: str) -> None:
     """Raises `InvalidInput` for too many items of a summary or of another part of a version."""
     if len(items) > MOST_ITEMS:
         raise InvalidInput(f"{where}: {name} has more than {MOST_ITEMS:,} items")
+
+
+def in_order(*several: Iterable[str]) -> Iterator[str]:
+    """Yields texts in order, each once, by calls that are all short.
+
+    No other thread runs during a sort, so it sorts parts.
+    """
+    texts = chain(*several)
+    parts = []
+    while part := list(islice(texts, _SORTED)):
+        parts.append(sorted(part))
+    last = None
+    for text_ in merge(*parts):
+        if text_ != last:
+            yield text_
+        last = text_
 
 
 # -- documents with ids ----------------------------------------------------------------------------

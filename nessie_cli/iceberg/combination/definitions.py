@@ -12,9 +12,10 @@ from typing import Any
 from msgspec import Struct
 
 from nessie_cli.iceberg.builder import partitions, schemas
-from nessie_cli.iceberg.builder.values import Document, by_id
+from nessie_cli.iceberg.builder.values import Document, by_id, in_order
 from nessie_cli.iceberg.combination.columns import merged_schema
 from nessie_cli.iceberg.expiration.retention import ancestors
+from nessie_cli.wire.large_json import encode
 
 _LAST_ADDED = -1
 _NAME_MAPPING = "schema.name-mapping.default"
@@ -76,7 +77,7 @@ def _differing(base: Document, ours: Document, theirs: Document) -> Iterator[Def
         changed = _changed("UUID of the table", *(each.get("table-uuid") for each in sides))
         yield DefinitionConflict("UUID", text=f"{changed}: it was dropped and created again")
     for member, kind in (("location", "location"), ("encryption-keys", "encryption keys")):
-        values = [str(each.get(member)) for each in sides]
+        values = [encode({member: each.get(member)}) for each in sides]
         if len(set(values)) > 1:
             yield DefinitionConflict(kind, text=_changed(kind, *values))
 
@@ -251,7 +252,9 @@ def _properties(
 ) -> Iterator[tuple[str, str | None]]:
     """Yields the properties that change on ours; None removes one. Collects the conflicts."""
     before, here, there = (state["properties"] for state in (base, ours, theirs))
-    for name in sorted((before.keys() | here.keys() | there.keys()) - {_COMMIT_ID}):
+    for name in in_order(before, here, there):
+        if name == _COMMIT_ID:
+            continue
         values = [properties.get(name) for properties in (before, here, there)]
         if name == _NAME_MAPPING and values[1] != values[2] and values[0] is not None:
             # Files without ids of columns cannot be read without it.
@@ -289,8 +292,8 @@ def _references(
 
     Those that theirs added or moved are conflicts: their snapshots are not those of ours.
     """
-    before, here, there = ({**(each.get("refs") or {})} for each in (base, ours, theirs))
-    for name in sorted(before.keys() | there.keys() - {"main"}):
+    before, here, there = (each.get("refs") or {} for each in (base, ours, theirs))
+    for name in in_order(before, there):
         reference = there.get(name)
         if name == "main" or reference in (before.get(name), here.get(name)):
             continue

@@ -13,7 +13,6 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 from msgspec.structs import replace
 
 from nessie_cli.errors import NessieError
@@ -42,6 +41,7 @@ from nessie_cli.model import (
     IcebergTable,
     RowRules,
 )
+from nessie_cli.wire.large_json import encode
 
 if TYPE_CHECKING:
     from nessie_cli.iceberg.row_diff.parquet import Reader
@@ -148,7 +148,8 @@ class FileCombiner(Combiner):
     one that merges rows, by default in this process, and takes a list, to which it adds the
     locations of files that other processes write. `announce` is called with the table, the bytes of
     its files to read and about the most to write, before rows are read, and `check_rows` with each
-    batch of them; both may raise an error. `cache` returns that of the permitted table.
+    batch of them; both may raise an error. `cache` returns that of the permitted table. `parse`
+    returns the metadata in the text of a file, whose location follows.
     """
 
     def __init__(
@@ -165,6 +166,7 @@ class FileCombiner(Combiner):
         announce: Callable[[ContentKey, int, int], None] | None = None,
         check_rows: Callable[[Any], object] | None = None,
         cache: Callable[[], CollisionCache] = CollisionCache,
+        parse: Callable[[bytes, str], Mapping[str, Any]] = parse_document,
     ) -> None:
         self._files = files
         self._description = description
@@ -177,6 +179,7 @@ class FileCombiner(Combiner):
         self._announce = announce
         self._check_rows = check_rows
         self._cache = cache
+        self._parse = parse
         self._written: dict[str, list[str]] = {}
 
     def combine(self, states: TableStates) -> CombinedTable:
@@ -309,7 +312,7 @@ class FileCombiner(Combiner):
                 "nessie.combined-theirs": str(states.theirs.snapshot_id),
             },
         )
-        write(table.location, msgspec.json.encode(table.document))
+        write(table.location, encode(table.document))
         content = content_of(table.document, table.location)
         assert isinstance(content, IcebergTable), "a combined table is one"
         return replace(content, id=states.ours.id)
@@ -322,7 +325,7 @@ class FileCombiner(Combiner):
 
     def _document(self, content: IcebergTable) -> dict[str, Any]:
         location = content.metadata_location
-        document = parse_document(self._files.read(location), location)
+        document = self._parse(self._files.read(location), location)
         check_metadata(document)
         return dict(in_state(document, content))
 

@@ -126,7 +126,7 @@ def read_list(
     """
     rows, schema, _ = _records(data, location, "manifest list", limits)
     try:
-        convert(rows, list[_ListedMembers])
+        _check_rows(rows, _ListedMembers)
         if added_by is not None:
             rows = [row for row in rows if row["added_snapshot_id"] == added_by]
         return ManifestList({str(row["manifest_path"]): _renamed(row) for row in rows}, schema)
@@ -147,7 +147,7 @@ def read_manifest(data: bytes, listed: Row, limits: AvroLimits = USUAL) -> Manif
     location = str(listed["manifest_path"])
     rows, schema, metadata = _records(data, location, "manifest", limits)
     try:
-        convert(rows, list[_EntryMembers])
+        _check_rows(rows, _EntryMembers)
         return Manifest(listed, schema, metadata, list(_entries(rows, listed)))
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(location, "manifest", error) from None
@@ -173,7 +173,7 @@ def read_entries(read: Read, job: Reading) -> list[Entry]:
     projection = None if job.columns else _without_statistics
     rows, _, _ = _records(data, job.path, "manifest", job.limits, projection)
     try:
-        convert(rows, list[_EntryMembers])
+        _check_rows(rows, _EntryMembers)
         if job.columns:
             for row in rows:
                 row["data_file"] = _with_statistics(row["data_file"], job.columns)
@@ -198,6 +198,12 @@ def _with_statistics(file: Row, columns: Collection[int]) -> Row:
     return {name: value for name, value in file.items() if name not in _STATISTICS} | {
         name: {column: bound(file.get(name), column) for column in columns} for name in _DECIDING
     }
+
+
+def _check_rows(rows: Iterable[Row], type_: type[Struct]) -> None:
+    """Raises `ValidationError` for a row without the members of a type. Each takes one call."""
+    for row in rows:
+        convert(row, type_)
 
 
 def _records(

@@ -28,8 +28,12 @@ from nessie_cli.iceberg.combination.states import (
     SnapshotChanges,
     TableFile,
 )
+from nessie_cli.iceberg.expiration.retention import ancestors
 
 _FIRST_ROW_ID = "first_row_id"
+_WITHOUT_SERVER = "rewrite the manifests, or merge with access to the files"
+_OBJECT, _VALUE = 200, 50
+"""About the bytes of an object without its values, and of a small value."""
 
 
 class ManifestReader:
@@ -42,7 +46,7 @@ class ManifestReader:
         self._engine = engine
         self._columns = columns
         self._limits = limits
-        self._count = 0
+        self._count = self._memory = 0
         self._lists: dict[int, ManifestList] = {}
         self._entries: dict[str, list[Entry]] = {}
         self.sources: dict[str, Reading] = {}
@@ -58,7 +62,9 @@ class ManifestReader:
         id_ = snapshot["snapshot-id"]
         if id_ not in self._lists:
             location = _list_location(snapshot)
-            self._lists[id_] = read_list(self._read(location), location, limits=self._limits)
+            listed = read_list(self._read(location), location, limits=self._limits)
+            self._keep(listed.rows.values())
+            self._lists[id_] = listed
         return self._lists[id_]
 
     def added_by(self, snapshot: Document) -> Collection[Row]:
@@ -83,15 +89,36 @@ class ManifestReader:
             if self._count > self._limits.rows:
                 raise InvalidInput(
                     f"the manifests that differ have more than {self._limits.rows:,} entries",
-                    hint="rewrite the manifests, or merge with access to the files",
+                    hint=_WITHOUT_SERVER,
                 )
+            self._keep(entry.file.row for entry in entries)
         for row in listed:
             yield from self._entries[str(row["manifest_path"])]
+
+    def _keep(self, rows: Iterable[Row]) -> None:
+        """Raises `InvalidInput` if the rows that this reader keeps take too much memory."""
+        most = self._limits.memory
+        if most is not None:
+            self._memory += sum(map(_memory_of, rows))
+            if self._memory > most:
+                raise InvalidInput(
+                    f"the manifests that differ take more than {most // 2**20} MiB of memory",
+                    hint=_WITHOUT_SERVER,
+                )
 
     def _is_read(self, listed: Row) -> bool:
         # The first commit after an upgrade gives ids to rows in earlier manifests.
         source = self.sources.get(str(listed["manifest_path"]))
         return source is not None and source.listed.get(_FIRST_ROW_ID) == listed.get(_FIRST_ROW_ID)
+
+
+def _memory_of(value: Any) -> int:
+    """Returns about how many bytes of memory a value of a row takes."""
+    if isinstance(value, dict):
+        return _OBJECT + sum(map(_memory_of, value.values()))
+    if isinstance(value, list):
+        return _VALUE + sum(map(_memory_of, value))
+    return _VALUE + (len(value) if isinstance(value, str | bytes) else 0)
 
 
 def live_files(
@@ -116,12 +143,7 @@ def live_files(
 def line_of(document: Document) -> list[int]:
     """Returns the current snapshot and its ancestors, newest first, as far as they are listed."""
     snapshots = by_id(document["snapshots"], "snapshot-id")
-    id_ = document["current-snapshot-id"]
-    line: list[int] = []
-    while id_ in snapshots:
-        line.append(id_)
-        id_ = snapshots[id_].get("parent-snapshot-id")
-    return line
+    return list(ancestors(snapshots, document["current-snapshot-id"]))
 
 
 def history_of(

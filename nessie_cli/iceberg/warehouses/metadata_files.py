@@ -40,7 +40,13 @@ from nessie_cli.iceberg.locations import (
 )
 from nessie_cli.iceberg.metadata import NoJson, TooLarge, json_of, too_deep, unpacked
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
-from nessie_cli.wire.large_json import MOST_VALUES, count_values, steps
+from nessie_cli.wire.large_json import (
+    MOST_VALUES,
+    count_values,
+    decode_members,
+    free,
+    steps,
+)
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 # Opening a pipe would wait for a writer.
@@ -379,7 +385,10 @@ class Head(Struct, frozen=True, rename="kebab"):
     current_version_id: int | None = None
 
 
-_head = msgspec.json.Decoder(Head).decode
+MOST_AT_ONCE = 8 << 20
+"""The most bytes of a text whose head is read by one call."""
+_HEAD_MEMBERS = [field.encode_name for field in msgspec.structs.fields(Head)]
+_decode_head = msgspec.json.Decoder(Head).decode
 
 
 def head_of(text: bytes, location: str) -> Head:
@@ -388,10 +397,12 @@ def head_of(text: bytes, location: str) -> Head:
     The other members are valid JSON in UTF-8, of any kind. Raises `InvalidInput`.
     """
     try:
+        if len(text) > MOST_AT_ONCE:
+            return msgspec.convert(decode_members(text, _HEAD_MEMBERS), Head)
         for _ in iterdecode(steps(text), "utf-8"):
             pass
-        return _head(text)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+        return _decode_head(text)
+    except ValueError:
         raise _no_metadata(location) from None
     except RecursionError:
         raise InvalidInput(f"{location}: {too_deep().message}") from None
@@ -408,6 +419,9 @@ def parsed(text: bytes, location: str) -> Document:
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None
     if not isinstance(document, dict) or "format-version" not in document:
+        values = [document]
+        del document
+        free(values)
         raise _no_metadata(location)
     return document
 

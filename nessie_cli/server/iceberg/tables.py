@@ -358,11 +358,11 @@ def _created_by(
     )
     own_uuid = str(uuid.uuid4())
     issued = new_location(call.warehouse, namespace, key, own_uuid)
-    if asked is not None and call.has_staged(state, str(asked), key):
-        staged = new_location(call.warehouse, namespace, key, str(asked))
+    if isinstance(asked, str) and call.has_staged(state, asked, key):
+        staged = new_location(call.warehouse, namespace, key, asked)
         # A branch that was moved back no longer knows a table that another branch may have.
         if not call.files.has_any(staged):
-            own_uuid, issued = str(asked), staged
+            own_uuid, issued = asked, staged
     defaults: list[Document] = [
         {"action": "assign-uuid", "uuid": own_uuid},
         {"action": "set-location", "location": issued},

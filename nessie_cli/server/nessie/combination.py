@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from posixpath import dirname
 from threading import BoundedSemaphore
+from time import thread_time
 from typing import Any
 
 from msgspec import structs, to_builtins
@@ -26,7 +27,12 @@ from nessie_cli.iceberg.combination.file_combiner import (
 from nessie_cli.iceberg.combination.merging import NotStored, TableMerger, TableStates
 from nessie_cli.iceberg.files import Files, MissingFile
 from nessie_cli.iceberg.locations import LocationRefused
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, next_metadata_file
+from nessie_cli.iceberg.metadata import content_of
+from nessie_cli.iceberg.warehouses.metadata_files import (
+    MetadataFiles,
+    next_metadata_file,
+    parsed,
+)
 from nessie_cli.iceberg.warehouses.warehouse import (
     LOCATION,
     NewMetadata,
@@ -65,11 +71,17 @@ from nessie_cli.server.runtime.thread_pool import BUSY
 from nessie_cli.wire import merges as wire
 from nessie_cli.wire.bodies import Combination, TableCombinationRequest
 from nessie_cli.wire.extensions import COMBINATION
+from nessie_cli.wire.large_json import free
 from nessie_cli.wire.validation import checked
 from nessie_cli.wire.values import key_of
 
 MOST_BYTES = 64 * 2**20
 """The most bytes of metadata files, manifest lists and manifests that a request reads."""
+MOST_SECONDS = 60
+"""The most seconds of processor time after which a request still reads a file.
+
+Compressed manifests may have a thousand times the content of their bytes.
+"""
 MOST_RUNNING, MOST_ADMITTED = 2, 8
 """The most requests that combine tables at once, and those that run or wait.
 
@@ -240,6 +252,7 @@ class TableCombinations:
             check=files.check,
             limits=OF_MERGES,
             cache=self._cache_of(files),
+            parse=files.parse,
         )
         try:
             with self._turn():
@@ -289,6 +302,7 @@ class TableCombinations:
             UnwrittenFiles(files) if dry_run else files,
             permit=_permission(call, change.branch, files, writes_rows=True),
             check=files.check,
+            parse=files.parse,
         )
         commits = len(change.commits) if isinstance(change, Transplant) else 1
         return TableMerger([merged, combiner], excluded=rules.excluded, commits=commits)
@@ -324,6 +338,9 @@ class WarehouseFiles(Files):
         self._locations = locations
         self._large_files = large_files
         self._bytes = 0
+        self._begun = thread_time()
+        self._documents: list[Any] = []
+        """The documents that were parsed for this request."""
         self._has_turn = False
         self._is_trusted = False
         self._folders: set[str] | None = None
@@ -370,6 +387,18 @@ class WarehouseFiles(Files):
             raise InvalidInput(
                 f"the files that the request needs have more than {MOST_BYTES // 2**20} MiB"
             )
+        if thread_time() - self._begun > MOST_SECONDS:
+            raise InvalidInput(
+                f"the request has computed for more than {MOST_SECONDS} seconds",
+                hint="merge with access to the files",
+            )
+
+    def parse(self, data: bytes, location: str) -> Document:
+        """Returns the document of a metadata file that was read. Raises `InvalidInput`."""
+        document = parsed(data, location)
+        self._documents.append(document)
+        content_of(document, location)
+        return document
 
     def check(self, ours: Document, combined: Document) -> None:
         """Checks the locations in the metadata of the table, like a commit to it does.
@@ -410,7 +439,8 @@ class WarehouseFiles(Files):
         self._warehouse_of(uri).remove(uri)
 
     def end_turn(self) -> None:
-        """Lets others read large files."""
+        """Lets others read large files. Frees all documents by calls that are all short."""
+        free(self._documents)
         if self._has_turn:
             self._has_turn = False
             self._large_files.end()
@@ -444,6 +474,7 @@ def _combiner(
         check=files.check,
         limits=OF_MERGES,
         cache=cache,
+        parse=files.parse,
     )
 
 

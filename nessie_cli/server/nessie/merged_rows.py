@@ -11,7 +11,6 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.combination.merging import Combiner, TableStates
 from nessie_cli.iceberg.files import Files
 from nessie_cli.iceberg.locations import LocationRefused
-from nessie_cli.iceberg.metadata import parse_document
 from nessie_cli.model import CombinedTable, IcebergTable
 from nessie_cli.server.runtime.row_merge_answer import MergedRows
 
@@ -19,8 +18,8 @@ from nessie_cli.server.runtime.row_merge_answer import MergedRows
 class MergedRowsCombiner(Combiner):
     """Combines the tables whose rows a process has merged, and writes their files.
 
-    It has no access to any other table, nor to another state of these. `permit` and `check` are
-    those of `FileCombiner`.
+    It has no access to any other table, nor to another state of these. `permit`, `check` and
+    `parse` are those of `FileCombiner`.
     """
 
     def __init__(
@@ -30,11 +29,13 @@ class MergedRowsCombiner(Combiner):
         *,
         permit: Callable[[TableStates], None],
         check: Callable[[Document, Document], None],
+        parse: Callable[[bytes, str], Document],
     ) -> None:
         self._merged: dict[tuple[object, ...], MergedRows] = {each.states: each for each in merged}
         self._files = files
         self._permit = permit
         self._check = check
+        self._parse = parse
 
     def combine(self, states: TableStates) -> CombinedTable:
         """Writes the files of a merged table. See `Combiner.combine`."""
@@ -45,7 +46,7 @@ class MergedRowsCombiner(Combiner):
         if merged.files:
             # Before the first file is written to a place that the metadata names.
             data, location = merged.metadata
-            self._check(self._document(states.ours), _document(data, location))
+            self._check(self._document(states.ours), normalized(self._parse(data, location)))
             try:
                 for location, data in merged.files:
                     self._files.write(location, data)
@@ -68,8 +69,4 @@ class MergedRowsCombiner(Combiner):
 
     def _document(self, content: IcebergTable) -> Document:
         location = content.metadata_location
-        return _document(self._files.read(location), location)
-
-
-def _document(data: bytes, location: str) -> Document:
-    return normalized(dict(parse_document(data, location)))
+        return normalized(self._parse(self._files.read(location), location))
