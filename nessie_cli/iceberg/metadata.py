@@ -151,7 +151,7 @@ MOST_MEMBERS = 1_000
 MOST_PLACED = 1 << 20
 """The most bytes of a text in which the place of a fault is looked for."""
 
-_GZIP = b"\x1f\x8b"
+GZIP = b"\x1f\x8b"
 _GZIP_WINDOW = 16 + zlib.MAX_WBITS
 _FED = 1 << 16
 
@@ -228,7 +228,7 @@ def unpacked(data: bytes, most: int) -> bytes:
 
     Raises `TooLarge`, and `InvalidInput` if the compressed data is damaged.
     """
-    text = _decompressed(data, most) if data.startswith(_GZIP) else data
+    text = _decompressed(data, most) if data.startswith(GZIP) else data
     if len(text) > most:
         raise TooLarge(f"larger than {most} bytes")
     return text.removeprefix(BOM_UTF8)
@@ -251,7 +251,7 @@ def _decompressed(data: bytes, most: int) -> bytes:
             at += len(fed) - len(unpacking.unused_data)
             if size > most:
                 raise TooLarge(f"larger than {most} bytes when decompressed")
-        if not data.startswith(_GZIP, at):
+        if not data.startswith(GZIP, at):
             return b"".join(parts)
     raise InvalidInput(f"compressed in more than {MOST_MEMBERS:,} gzip members")
 

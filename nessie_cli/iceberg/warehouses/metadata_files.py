@@ -38,7 +38,7 @@ from nessie_cli.iceberg.locations import (
     LocationRefused,
     ParsedLocation,
 )
-from nessie_cli.iceberg.metadata import NoJson, TooLarge, json_of, too_deep, unpacked
+from nessie_cli.iceberg.metadata import GZIP, NoJson, TooLarge, json_of, too_deep, unpacked
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
 from nessie_cli.wire.large_json import (
     MOST_VALUES,
@@ -408,10 +408,17 @@ def head_of(text: bytes, location: str) -> Head:
         raise InvalidInput(f"{location}: {too_deep().message}") from None
 
 
-def parsed(text: bytes, location: str) -> Document:
-    """Returns the document of a metadata file. Raises `InvalidInput` if it exceeds a limit."""
+def check_values(text: bytes, location: str) -> None:
+    """Raises `InvalidInput` for a text of too many JSON values, or one that is still compressed."""
+    if text.startswith(GZIP):
+        raise _no_metadata(location)
     if len(text) > MOST_VALUES and count_values(text) > MOST_VALUES:
         raise InvalidInput(f"{location} has more than {MOST_VALUES:,} JSON values")
+
+
+def parsed(text: bytes, location: str) -> Document:
+    """Returns the document of a metadata file. Raises `InvalidInput` if it exceeds a limit."""
+    check_values(text, location)
     try:
         document = json_of(text)
     except NoJson:

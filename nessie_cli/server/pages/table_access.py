@@ -14,8 +14,8 @@ from typing import Any
 from nessie_cli.errors import NotAllowed
 from nessie_cli.iceberg.comparison import Comparison, compare
 from nessie_cli.iceberg.locations import LocationRefused
-from nessie_cli.iceberg.metadata import Document, content_of
-from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, parsed
+from nessie_cli.iceberg.metadata import Document, parse_document
+from nessie_cli.iceberg.warehouses.metadata_files import MetadataFiles, check_values
 from nessie_cli.iceberg.warehouses.warehouse import Warehouses
 from nessie_cli.inspection.changes import ContentChange
 from nessie_cli.model import Content, ContentKey, IcebergTable, IcebergView
@@ -139,10 +139,10 @@ class MetadataReader:
         if self._bytes >= LARGE and not self._has_turn:
             self._large_files.begin(self._bytes)
             self._has_turn = True
-        document = parsed(data, location)
+        check_values(data, location)
+        document = parse_document(data, location)
         if self._has_turn:
             self._documents.append(document)
-        content_of(document, location)
         return document
 
     def _refuse_more(self) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from nessie_cli.errors import InvalidInput
 from nessie_cli.iceberg.metadata import MAX_DEPTH, MOST_MEMBERS, MOST_VALUES_OF_ITEM, parse_document
-from nessie_cli.iceberg.warehouses.metadata_files import head_of, parsed, plain
+from nessie_cli.iceberg.warehouses.metadata_files import check_values, head_of, parsed, plain
 from nessie_cli.wire.large_json import MOST_VALUES
 
 LOCATION = "file:///lake/db/t_1/metadata/a.metadata.json"
@@ -165,3 +165,11 @@ def test_each_other_spelling_is_refused(read: Callable[[bytes], Any], spelling: 
     with pytest.raises(InvalidInput) as error:
         read(REFUSED[spelling])
     assert error.value.message.startswith(LOCATION)
+
+
+def test_a_text_that_is_compressed_twice_is_refused() -> None:
+    """It could have many times the content that was counted."""
+    twice = gzip.compress(gzip.compress(TEXT, mtime=0), mtime=0)
+    with pytest.raises(InvalidInput, match="not an Iceberg metadata file"):
+        check_values(plain(twice, LOCATION), LOCATION)
+    check_values(plain(gzip.compress(TEXT, mtime=0), LOCATION), LOCATION)
