@@ -5,6 +5,7 @@ A part that cannot be read is a problem; later parts are still verified.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
@@ -19,6 +20,7 @@ from nessie_cli.model.progress import Progress
 from nessie_cli.repository.expiry import expiry, moves_before
 from nessie_cli.repository.reading import moves
 from nessie_cli.repository.requests import result_of_request, values_of
+from nessie_cli.repository.runs import StoredRuns
 from nessie_cli.store.base import Store, View
 from nessie_cli.store.records import StoredObject, StoredReference
 
@@ -73,6 +75,8 @@ def _verify_rows(store: Store, now: int, state: _StoreState) -> Iterator[Problem
         "references": lambda: state.references.extend(store.references()),
         "reflog": lambda: _read_reflog(store, now, state.positions),
         "requests": lambda: _read_requests(store),
+        "sessions": store.sessions.all,
+        "runs": lambda: deque(StoredRuns(store.runs).each(), maxlen=0),
     }
     for where, read in parts.items():
         try:

@@ -7,11 +7,12 @@ statements, in which `?` stands for a value.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from nessie_cli.errors import StoreUnavailable
+from nessie_cli.errors import DamagedObject, StoreUnavailable
 from nessie_cli.store.records import StoredRun, StoredSession
+from nessie_cli.store.rows import DamagedRow, Row, check_types
 
 Rows = Callable[[str, tuple[Any, ...]], list[tuple[Any, ...]]]
 """Runs a statement that reads, and returns its rows."""
@@ -84,24 +85,28 @@ class RunRows:
     def get(self, id_: str) -> StoredRun | None:
         """Returns a record, or None."""
         rows = self._table.read(_GET_RUN, (id_,))
-        return StoredRun(*rows[0]) if rows else None
+        return _run(rows[0]) if rows else None
 
     def all(self, *states: str) -> list[StoredRun]:
         """Returns the records (in one of these states), in the order of their ids."""
         sql = _RUNS_IN_STATES.format(", ".join("?" * len(states))) if states else _ALL_RUNS
-        return [StoredRun(*row) for row in self._table.read(sql, states)]
+        return list(map(_run, self._table.read(sql, states)))
 
     def each(self, *states: str) -> Iterator[StoredRun]:
         """Yields what `all` returns, with a few records in memory."""
         of_states = f"state IN ({', '.join('?' * len(states))}) AND" if states else ""
         sql, after = _SOME_RUNS.format(of_states), ""
         while rows := self._table.read(sql, (*states, after, _RUNS_AT_ONCE)):
-            yield from (StoredRun(*row) for row in rows)
+            yield from map(_run, rows)
             after = rows[-1][0]
 
     def delete(self, id_: str) -> None:
         """Deletes a record."""
         self._table.change(_DELETE_RUN, (id_,))
+
+
+def _run(row: Row) -> StoredRun:
+    return StoredRun(*_typed("runs", row, (str, str, bytes, int)))
 
 
 # -- logins ----------------------------------------------------------------------------------------
@@ -128,11 +133,11 @@ class SessionRows:
     def get(self, id_: bytes) -> StoredSession | None:
         """Returns a session, or None."""
         rows = self._table.read(_GET_SESSION, (id_,))
-        return StoredSession(*rows[0]) if rows else None
+        return _session(rows[0]) if rows else None
 
     def all(self) -> list[StoredSession]:
         """Returns all sessions."""
-        return [StoredSession(*row) for row in self._table.read(_ALL_SESSIONS)]
+        return list(map(_session, self._table.read(_ALL_SESSIONS)))
 
     def extend(self, id_: bytes, ends: int) -> None:
         """Moves the end of a session."""
@@ -145,3 +150,15 @@ class SessionRows:
     def expire(self, now: int) -> int:
         """Deletes the sessions that have ended."""
         return self._table.change(_EXPIRE_SESSIONS, (now,))
+
+
+def _session(row: Row) -> StoredSession:
+    return StoredSession(*_typed("sessions", row, (bytes, bytes, int)))
+
+
+def _typed(table: str, row: Row, types: Sequence[type]) -> Row:
+    """Returns a row whose fields have these types. Raises `DamagedObject`."""
+    try:
+        return check_types(table, row, types)
+    except DamagedRow as error:
+        raise DamagedObject(str(error), hint="nessie fsck") from None

@@ -13,6 +13,7 @@ import random
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -232,6 +233,25 @@ def no_hang() -> Iterator[None]:
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
+
+
+def test_exchanged_pages_of_small_tables_are_reported(
+    bases: dict[str, Base], tmp_path: Path
+) -> None:
+    """Each pair, also with tables that are empty."""
+    base, path = bases["closed"], tmp_path / "store.sqlite"
+    base.files.write(path)
+    with raw(path) as connection:
+        roots = connection.execute(
+            "SELECT rootpage - 1 FROM sqlite_schema WHERE tbl_name NOT IN ('objects', 'object_index')"
+        ).fetchall()
+    for one, other in combinations([root for (root,) in roots], 2):
+        data = with_page(base.files.main, one, page(base.files.main, other))
+        exchanged = Files(with_page(data, other, page(base.files.main, one)))
+        exchanged.write(path)
+        found = answers(path)
+        exchanged.write(path)
+        assert found in base.states or problems(path), (one, other)
 
 
 @pytest.mark.parametrize("damages", [flips, pages], ids=lambda one: one.__name__)

@@ -7,7 +7,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from nessie_cli import create
+from nessie_cli import connect, create
+from nessie_cli.model import CommitMeta, ContentKey, IcebergTable, Put
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.snapshot import Context
 from nessie_cli.server.pipeline.exchange import AccessLog
@@ -83,15 +84,20 @@ def test_a_missing_store_is_reported_without_its_path_until_it_is_back(served, p
 
 def test_details_of_a_damaged_object_are_only_logged(served, path):
     client, _ = served
-    head = client.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
+    # The server has its own commits in memory.
+    with connect(path) as other:
+        table = IcebergTable(metadata_location="file:/a", snapshot_id=1)
+        head = other.commit(
+            "main", [Put(ContentKey(("a",)), table)], CommitMeta("a")
+        ).reference.hash
     with apsw.Connection(path) as connection:
-        table = next(
+        objects = next(
             name
             for (name,) in connection.execute(
                 "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '%object%'"
             )
         )
-        connection.execute(f"DELETE FROM {table}")
+        connection.execute(f"DELETE FROM {objects}")
     answer = client.get(f"/api/v2/trees/main@{head}/contents/a")
     assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) in (
         (500, "UNKNOWN", None),
