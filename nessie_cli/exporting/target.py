@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from pyiceberg.catalog import Catalog, load_catalog
+from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import (
     NamespaceAlreadyExistsError,
     NoSuchNamespaceError,
@@ -22,6 +22,7 @@ from nessie_cli.iceberg.files import leave_warnings_to_programs
 from nessie_cli.importing.sources.catalog_errors import CatalogErrors
 from nessie_cli.importing.sources.catalog_opening import sqlite_file
 from nessie_cli.importing.sources.configuration import catalog_names, catalog_properties
+from nessie_cli.importing.sources.foreign_properties import open_configured
 from nessie_cli.importing.sources.iceberg_catalog import AT_ONCE, INIT_TABLES
 from nessie_cli.model.progress import Progress
 from nessie_cli.repository.reader import ReadableRepository
@@ -283,7 +284,7 @@ class Target:
     def _catalog(self) -> Catalog:
         if self._opened is None:
             with self._errors.translated():
-                self._opened = load_catalog(self.label, **self._settings)
+                self._opened = open_configured(self.label, self._settings)
         return self._opened
 
     def _has_tables(self) -> bool:

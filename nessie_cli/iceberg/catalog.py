@@ -478,7 +478,8 @@ class NessieCatalog(MetastoreCatalog):
         number = 0
         if current:
             number = NessieCatalog._parse_metadata_version(current.metadata_location) + 1
-        provider = load_location_provider(document["location"], document["properties"])
+        properties = tables.without_code(document)["properties"]
+        provider = load_location_provider(document["location"], properties)
         return provider.new_table_metadata_file_location(number)
 
     def _location(self, key: ContentKey, given: str | None) -> str:
@@ -503,6 +504,18 @@ class NessieCatalog(MetastoreCatalog):
         """Returns the table of a content."""
         document = tables.read(content, self.properties)
         return self._table(key, document, content.metadata_location)
+
+    def _load_file_io(
+        self,
+        properties: Properties = EMPTY_DICT,  # noqa: ARG002 - PyIceberg's signature
+        location: str | None = None,
+    ) -> FileIO:
+        """Returns what reads and writes a file, by the options of the catalog alone.
+
+        Everybody who writes a table chooses its properties, and `py-io-impl` would name a class.
+        """
+        file_io: FileIO = super()._load_file_io(location=location)
+        return file_io
 
     def _table(self, key: ContentKey, document: Document, file: str) -> Table:
         """Returns a table by its metadata and its metadata file."""

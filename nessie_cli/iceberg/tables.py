@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pydantic import BaseModel
 from pyiceberg.partitioning import PartitionSpec, assign_fresh_partition_spec_ids
 from pyiceberg.schema import Schema, assign_fresh_schema_ids
+from pyiceberg.table import TableProperties
 from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.table.sorting import SortOrder, assign_fresh_sort_order_ids
 
@@ -21,6 +22,8 @@ from nessie_cli.iceberg.builder.values import Document
 from nessie_cli.iceberg.errors import pyiceberg_errors, reading_metadata
 from nessie_cli.iceberg.metadata import in_state, read_document
 from nessie_cli.model import IcebergTable
+
+LOCATION_PROVIDER = TableProperties.WRITE_PY_LOCATION_PROVIDER_IMPL
 
 
 def now() -> int:
@@ -65,7 +68,21 @@ def read(content: IcebergTable, properties: Mapping[str, str]) -> Document:
 def parsed(document: Document, location: str) -> TableMetadata:
     """Returns metadata as PyIceberg's object. `location` is its file, for the error.
 
-    Raises `ValidationError` if PyIceberg does not know a part of it, such as the type variant.
+    It has no property that names code; see `without_code`. Raises `ValidationError` if PyIceberg
+    does not know a part of it, such as the type variant.
     """
     with reading_metadata(location):
-        return TableMetadataUtil.parse_raw(json.dumps(document))
+        return TableMetadataUtil.parse_raw(json.dumps(without_code(document)))
+
+
+def without_code(document: Document) -> Document:
+    """Returns metadata without the property that names a class for the locations of files.
+
+    PyIceberg would call any function with this name when it writes, such as `exec` with the
+    location of the table, and everybody who writes a table chooses its properties.
+    """
+    properties = document.get("properties")
+    if not isinstance(properties, dict) or LOCATION_PROVIDER not in properties:
+        return document
+    harmless = {name: value for name, value in properties.items() if name != LOCATION_PROVIDER}
+    return {**document, "properties": harmless}

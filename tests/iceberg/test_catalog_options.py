@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import subprocess
 import sys
@@ -11,6 +12,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.exceptions import NoSuchPropertyException
 
 from nessie_cli.iceberg.catalog import NessieCatalog
+from nessie_cli.iceberg.locations import local_path
 from tests.iceberg.lake import IMPLEMENTATION, ROWS, Lake
 
 
@@ -83,6 +85,33 @@ def test_options_of_file_io_and_of_a_custom_file_io(embedded: Lake) -> None:
     )
     table = catalog.create_table("orders", ROWS.schema)
     assert table.io.properties["s3.region"] == "eu"
+
+
+def test_the_properties_of_a_table_choose_no_file_io(embedded: Lake) -> None:
+    # Everybody who writes a table chooses them.
+    catalog = embedded.catalog(**{"s3.region": "eu"})
+    chosen = {"py-io-impl": "subprocess.Popen", "s3.endpoint": "http://evil.example"}
+    catalog.create_table("orders", ROWS.schema, properties=chosen).append(ROWS)
+    table = catalog.load_table("orders")
+    assert table.scan().to_arrow().num_rows == ROWS.num_rows
+    assert "s3.endpoint" not in table.io.properties
+
+
+def test_the_properties_of_a_table_choose_no_code_for_its_writers(embedded: Lake) -> None:
+    catalog, name = embedded.catalog(), "write.py-location-provider.impl"
+    chosen = {name: "builtins.exec", "write.metadata.path": f"file://{embedded.folder}/meta"}
+    catalog.create_table("orders", ROWS.schema, properties=chosen)
+    table = catalog.load_table("orders")
+    # With the property, PyIceberg would run the location of the table.
+    table.append(ROWS)
+    with table.transaction() as transaction:
+        transaction.set_properties({"a": "b"})
+    assert table.properties["a"] == "b"
+    assert name not in table.properties
+    file = local_path(catalog.load_table("orders").metadata_location)
+    assert file.parent == embedded.folder / "meta"
+    # Other catalogs see it.
+    assert json.loads(file.read_text())["properties"][name] == "builtins.exec"
 
 
 def test_a_relative_store_and_warehouse_become_absolute(

@@ -4,6 +4,8 @@ import json
 import multiprocessing
 import os
 import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -243,6 +245,29 @@ def test_the_last_valid_tokens_apply_while_the_file_is_invalid(tmp_path, harm):
     new, _ = made(path, "bob")
     assert file.value().caller(Credentials(new), NOW) == Caller("bob")
     assert len(reports) == 1
+
+
+def test_nobody_gets_the_old_tokens_while_the_new_ones_are_read(tmp_path):
+    path, is_reading, may_end = tmp_path / "tokens", threading.Event(), threading.Event()
+    token, _ = made(path, "ada")
+    made(path, "bob")
+
+    def read_slowly(data):
+        if b"ada" not in data:
+            is_reading.set()
+            assert may_end.wait(30)
+        return read_tokens(data)
+
+    file = WatchedFile(path, SECRET, FILE_KIND, read_slowly, [].append)
+    remove_tokens(path, "ada")
+    with ThreadPoolExecutor(2) as threads:
+        threads.submit(file.value)
+        assert is_reading.wait(30)
+        other = threads.submit(lambda: file.value().caller(Credentials(token), NOW))
+        with pytest.raises(TimeoutError):
+            other.result(0.05)
+        may_end.set()
+        assert other.result(30) is None
 
 
 def test_a_replaced_file_of_equal_size_and_time_is_noticed(tmp_path):

@@ -22,6 +22,7 @@ from nessie_cli.errors import InvalidInput, NotAllowed, NotFound
 from nessie_cli.iceberg.files import leave_warnings_to_programs
 from nessie_cli.importing.sources.catalog_errors import CatalogErrors
 from nessie_cli.importing.sources.configuration import catalog_names, catalog_properties
+from nessie_cli.importing.sources.foreign_properties import ForeignRestCatalog, ignore_tables
 from nessie_cli.importing.sources.iceberg_catalog import AT_ONCE, INIT_TABLES, IcebergCatalog
 from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.workspace.secrets import without_secrets
@@ -62,6 +63,7 @@ def open_catalog(
     try:
         with errors.translated():
             catalog = _loaded(name, settings)
+            ignore_tables(catalog)
     except NotAllowed as error:
         if not is_uri:
             raise
@@ -142,6 +144,8 @@ def _load(name: str, settings: Mapping[str, Any]) -> Catalog:
     # `load_catalog` would add the properties of a configured catalog with this name, and send its
     # credentials to any URI.
     kind = CatalogType(settings[_TYPE])
+    if kind is CatalogType.REST:
+        return ForeignRestCatalog(name, **settings)
     # PyIceberg would create missing tables of a database, but an import only reads a source.
     reading = {INIT_TABLES: "false"} if kind is CatalogType.SQL else {}
     return AVAILABLE_CATALOGS[kind](name, {**reading, **settings})

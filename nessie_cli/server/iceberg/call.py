@@ -462,7 +462,7 @@ class IcebergCall(Call):
         if result is None:
             if self.request_id is not None:
                 at = state.reference.hash
-                self.services.idempotency.remember_unchanged(self.request_id, at)
+                self.services.idempotency.remember_unchanged((self.who, self.request_id), at)
             return Changed(state, state)
         if self.repeated:
             return self._replayed(result)
@@ -510,7 +510,7 @@ class IcebergCall(Call):
         key, digest = self.request_id, self.digest
         if key is None or digest is None:
             return run()
-        return self.services.idempotency.once(key, digest, self._check_may_write, run)
+        return self.services.idempotency.once((self.who, key), digest, self._check_may_write, run)
 
     def _check_may_write(self) -> None:
         """Raises `NotAllowed` if the caller may no longer commit to the branch."""
@@ -531,7 +531,7 @@ class IcebergCall(Call):
     def _unchanged_before(self) -> Changed | None:
         """Returns the state in which this very request changed nothing, None if it did not."""
         key = self.request_id
-        at = self.services.idempotency.unchanged_at(key) if key is not None else None
+        at = self.services.idempotency.unchanged_at((self.who, key)) if key is not None else None
         if at is None:
             return None
         self._check_may_write()

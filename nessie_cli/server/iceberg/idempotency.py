@@ -24,6 +24,8 @@ LIFETIME_TEXT = "PT30M"
 MOST = 10_000
 """Keys that are remembered. Beyond that the oldest is forgotten."""
 _LENGTH = 36
+OwnKey = tuple[str, str]
+"""A caller and a key: the reflog shows keys to others, who must not use them up."""
 
 
 def checked(key: str) -> str:
@@ -53,9 +55,11 @@ class Idempotency:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._uses: dict[str, _Use] = {}
+        self._uses: dict[OwnKey, _Use] = {}
 
-    def once(self, key: str, digest: bytes, may: Callable[[], object], run: Callable[[], A]) -> A:
+    def once(
+        self, key: OwnKey, digest: bytes, may: Callable[[], object], run: Callable[[], A]
+    ) -> A:
         """Runs a request under its key; raises the refusal of its first run.
 
         `may` raises if the caller may no longer write. Raises `InvalidInput` if the key was used
@@ -65,7 +69,7 @@ class Idempotency:
         with use.lock:
             if use.digest != digest:
                 raise InvalidInput(
-                    f"Idempotency-Key {key} was used for another request; use a new one for each"
+                    f"Idempotency-Key {key[1]} was used for another request; use a new one for each"
                 )
             if use.refusal is not None:
                 may()
@@ -77,19 +81,19 @@ class Idempotency:
                     use.refusal = RepeatedRefusal(error)
                 raise
 
-    def unchanged_at(self, key: str) -> str | None:
+    def unchanged_at(self, key: OwnKey) -> str | None:
         """Returns the commit at which the request of a key changed nothing, if it did."""
         with self._lock:
             use = self._uses.get(key)
             return use.unchanged_at if use is not None else None
 
-    def remember_unchanged(self, key: str, at: str) -> None:
+    def remember_unchanged(self, key: OwnKey, at: str) -> None:
         """Says that the running request of a key changes nothing at a commit."""
         with self._lock:
             if (use := self._uses.get(key)) is not None:
                 use.unchanged_at = at
 
-    def _use(self, key: str, digest: bytes) -> _Use:
+    def _use(self, key: OwnKey, digest: bytes) -> _Use:
         now = time.monotonic()
         with self._lock:
             while self._uses:

@@ -91,11 +91,13 @@ class Watched(Generic[T]):
     def _renew(self, stamps: tuple[Stamp | None, ...]) -> None:
         if stamps == self._seen:
             return
-        self._seen = stamps
         try:
             self._value = self._make()
         except NessieError as error:
             self._report(f"{error.message}; its last valid state stays in force")
+        finally:
+            # Until then, others wait for the new value: a token may have been revoked.
+            self._seen = stamps
 
 
 class WatchedFile(Watched[T]):

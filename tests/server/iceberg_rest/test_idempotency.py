@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
@@ -13,11 +15,14 @@ import pytest
 from nessie_cli import connect, create
 from nessie_cli.errors import NessieError
 from nessie_cli.iceberg.warehouses.configuration import from_options
+from nessie_cli.server.auth.gate import Security, open_gate
+from nessie_cli.server.auth.tokens import add_token
 from nessie_cli.server.iceberg.errors import CommitConflict
 from nessie_cli.server.iceberg.idempotency import Idempotency
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
 from tests.server.client import Answer, Client
+from tests.server.guarding import TokenClient
 from tests.server.iceberg_rest.lake import (
     SCHEMA,
     VIEW_VERSION,
@@ -104,6 +109,34 @@ def test_a_key_that_was_used_for_another_request_is_refused(
     assert main.load("db", "t").status == 200
 
 
+def test_other_callers_cannot_use_a_key_up(tmp_path: Path) -> None:
+    """The reflog shows the keys of all callers; a refused repetition looks like a failed commit."""
+    tokens = tmp_path / "tokens"
+    named = {
+        name: add_token(tokens, name, [], None, datetime.now(UTC))[0] for name in ("ann", "bob")
+    }
+    parts = Parts(
+        gate=open_gate(Security(tokens=tokens)), warehouses=from_options([str(tmp_path / "lake")])
+    )
+    body, given = {"namespace": ["n"], "properties": {"a": "1"}}, key()
+
+    def send(url: str, name: str) -> Answer:
+        with closing(TokenClient(url, named[name])) as client:
+            return IcebergClient(client).post("/namespaces", body, idempotency_key=given)
+
+    with (
+        connect("memory:") as repository,
+        serving(app=application(repository, parts)) as first,
+        serving(app=application(repository, parts)) as second,
+    ):
+        answer = send(first, "ann")
+        assert answer.status == 200
+        for url in (first, second):
+            assert error_of(send(url, "bob")) == (400, "BadRequestException")
+            again = send(url, "ann")
+            assert (again.status, again.body) == (200, answer.body)
+
+
 @pytest.mark.parametrize("wrong", ["x", "1" * 36, "0123456789abcdef0123456789abcdef", ""])
 def test_a_key_must_be_a_uuid(main: IcebergClient, wrong: str) -> None:
     answer = main.post("/namespaces", {"namespace": ["n"]}, idempotency_key=wrong)
@@ -178,7 +211,7 @@ def test_of_a_refusal_only_its_answer_is_remembered() -> None:
 
     for message in ("stale", "stale"):
         with pytest.raises(NessieError, match=message):
-            uses.once("a", b"", lambda: None, refuse)
+            uses.once(("ann", "a"), b"", lambda: None, refuse)
     gc.collect()
     [refusal] = refusals
     assert refusal() is None
