@@ -111,15 +111,14 @@ def test_writes_that_waited_behind_a_silent_store_fail_with_the_first(monkeypatc
     """Each large one would wait for the store by itself, one after the other."""
     monkeypatch.setattr(thread_pool, "SILENCE", 0.05)
 
-    async def scenario(writer, group, _):
+    async def scenario(writer, group, begun):
         def silent():
             group.running.set()
             assert group.go_on.wait(60)
             raise StoreUnavailable("the server did not answer for 30 seconds")
 
         group.go_on.set()
-        while not group.sizes:
-            await asyncio.sleep(0.01)
+        await begun
         group.running.clear()
         group.go_on.clear()
         first = writer.submit(write(silent))

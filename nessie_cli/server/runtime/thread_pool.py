@@ -228,7 +228,7 @@ MOST_TOGETHER = 64
 MOST_WAITING = 1000
 """The most waiting writes; later ones are refused."""
 SILENCE = 1.0
-"""Seconds of waiting after which a write fails with those before it, if the store has failed."""
+"""Seconds after which a waiting write fails together with those before it."""
 _BUSY = "Too many writes are waiting; nothing was written"
 _LATE = "The writes before this one took too long; nothing was written"
 
