@@ -8,13 +8,14 @@ import apsw
 import pytest
 
 from nessie_cli import create
+from nessie_cli.kernel.objects import SMALL_VALUE
 from nessie_cli.repository.local import LocalRepository
 from nessie_cli.repository.snapshot import Context
 from nessie_cli.server.pipeline.exchange import AccessLog
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
 from nessie_cli.store.sqlite.store import open_sqlite
-from tests.server.client import EMPTY, Client, put
+from tests.server.client import EMPTY, Client, put, table
 from tests.server.serving import serving
 
 
@@ -83,15 +84,18 @@ def test_a_missing_store_is_reported_without_its_path_until_it_is_back(served, p
 
 def test_details_of_a_damaged_object_are_only_logged(served, path):
     client, _ = served
-    head = client.commit("main", EMPTY, put("a")).body["targetBranch"]["hash"]
+    # A small content would still be in memory.
+    large = table() | {"metadataLocation": "file:/" + "x" * SMALL_VALUE}
+    committed = client.commit("main", EMPTY, put("a", content=large))
+    head = committed.body["targetBranch"]["hash"]
     with apsw.Connection(path) as connection:
-        table = next(
+        objects = next(
             name
             for (name,) in connection.execute(
                 "SELECT name FROM sqlite_schema WHERE type = 'table' AND name LIKE '%object%'"
             )
         )
-        connection.execute(f"DELETE FROM {table}")
+        connection.execute(f"DELETE FROM {objects}")
     answer = client.get(f"/api/v2/trees/main@{head}/contents/a")
     assert (answer.status, answer.body["errorCode"], answer.body["serverStackTrace"]) in (
         (500, "UNKNOWN", None),
