@@ -290,6 +290,9 @@ class ReadAhead:
         self._size = _FIRST_BATCH
         self._asked = 0
         self._read = 0
+        self._batches = 0
+        self._bytes = 0
+        """The weight of one commit of each batch."""
         self._neighbours = True
 
     def commit(self, id_: Id) -> StoredCommit:
@@ -302,12 +305,17 @@ class ReadAhead:
             if not self._neighbours:
                 read_ahead(self._objects, id_, self._size - 1)
             self._read += self._size
-            self._size = min(2 * self._size, _LARGEST_BATCH)
             cached = self._objects.commit(id_)
+            # A batch of large commits would not stay in the cache until they are asked for.
+            self._bytes += cached.weight()
+            self._batches += 1
+            most = max(1, _BATCH_BYTES * self._batches // self._bytes)
+            self._size = min(2 * self._size, _LARGEST_BATCH, most)
         return cached
 
 
 _FIRST_BATCH, _LARGEST_BATCH, _WASTED_READS = 8, 128, 300
+_BATCH_BYTES = 4 << 20
 
 
 def read_ahead(objects: Objects, commit: Id, count: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from nessie_cli.errors import AlreadyExists, InvalidInput, NessieError, ReferenceMoved
+from nessie_cli.kernel.commits import MOST_BYTES
 from nessie_cli.kernel.forms import NO_COMMIT, Id
 from nessie_cli.model import (
     Conflict,
@@ -40,6 +41,8 @@ def create(
         raise InvalidInput("Reference type name must be either 'branch' or 'tag'")
     if change.message and change.type != ReferenceType.TAG:
         raise InvalidInput("only a tag has a message")
+    if len(change.message.encode(errors="replace")) > MOST_BYTES:
+        raise InvalidInput(f"the message of the tag has more than {MOST_BYTES:,} bytes")
     basis = at.view.basis(change.name, submission.request_id)
     if basis.request is not None:
         return repeated_draft(at, change, basis.request, digest(change), reference_of)

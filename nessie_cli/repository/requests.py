@@ -7,7 +7,7 @@ repetition is answered.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from re import fullmatch
 from typing import TYPE_CHECKING, Any
 
@@ -94,16 +94,20 @@ def find_request(view: View, id_: str) -> RequestRecord | None:
     recorded_request = view.request(id_)
     if recorded_request is not None or not fullmatch(_MADE_UP, id_):
         return recorded_request
-    since = int(id_[:_TIME_DIGITS], 16) - _CLOCK_ERROR
+    for move in _moves_since(view, int(id_[:_TIME_DIGITS], 16)):
+        if move.request_id == id_:
+            return RequestRecord(id_, "", b"", b"", move.time)
+    return None
+
+
+def _moves_since(view: View, time: int) -> Iterator[Move]:
+    """Yields all moves since a time in microseconds, and some before it, newest first."""
     before: int | None = None
     while rows := view.reflog(before=before, limit=_PAGE):
-        for row in rows:
-            if row.move.request_id == id_:
-                return RequestRecord(id_, "", b"", b"", row.move.time)
+        yield from (row.move for row in rows)
         before = rows[-1].number
-        if rows[-1].move.time < since:
-            break
-    return None
+        if rows[-1].move.time < time - _CLOCK_ERROR:
+            return
 
 
 def recorded(view: View, request: RequestRecord) -> Recorded:
@@ -113,7 +117,8 @@ def recorded(view: View, request: RequestRecord) -> Recorded:
     """
     if request.result:
         return result_of_request(request)
-    rows = [row.move for row in view.reflog() if row.move.request_id == request.id][::-1]
+    moves_since = _moves_since(view, request.time)
+    rows = [move for move in moves_since if move.request_id == request.id][::-1]
     moves = tuple(
         RecordedMove(move.name, ReferenceType(move.kind), move.before, move.after)
         for move in rows

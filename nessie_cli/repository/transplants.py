@@ -20,7 +20,7 @@ from nessie_cli.kernel.commits import (
 from nessie_cli.kernel.content_changes import MergeSides, ThreeWay
 from nessie_cli.kernel.content_rules import ContentRules
 from nessie_cli.kernel.edit import edit
-from nessie_cli.kernel.forms import NO_COMMIT, Id, content_id_of
+from nessie_cli.kernel.forms import NO_COMMIT, Id, StoredCommit, content_id_of
 from nessie_cli.kernel.objects import Objects
 from nessie_cli.kernel.outcome import Detail, Outcome, Place, joined
 from nessie_cli.model import CommitMeta, MergeBehavior, MergeResult
@@ -45,6 +45,11 @@ from nessie_cli.repository.writes import (
 )
 from nessie_cli.revisions import Revision
 from nessie_cli.store.records import StoredReference
+
+MOST_TEXT = 64 << 20
+"""The most text of several commits that are transplanted: it is in memory until the end."""
+MOST_CHANGES = 200_000
+"""The most changes of several commits: each may store nodes of 600 bytes."""
 
 
 def transplant(
@@ -169,6 +174,7 @@ class CommitReplay:
         self._objects = objects
         self._submission = submission
         self._changes = 0
+        self._text = 0
         self._validate_namespaces = validate_namespaces
         self._options = options
         self._context = context
@@ -198,8 +204,7 @@ class CommitReplay:
         commit = objects.commit(id_)
         roots = [root_of(objects, commit.parents[0]), root_of(objects, self.head), commit.root]
         keys = [key for key, _ in operations_of(objects, commit)]
-        self._changes += len(keys)
-        self._submission.check_size(self._changes)
+        self._check_size(commit, len(keys), alone=alone)
         before, target, after = (tree.get(objects, root, keys) for root in roots)
         # A deletion of an absent key changes nothing.
         changes = [
@@ -238,6 +243,17 @@ class CommitReplay:
         self.head = draft_commit(
             objects, [self.head], root, outcome.operations(at_target), meta=meta, stamp=stamp
         )
+
+    def _check_size(self, commit: StoredCommit, changes: int, *, alone: bool) -> None:
+        # A commit without changes takes time as well.
+        self._changes += max(1, changes)
+        self._text += commit.weight()
+        self._submission.check_size(self._changes)
+        if not alone and (self._changes > MOST_CHANGES or self._text > MOST_TEXT):
+            raise InvalidInput(
+                f"the commits of the transplant have more than {MOST_CHANGES:,} changes or"
+                f" {MOST_TEXT >> 20} MiB of text; transplant fewer commits at once"
+            )
 
     def _note(self, outcome: Outcome, *, alone: bool) -> None:
         """Keeps the last conflict of each key, and where each result can be read."""

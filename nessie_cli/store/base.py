@@ -37,6 +37,10 @@ if TYPE_CHECKING:
     from nessie_cli.model.progress import Progress
 
 
+MOVES_TOGETHER = 16 << 20
+"""The size of the texts of moves after which no more are read together: each may have 8 MB."""
+
+
 class View(Protocol):
     """The reading half of a store. All methods are safe to call from several threads.
 
@@ -84,7 +88,10 @@ class View(Protocol):
     def reflog(
         self, name: str | None = None, before: int | None = None, limit: int | None = None
     ) -> list[ReflogRow]:
-        """Returns moves of one reference or of all, newest first, with numbers below `before`."""
+        """Returns moves of one reference or of all, newest first, with numbers below `before`.
+
+        Ends early after long texts (`MOVES_TOGETHER`): only an empty list means no more moves.
+        """
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
         """Returns the newest move of each of these references, in one round trip, unordered."""

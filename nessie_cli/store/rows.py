@@ -9,7 +9,7 @@ raw, so commands that read only history, or a small catalog, do not load zstanda
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from types import UnionType
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from msgspec.msgpack import Encoder
 
 from nessie_cli.errors import DamagedObject, InvalidInput
 from nessie_cli.model import ReferenceType, ReflogType
+from nessie_cli.store.base import MOVES_TOGETHER
 from nessie_cli.store.records import (
     DamagedId,
     Move,
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     import zstandard
 
 Row = tuple[Any, ...]
+
+_FEW_MOVES = 8
+"""The number of moves of one statement, whose size is not known before."""
 
 REFERENCE = "SELECT name, kind, target, newest, check_sum FROM refs"
 REFLOG = """SELECT number, name, kind, before, after, time, who, operation, message, request_id,
@@ -74,6 +78,25 @@ class DamagedRow(Exception):
 def reference_of(row: Row) -> StoredReference:
     """Returns the value of a row of `REFERENCE`."""
     return StoredReference(*checked_row("refs", row)[:3])
+
+
+def first_moves(
+    read: Callable[[int, int], list[ReflogRow]], before: int, limit: int | None
+) -> list[ReflogRow]:
+    """Returns moves with numbers below `before`, until their texts have `MOVES_TOGETHER`.
+
+    `read` returns at most as many below a number, newest first.
+    """
+    moves: list[ReflogRow] = []
+    size = 0
+    while size < MOVES_TOGETHER and (limit is None or len(moves) < limit):
+        most = _FEW_MOVES if limit is None else min(_FEW_MOVES, limit - len(moves))
+        moves += (group := read(before, most))
+        if len(group) < most:
+            break
+        before = group[-1].number
+        size += sum(len(row.move.message) for row in group)
+    return moves
 
 
 def reflog_row_of(row: Row) -> ReflogRow:

@@ -15,6 +15,8 @@ from nessie_cli.kernel.objects import Objects
 from nessie_cli.model import CommitMeta
 from tests.kernel.heap import Heap
 
+LARGE = 1 << 20
+"""The size of a large commit, of which few are in a cache."""
 laws = settings(deadline=None, max_examples=120, print_blob=True)
 
 PICKS = st.lists(
@@ -211,3 +213,16 @@ def test_which_of_many_commits_descend_from_one(picks: list[tuple[int, int | Non
             history.descendants_on_first_parents(graph.objects(), graph.ids[1:], ancestor)
             == expected
         )
+
+
+def test_a_walk_over_large_commits_reads_each_of_them_once_or_twice() -> None:
+    """With batches as long as for small commits, it read 128 of them for each one."""
+    heap = Heap()
+    objects = heap.objects()
+    head, meta = NO_COMMIT, CommitMeta("m" * LARGE)
+    for number in range(100):
+        head = draft_commit(objects, [head], tree.EMPTY, {}, meta=meta, stamp=Stamp("", number))
+    heap.keep(objects)
+    reader = heap.objects()
+    assert len(list(history.first_parents(reader, head))) == 100
+    assert heap.reads < 200

@@ -11,11 +11,13 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from nessie_cli import connect, create
+from nessie_cli.errors import StoreUnavailable
 from nessie_cli.repository.group_commit import Lease
 from nessie_cli.server.http.failures import Unavailable
 from nessie_cli.server.http.messages import Limits
 from nessie_cli.server.pipeline.pipeline import Parts
 from nessie_cli.server.running import application
+from nessie_cli.server.runtime import thread_pool
 from nessie_cli.server.runtime.thread_pool import QueuedWrite, Writer
 from tests.server.client import EMPTY, Client, delete, put, table
 from tests.server.serving import serving
@@ -101,6 +103,49 @@ def test_a_large_write_has_its_own_transaction():
         group.go_on.set()
         assert await asyncio.gather(*waiting) == list(range(5))
         assert group.sizes == [1, 2, 1, 2]
+
+    run(scenario)
+
+
+def test_writes_that_waited_behind_a_silent_store_fail_with_the_first(monkeypatch):
+    """Each large one would wait for the store by itself, one after the other."""
+    monkeypatch.setattr(thread_pool, "SILENCE", 0.05)
+
+    async def scenario(writer, group, begun):
+        def silent():
+            group.running.set()
+            assert group.go_on.wait(60)
+            raise StoreUnavailable("the server did not answer for 30 seconds")
+
+        group.go_on.set()
+        await begun
+        group.running.clear()
+        group.go_on.clear()
+        first = writer.submit(write(silent))
+        await asyncio.to_thread(group.running.wait, 60)
+        waiting = [writer.submit(write(lambda: "late", large=True)) for _ in range(3)]
+        waiting.append(writer.submit(write(lambda: "late")))
+        await asyncio.sleep(0.1)
+        group.go_on.set()
+        answers = await asyncio.gather(first, *waiting)
+        assert isinstance(answers[0], StoreUnavailable)
+        assert [type(answer) for answer in answers[1:]] == [Unavailable] * 4
+        assert await writer.submit(write(lambda: "next")) == "next"
+        assert group.sizes == [1, 1, 1]
+
+    run(scenario)
+
+
+def test_a_write_that_has_waited_for_too_long_is_not_carried_out(monkeypatch):
+    monkeypatch.setattr(thread_pool, "LONGEST_QUEUED", 0.05)
+
+    async def scenario(writer, group, first):
+        late = writer.submit(write(lambda: "late"))
+        await asyncio.sleep(0.1)
+        group.go_on.set()
+        assert await first == "first"
+        assert isinstance(await late, Unavailable)
+        assert group.sizes == [1]
 
     run(scenario)
 

@@ -11,6 +11,7 @@ from typing import ClassVar
 import pytest
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.repository import reading
 from nessie_cli.store.base import Store
 from nessie_cli.store.records import Basis, Done, Stale, StoredObject, StoredSettings
 from tests.store.contract_commit import CommitContract
@@ -381,6 +382,22 @@ class StoreContract(
                 before = page[-1].number
             assert rows == store.reflog(name)
         assert store.reflog(limit=0) == []
+
+    @pytest.mark.parametrize("name", [None, "main"])
+    def test_long_texts_of_the_reflog_are_read_a_few_at_a_time(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch, name: str | None
+    ) -> None:
+        texts = ["short", *["long " * 20_000] * 30]
+        moves = [
+            a_move("main", str(number) if number else None, str(number + 1), message=text)
+            for number, text in enumerate(texts)
+        ]
+        write(store, a_write(moves=moves))
+        for place in ("store.rows", "store.postgres.store", "repository.reading"):
+            monkeypatch.setattr(f"nessie_cli.{place}.MOVES_TOGETHER", 250_000)
+        assert 3 <= len(store.reflog(name, limit=100)) <= 10
+        # All are read, those behind a batch that ended early as well.
+        assert [row.move for row in reading.moves(store, name)] == moves[::-1]
 
     # -- settings --
 

@@ -34,7 +34,8 @@ class ListingBody(NamedTuple):
 
     Each item is encoded by itself, when it is read, and each operation of a log entry as well.
     `others` is called when all items have been read. `search` finds the items, in short steps,
-    before the first one is read. `held` returns the bytes of the items that are in memory.
+    before the first one is read. `held` returns the bytes of the items that are in memory. With
+    `is_object`, the attribute is an object, and the items are its members, each as JSON text.
     """
 
     name: str
@@ -42,14 +43,16 @@ class ListingBody(NamedTuple):
     others: Callable[[], Json]
     search: Iterable[None] = ()
     held: Callable[[], int] = int
+    is_object: bool = False
 
     def opened(self) -> Json | Chunks:
         """Returns the whole body if it is small, otherwise its JSON text in chunks."""
         parts = _Parts(self.items, self.held)
         first = parts.next()
         if not parts.is_full:
-            return self.others() | {self.name: Raw(b"[%b]" % b"".join(first))}
-        first.insert(0, b"{" + _encode(self.name) + b":[")
+            start, end = self._brackets
+            return self.others() | {self.name: Raw(start + b"".join(first) + end)}
+        first.insert(0, b"{" + _encode(self.name) + b":" + self._brackets[0])
         return Chunks(self._chunks(first, parts), lambda: parts.held)
 
     def _chunks(self, texts: list[bytes], parts: _Parts) -> Iterator[bytes]:
@@ -61,7 +64,12 @@ class ListingBody(NamedTuple):
             del chunk
             texts = parts.next() if parts.is_full else []
         others = _encode(self.others())
-        yield b"]" + (b"," + others[1:] if len(others) > len(b"{}") else b"}")
+        rest = b"," + others[1:] if len(others) > len(b"{}") else b"}"
+        yield self._brackets[1] + rest
+
+    @property
+    def _brackets(self) -> tuple[bytes, bytes]:
+        return (b"{", b"}") if self.is_object else (b"[", b"]")
 
 
 class _Item:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import dropwhile
+from collections.abc import Iterator
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Raw, Struct
 
 from nessie_cli import model
 from nessie_cli.errors import InvalidInput
 from nessie_cli.model import MergeResult
 from nessie_cli.repository.changes import PutSettings, RenameReference
+from nessie_cli.repository.reading import batched
 from nessie_cli.revisions import Revision
+from nessie_cli.server.http.messages import encoded
 from nessie_cli.server.http.streams import ListingBody
 from nessie_cli.server.nessie.listings import (
     MOST_COMMITS,
@@ -42,7 +44,10 @@ from nessie_cli.wire.scalars import Json
 from nessie_cli.wire.validation import checked
 
 LARGEST_REFLOG_PAGE = 20_000
-"""The limit of a page, because each page of a reflog reads those before it again."""
+"""The most entries of a page of the reflog."""
+_MESSAGES_AT_ONCE = 8
+"""The number of tags whose messages are in memory together: each may have megabytes."""
+_NUMBER_DIGITS = 18
 
 
 def is_ours(call: Call) -> bool:
@@ -135,12 +140,19 @@ def get_caller(call: Call) -> Answer:
 def get_reflog(call: Call) -> Answer:
     """A page of the moves of one reference, of the changes of one setting, or of all entries."""
     require_extensions(call)
-    entries, token = call.repository.reflog(call.text("ref")), call.text("page-token")
-    if token:
-        entries = dropwhile(lambda entry: str(entry.number) != token, entries)
+    token = call.text("page-token")
+    before = _number_of(token) + 1 if token else None
+    entries = call.repository.reflog(call.text("ref"), before=before)
     most = min(limit(call.number("max-records")) or LARGEST_REFLOG_PAGE, LARGEST_REFLOG_PAGE)
     page = ListingPage(entries, most, lambda entry: str(entry.number), _size_of_move)
     return Answer(page.body(ReflogResponse, ReflogEntry.of))
+
+
+def _number_of(token: str) -> int:
+    """Returns the number of the entry with which a page of the reflog begins."""
+    if not (token.isascii() and token.isdecimal() and len(token) <= _NUMBER_DIGITS):
+        raise InvalidInput("page-token: is not the token of a page of the reflog")
+    return int(token)
 
 
 def _size_of_move(entry: model.ReflogEntry) -> int:
@@ -151,7 +163,14 @@ def _size_of_move(entry: model.ReflogEntry) -> int:
 def get_messages(call: Call) -> Answer:
     """The messages of those tags that have one."""
     require_extensions(call)
-    return Answer({"messages": call.repository.messages(call.texts("ref"))})
+    return Answer(ListingBody("messages", _messages(call), dict, is_object=True))
+
+
+def _messages(call: Call) -> Iterator[Raw]:
+    """Yields the members of the object of messages, which are read a few at a time."""
+    for names in batched(dict.fromkeys(call.texts("ref")), _MESSAGES_AT_ONCE):
+        for name, message in call.repository.messages(names).items():
+            yield Raw(encoded(name) + b":" + encoded(message))
 
 
 def post_rename(call: Call) -> Answer:

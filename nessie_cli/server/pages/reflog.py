@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from hashlib import blake2b
 from itertools import islice
 from typing import NamedTuple
+
+from msgspec import structs
 
 from nessie_cli.errors import ReferenceMoved
 from nessie_cli.inspection.undo import RENAME, last_operation, plan
@@ -20,6 +23,8 @@ from nessie_cli.server.pages.listings import ROWS
 from nessie_cli.server.pages.urls import page_url
 
 UNDO, REDO = "undo of ", "redo of "
+_LONG = 10_000
+"""The length from which texts of entries are shortened."""
 
 
 class OperationRow(NamedTuple):
@@ -48,7 +53,8 @@ def reflog(call: PageCall) -> Reply:
     """
     name, before = call.text("ref") or None, call.number("before")
     # An undo is known by the operation before it, which may be on the next page.
-    entries = list(islice(call.repository.reflog(name, before=before), 2 * ROWS))
+    newest = islice(call.repository.reflog(name, before=before), 2 * ROWS)
+    entries = list(map(_shortened, newest))
     rows = _rows(entries, call.default_branch)[:ROWS]
     if before is not None:
         rows = [_unless_followed(call.repository, row) for row in rows]
@@ -60,6 +66,23 @@ def reflog(call: PageCall) -> Reply:
         is_newest=before is None,
         before=rows[-1].entry.number if len(entries) > ROWS else None,
     )
+
+
+def _shortened(entry: ReflogEntry) -> ReflogEntry:
+    """Returns an entry without the ends of long texts: a setting may have megabytes."""
+    before, after = entry.value_before, entry.value_after
+    return structs.replace(
+        entry,
+        message=entry.message[:_LONG],
+        value_before=before and _short(before),
+        value_after=after and _short(after),
+    )
+
+
+def _short(value: str) -> str:
+    # The page shows less of it. The digest still tells it from others.
+    digest = blake2b(value[_LONG:].encode(errors="replace")).hexdigest()
+    return value if len(value) <= _LONG else value[:_LONG] + digest
 
 
 def _unless_followed(repository: ReadableRepository, row: OperationRow) -> OperationRow:

@@ -17,6 +17,7 @@ from functools import partial
 from queue import SimpleQueue
 from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
 
+from nessie_cli.errors import StoreUnavailable
 from nessie_cli.repository.group_commit import Lease, Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.http.failures import ClientGone, Unavailable
@@ -226,7 +227,10 @@ MOST_TOGETHER = 64
 """The most writes in one transaction, which bounds the time until each is durable."""
 MOST_WAITING = 1000
 """The most waiting writes; later ones are refused."""
+SILENCE = 1.0
+"""Seconds after which a waiting write fails together with those before it."""
 _BUSY = "Too many writes are waiting; nothing was written"
+_LATE = "The writes before this one took too long; nothing was written"
 
 
 class QueuedWrite(NamedTuple):
@@ -247,6 +251,7 @@ class QueuedWrite(NamedTuple):
 class _Waiting(NamedTuple):
     write: QueuedWrite
     future: Waiter
+    since: float
 
 
 class Writer:
@@ -254,7 +259,9 @@ class Writer:
 
     A durable commit costs a wait for the disk. If many requests write at once, the thread plans all
     waiting ones, each on the state that those before it will leave, commits them in one
-    transaction, and answers each when that is durable.
+    transaction, and answers each when that is durable. A write that has waited for
+    `LONGEST_QUEUED` seconds is refused. If the store does not answer, each group waits for it. So
+    one that has waited behind a group that failed is refused, too.
     """
 
     def __init__(
@@ -267,6 +274,8 @@ class Writer:
         self._repository = repository
         self._most_waiting = most_waiting
         self._most_together = most_together
+        self._has_failed = False
+        """Whether the store has failed in the last group."""
         self._queue: SimpleQueue[_Waiting | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="writer", daemon=True)
         self._thread.start()
@@ -274,7 +283,7 @@ class Writer:
     def submit(self, write: QueuedWrite) -> asyncio.Future[Any]:
         """Queues a write. Only for the event loop. Raises `Unavailable` if the queue is full."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._put(_Waiting(write, future))
+        self._put(_Waiting(write, future, time.monotonic()))
         return future
 
     def run(
@@ -285,7 +294,8 @@ class Writer:
         Raises the errors of `submit` and of the write.
         """
         future: Future[T] = Future()
-        self._put(_Waiting(QueuedWrite(_nothing, plan, _raised, prefetch=prefetch), future))
+        write = QueuedWrite(_nothing, plan, _raised, prefetch=prefetch)
+        self._put(_Waiting(write, future, time.monotonic()))
         return future.result()
 
     def _put(self, waiting: _Waiting) -> None:
@@ -331,12 +341,19 @@ class Writer:
         return taken
 
     def _write(self, group: list[_Waiting], lease: Lease) -> list[Outcome]:
-        refused = {}
+        refused: dict[int, Exception] = {}
+        now = time.monotonic()
         for number, waiting in enumerate(group):
-            if (error := _failed(waiting.write.prepare)) is not None:
+            if now - waiting.since > (SILENCE if self._has_failed else LONGEST_QUEUED):
+                refused[number] = Unavailable(_LATE)
+            elif (error := _failed(waiting.write.prepare)) is not None:
                 refused[number] = error
         writes = [waiting.write for number, waiting in enumerate(group) if number not in refused]
-        answers = iter(self._committed(writes, lease) if writes else ())
+        answers: Iterator[Any] = iter(())
+        if writes:
+            committed = self._committed(writes, lease)
+            self._has_failed = any(isinstance(answer, StoreUnavailable) for answer in committed)
+            answers = iter(committed)
         return [
             _outcome(waiting, refused[number] if number in refused else next(answers))
             for number, waiting in enumerate(group)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, LiteralString, TypeVar
 
 import psycopg
 
-from nessie_cli.store.base import Dump
+from nessie_cli.store.base import MOVES_TOGETHER, Dump
 from nessie_cli.store.later_tables import RunRows, SessionRows
 from nessie_cli.store.postgres.commit import Committer
 from nessie_cli.store.postgres.errors import RETRIED, failure
@@ -83,6 +83,14 @@ _SCAN_OBJECTS = """SELECT id, kind, data, number FROM objects
 _SCAN_INDEX = """SELECT entry, number, id FROM index_entries WHERE (entry, number) > (%s, %s)
     ORDER BY entry, number LIMIT %s"""
 _SNAPSHOT = "SELECT pg_current_snapshot()::text"
+_SIZED: tuple[LiteralString, LiteralString] = (
+    """SELECT * FROM (
+        SELECT *, sum(octet_length(message)) OVER (ORDER BY number DESC)
+            - octet_length(message) AS ahead FROM (""",
+    " ORDER BY number DESC LIMIT %s) AS newest) AS sized WHERE ahead <= %s ORDER BY number DESC",
+)
+_MOVES: LiteralString = f"{_SIZED[0]}{REFLOG} WHERE number < %s{_SIZED[1]}"
+_MOVES_OF: LiteralString = f"{_SIZED[0]}{REFLOG} WHERE number < %s AND name = %s{_SIZED[1]}"
 _NEWEST_MOVES: LiteralString = f"""{REFLOG} WHERE number IN (
         SELECT (SELECT max(number) FROM reflog WHERE reflog.name = n.name)
         FROM unnest(%s) AS n (name)
@@ -280,14 +288,14 @@ class PostgresStore:
         self, name: str | None = None, before: int | None = None, limit: int | None = None
     ) -> list[ReflogRow]:
         """Returns moves, newest first."""
-        query: LiteralString = f"{REFLOG} WHERE number < %s"
         values: list[object] = [_LAST if before is None else before]
         if name is not None:
             if not is_storable(name):
                 return []
-            query += " AND name = %s"
             values.append(name)
-        return self._read(reflog_row_of, query + " ORDER BY number DESC LIMIT %s", (*values, limit))
+        query = _MOVES if name is None else _MOVES_OF
+        rows = self._rows(query, (*values, limit, MOVES_TOGETHER))
+        return self._checked(lambda rows: [reflog_row_of(row[:-1]) for row in rows], rows)
 
     def newest_moves(self, names: Sequence[str]) -> list[ReflogRow]:
         """Returns the newest move of each reference, unordered."""

@@ -44,6 +44,7 @@ from nessie_cli.store.rows import (
     Row,
     after_prefix,
     check_order,
+    first_moves,
     hex_range,
     index_row_of,
     object_of,
@@ -280,13 +281,12 @@ class SQLiteStore:
     ) -> list[ReflogRow]:
         """Returns moves, newest first."""
         condition = "number < ?" if name is None else "number < ? AND name = ?"
-        values = (
+        sql = f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?"
+        names = () if name is None else (name,)
+        rows = first_moves(
+            lambda end, most: self._read(reflog_row_of, sql, (end, *names, most)),
             _LAST if before is None else before,
-            *([] if name is None else [name]),
-            -1 if limit is None else limit,
-        )
-        rows = self._read(
-            reflog_row_of, f"{REFLOG} WHERE {condition} ORDER BY number DESC LIMIT ?", values
+            limit,
         )
         self._check_order("reflog", [row.number for row in rows], before, descending=True)
         return rows

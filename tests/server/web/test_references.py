@@ -140,6 +140,16 @@ def test_an_operation_is_undone_and_redone(browser, repository):
     assert browser.get("/ui/reflog").text.count("undo of commit") == 2
 
 
+def test_long_values_of_a_setting_with_the_same_beginning_are_different(repository, browser):
+    values = [ending.rjust(20_000, "x") for ending in "abca"]
+    for value in values:
+        repository.put_setting("s", value)
+    page = browser.get("/ui/reflog")
+    assert "undo of" not in page.text
+    repository.put_setting("s", values[-2])
+    assert "undo of" in browser.get("/ui/reflog").text
+
+
 def test_a_move_to_another_commit_is_no_undo(browser, repository):
     first = commit(repository)
     commit(repository, name="u")
