@@ -157,6 +157,15 @@ def test_short_reads_have_the_same_answers_in_memory_and_from_the_store(path):
                 assert len({(answer.status, answer.raw) for answer in answers}) == 1, url
 
 
+def test_an_error_of_a_short_read_is_not_cached(client):
+    """Its details depend on a header of the request."""
+    url, answers = "/api/v2/trees/main/contents/none", []
+    for spec in ("2", "1", "2"):
+        answer = client.send("GET", url, headers={"nessie-client-spec": spec})
+        answers.append("errorDetails" in answer.body)
+    assert answers == [True, False, True]
+
+
 def test_equal_requests_at_once_are_answered_once():
     server = shared_server()
     with new_url() as url:

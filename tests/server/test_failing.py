@@ -17,6 +17,7 @@ from nessie_cli.server.running import application
 from nessie_cli.store.sqlite.store import open_sqlite
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
+from tests.server.waiting import until
 
 
 @pytest.fixture
@@ -167,4 +168,4 @@ def test_a_replaced_store_is_noticed_before_anything_is_lost(served, path, chang
         assert (answer.status, answer.body["errorCode"]) == (503, "SERVICE_UNAVAILABLE")
     ready = client.get("/q/health/ready")
     assert (ready.status, ready.body["status"]) == (503, "DOWN")
-    assert any(logged in line for line in lines)
+    until(lambda: any(logged in line for line in lines))

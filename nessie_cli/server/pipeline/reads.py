@@ -101,7 +101,8 @@ class Reads:
             if heads and read.make_at_once is not None:
                 made = read.make_at_once(_at_heads(catalog, heads, in_memory=True))
                 if made is not None:
-                    self._answers.keep(read.key, state, made, read.size)
+                    if made.is_cacheable:
+                        self._answers.keep(read.key, state, made, read.size)
                     return made.reply
             catalog = _at_heads(catalog, heads)
         if state is None:
