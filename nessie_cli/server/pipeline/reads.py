@@ -97,7 +97,7 @@ class Reads:
         ):
             return cached.reply
         if heads is not None:
-            # To pass a short read to a thread and back takes longer than the read.
+            # Passing a short read to a thread and back takes longer than the read itself.
             if heads and read.make_at_once is not None:
                 made = read.make_at_once(_at_heads(catalog, heads, in_memory=True))
                 if made is not None:
