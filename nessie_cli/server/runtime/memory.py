@@ -78,22 +78,30 @@ So a few threads wait for large files, and the others answer requests without th
 
 
 class LargeFiles:
-    """The turns of large files. `ended` is called after each, on the thread that had it."""
+    """The turns of large files. `ended` is called after each, on the thread that had it.
 
-    def __init__(self, ended: Callable[[], None]) -> None:
+    None waits longer than `longest_queued` seconds for its turn.
+    """
+
+    def __init__(self, ended: Callable[[], None], longest_queued: float = LONGEST_QUEUED) -> None:
         self._ended = ended
+        self._longest_queued = longest_queued
         self._turn = threading.Lock()
         self._counting = threading.Lock()
         self._waiting = 0
 
     def begin(self, size: int) -> None:
-        """Begins a turn once no other thread has one. Raises `Unavailable` if too much waits."""
+        """Begins a turn once no other thread has one.
+
+        Raises `Unavailable` if too much waits, and after a long wait.
+        """
         with self._counting:
             if self._waiting and self._waiting + size > MOST_WAITING:
                 raise Unavailable(BUSY)
             self._waiting += size
         try:
-            self._turn.acquire()
+            if not self._turn.acquire(timeout=self._longest_queued):
+                raise Unavailable(BUSY)
         finally:
             with self._counting:
                 self._waiting -= size

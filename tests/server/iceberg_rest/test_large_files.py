@@ -164,6 +164,21 @@ def test_too_many_waiting_files_are_refused() -> None:
     files.end()
 
 
+def test_a_long_wait_for_a_turn_is_refused() -> None:
+    files = LargeFiles(lambda: None, longest_queued=0.05)
+    files.begin(1)
+    with ThreadPoolExecutor(1) as pool:
+        late = pool.submit(files.begin, MOST_WAITING)
+        try:
+            with pytest.raises(Unavailable, match="come again later"):
+                late.result(PATIENCE)
+        finally:
+            files.end()
+        # The late file neither waits any more nor has a turn.
+        pool.submit(files.begin, MOST_WAITING).result(PATIENCE)
+        files.end()
+
+
 def test_work_between_turns_is_done_only_then() -> None:
     ended: list[str] = []
     files = LargeFiles(lambda: ended.append("turn"))
