@@ -262,7 +262,7 @@ def _standby(server: PostgresServer) -> str:
 def test_a_commit_that_waits_for_a_dead_standby_is_unknown_in_time(
     store: Store, server: PostgresServer, postgres_url: str
 ) -> None:
-    """The look for its outcome waits for the same standby, and no longer than the commit."""
+    """The look for its outcome waits for the same standby, within the patience of the commit."""
     patience = 6
     opened = open_postgres(postgres_url, patience=patience)
     write(opened, create("warm"))
@@ -270,7 +270,7 @@ def test_a_commit_that_waits_for_a_dead_standby_is_unknown_in_time(
         begin = time.monotonic()
         with pytest.raises(OutcomeUnknown):
             write(opened, commit("main", "0", "1", "r"))
-        assert time.monotonic() - begin < 2.5 * patience
+        assert time.monotonic() - begin < 1.6 * patience
     wait_until(lambda: store.request("r") is not None)
     assert store.reference("main").target == id_of("1")  # type: ignore[union-attr]
     opened.close()

@@ -56,6 +56,8 @@ from nessie_cli.store.rows import (
 _LEASES_HEEDED = 64  # references of one call: more would fill the server's table of locks
 _BUCKETS = 64  # locks that all names of new references share, for the same reason
 _PAUSE = 0.1  # seconds between two attempts to reach a server that is away
+# Of the time that is left: how long the second trip waits. The rest is for finding out its outcome.
+_CHANGES_SHARE = 2 / 3
 
 _LOCK_SHARED = "SELECT pg_advisory_xact_lock_shared(key) FROM unnest(%s) AS key"
 _LOCK = "SELECT pg_advisory_xact_lock(key) FROM unnest(%s) AS key"
@@ -71,6 +73,7 @@ _CHAINS = """SELECT name, coalesce(
         (SELECT digest FROM anchors WHERE anchors.name = n.name), '')
     FROM unnest(%s) AS n (name)"""
 
+_END: Sequence[Statement] = [(f"SELECT {END}", ())]
 _ATTEMPT = "INSERT INTO attempts (time, id) VALUES (%s, %s)"
 _EXCLUDE: LiteralString = f"{_ATTEMPT} ON CONFLICT DO NOTHING"
 _RECORD = """INSERT INTO requests (id, caller, digest, result, time, check_sum)
@@ -110,18 +113,22 @@ class Committer:
         leased: PostgresConnection | None = None,
         end_lease: bool = False,
     ) -> list[Outcome]:
-        """Decides writes in order. `leased` is the connection that holds the caller's lease."""
+        """Decides writes in order. `leased` is the connection that holds the caller's lease.
+
+        All waits together take at most the patience of the pool.
+        """
         # Packed before anything is locked.
         objects = [packed(write.objects) for write in writes]
         deadline = time.monotonic() + self._pool.patience
         while True:
             try:
-                with self._lent(leased) as connection:
-                    return self._commit(connection, writes, objects, leased is not None, end_lease)
+                with self._lent(leased, deadline) as connection:
+                    last = _END if leased is not None and end_lease else ()
+                    return self._commit(connection, deadline, writes, objects, last)
             except _AnswerLost as lost:
-                if self._is_done(lost, writes[0].request.id):
+                if self._is_done(lost, writes[0].request.id, deadline):
                     return lost.outcomes
-                if leased is None:
+                if leased is None or time.monotonic() > deadline:
                     raise failure(self._url, lost.cause) from lost.cause
                 leased = None
             except RETRIED as error:
@@ -131,28 +138,30 @@ class Committer:
             except (psycopg.Error, UnicodeEncodeError, DamagedRow) as error:
                 if is_about_text(error):
                     raise unstorable(self._url) from error
-                if leased is None or not leased.closed:
+                if leased is None or not leased.closed or time.monotonic() > deadline:
                     raise failure(self._url, error) from error
                 # The lease has ended, and its connection with it. Go on without one.
                 leased = None
 
     @contextmanager
-    def _lent(self, leased: PostgresConnection | None) -> Iterator[PostgresConnection]:
+    def _lent(
+        self, leased: PostgresConnection | None, until: float
+    ) -> Iterator[PostgresConnection]:
         if leased is not None:
+            leased.longest_wait = self._pool.limit(until)
             yield leased
         else:
-            with self._pool.connection(writing=True) as connection:
+            with self._pool.connection(writing=True, until=until) as connection:
                 yield connection
 
     def _commit(
         self,
         connection: PostgresConnection,
+        deadline: float,
         writes: Sequence[Write],
         objects: Sequence[Sequence[PackedObject]],
-        is_leased: bool,
-        end_lease: bool,
+        last: Sequence[Statement],
     ) -> list[Outcome]:
-        last: list[Statement] = [(f"SELECT {END}", ())] if is_leased and end_lease else []
         with _rolled_back_after_errors(connection):
             state = _LockedState(connection, self._pool.location, writes)
             outcomes = [state.decision.decide(write) for write in writes]
@@ -170,6 +179,7 @@ class Committer:
             statements = [(_ATTEMPT, attempt), *state.changes()]
             if done:
                 statements.append((PUT, put_values(int(now), done)))
+            connection.longest_wait = _CHANGES_SHARE * self._pool.limit(deadline)
             try:
                 # The shared lock on the lease lasts until COMMIT, so its next holder still waits.
                 connection.send([*statements, *last, ("COMMIT", ())])
@@ -182,9 +192,8 @@ class Committer:
 
     # -- lost answers --
 
-    def _is_done(self, lost: _AnswerLost, request_id: str) -> bool:
+    def _is_done(self, lost: _AnswerLost, request_id: str, deadline: float) -> bool:
         """Returns whether a commit whose answer was lost is done; otherwise it never will be."""
-        deadline = time.monotonic() + self._pool.patience
         while True:
             try:
                 return not self._exclude(lost.attempt, deadline)
@@ -199,6 +208,7 @@ class Committer:
 
     def _exclude(self, attempt: tuple[int, bytes], until: float) -> bool:
         connection = self._pool.connect(until)
+        connection.longest_wait = self._pool.limit(until)
         try:
             return connection.execute(_EXCLUDE, attempt).rowcount == 1
         except psycopg.Error as error:

@@ -88,7 +88,7 @@ class Pool:
             raise self._closed_error()
         url, options = self.location.url, dict(self.location.connection)
         if until is not None:
-            limit = self._limit(until)
+            limit = self.limit(until)
             options["connect_timeout"] = _connect_timeout(options["connect_timeout"], limit)
         try:
             connection = PostgresConnection.connect(
@@ -98,7 +98,7 @@ class Pool:
             )
         except (psycopg.Error, OSError) as error:
             raise failure(url, error) from error
-        connection.longest_wait = self._limit(until)
+        connection.longest_wait = self.limit(until)
         try:
             register(connection)
             limits = [f"{int(self.patience * x * 1000)}ms" for x in (_LOCK_SHARE, _IDLE_SHARE)]
@@ -116,6 +116,12 @@ class Pool:
             connection.abandoned = self._gave_up
         return connection
 
+    def limit(self, until: float | None) -> float:
+        """Returns the seconds that a wait may take, at most `until` a time of the monotonic clock."""
+        return (
+            self.patience if until is None else min(self.patience, max(0, until - time.monotonic()))
+        )
+
     @contextmanager
     def connection(
         self, *, writing: bool = False, bounded: bool = True, until: float | None = None
@@ -129,7 +135,7 @@ class Pool:
         process, connection = os.getpid(), None
         try:
             connection = self._take(until)
-            connection.longest_wait = self._limit(until) if bounded else None
+            connection.longest_wait = self.limit(until) if bounded else None
             yield connection
         finally:
             if os.getpid() == process:
@@ -151,16 +157,10 @@ class Pool:
             else:
                 _inherited.append(connection)
 
-    def _limit(self, until: float | None) -> float:
-        """Returns the seconds that a wait may take."""
-        return (
-            self.patience if until is None else min(self.patience, max(0, until - time.monotonic()))
-        )
-
     def _enter(self, writing: bool, until: float | None) -> None:
         with self._changed:
             free = self._changed.wait_for(
-                lambda: self.closed or self._has_room(writing), self._limit(until)
+                lambda: self.closed or self._has_room(writing), self.limit(until)
             )
             if self.closed:
                 raise self._closed_error()
@@ -367,4 +367,4 @@ class PostgresConnection(psycopg.Connection[tuple[Any, ...]]):
         if self.longest_wait is not None and waited > self.longest_wait:
             self.is_silent = True
             self.close()
-            raise SilentServer(f"the server did not answer for {self.longest_wait:g} seconds")
+            raise SilentServer(f"the server did not answer for {self.longest_wait:.2g} seconds")
