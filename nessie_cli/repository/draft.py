@@ -356,6 +356,24 @@ class Draft(Generic[A]):
         for id_, _ in history.reachable(objects, self.effect.sources, excluded):
             yield id_.hex()
 
+    def targets_contain(self, commits: Sequence[str]) -> bool:
+        """Returns whether the `targets`, as they are before the draft, contain all these commits.
+
+        Costs a read for each commit of the targets that is newer.
+        """
+        if self.effect is None:
+            return False
+        objects = self.effect.objects
+        before = [target.before for target in self.targets if target.before is not None]
+        if set(commits) <= set(before):
+            return True
+        stored = objects.find_commits([bytes.fromhex(hash_) for hash_ in (*commits, *before)])
+        starts = [bytes.fromhex(hash_) for hash_ in commits]
+        heads = [id_ for id_ in map(bytes.fromhex, before) if id_ in stored]
+        return all(id_ in stored for id_ in starts) and not any(
+            True for _ in history.reachable(objects, starts, heads)
+        )
+
     def changes_of(
         self, commit: str, brought: Collection[ContentKey | bytes] | None = None
     ) -> list[PastChange]:

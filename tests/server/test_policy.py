@@ -24,6 +24,7 @@ from nessie_cli.repository.changes import (
 from nessie_cli.server.auth.authorized import AuthorizedRepository
 from nessie_cli.server.auth.identity import Caller
 from nessie_cli.server.auth.policy import Policy
+from nessie_cli.server.auth.reached import ReachedHistory
 from nessie_cli.server.auth.rights import Rights
 from nessie_cli.server.auth.rules import Question, Rules, read_rules
 from tests.repository.vocabulary import Catalog, delete, key, put, table
@@ -64,7 +65,7 @@ def decide(repository: Repository, change: Change, rules: Rules) -> None:
     policy = Policy(rights, AuthorizedRepository(repository, rights), "main")
     policy.before(change)
     draft = repository.draft(change)
-    policy.on(draft)
+    policy.on(draft, ReachedHistory())
     assert draft.references[0].name == "main"
 
 

@@ -50,6 +50,7 @@ from nessie_cli.repository.expected import changed_since
 from nessie_cli.revisions import Revision
 from nessie_cli.server.auth import rules
 from nessie_cli.server.auth.authorized import AuthorizedRepository, config_type
+from nessie_cli.server.auth.reached import MOST_CHECKED, LongHistory, ReachedHistory
 from nessie_cli.server.auth.rights import Checks, Rights
 from nessie_cli.server.auth.rules import NOTHING_READABLE, Readable
 from nessie_cli.server.auth.shown_keys import ShownKeys, Side
@@ -115,16 +116,19 @@ class Policy:
         if isinstance(change, Commit):
             self._check_origins(change)
 
-    def on(self, draft: Draft[Any]) -> None:
-        """Raises `NotAllowed` if the caller may not make a draft, or see a repeated commit."""
+    def on(self, draft: Draft[Any], history: ReachedHistory) -> None:
+        """Raises `NotAllowed` if the caller may not make a draft, or see a repeated commit.
+
+        Raises `LongHistory` if more commits become reachable than `history` allows to check.
+        """
         if draft.repeated:
             for reference in draft.references:
                 self._rights.require(rules.VIEW_REFERENCE, reference.name)
                 self._rights.require(rules.COMMIT_CHANGE_AGAINST_REFERENCE, reference.name)
             return
         change = draft.change
-        through = self._source_of(change)
-        self._check_reached(draft)
+        through = history.source = self._source_of(change)
+        self._check_reached(draft, history)
         if isinstance(change, Transplant):
             self._check_copied(change, draft)
         if isinstance(change, Commit | Merge | Transplant):
@@ -142,6 +146,20 @@ class Policy:
             checks.done()
             if isinstance(change, Commit):
                 self._check_renamed_rows(branch, draft)
+
+    def is_seen(self, draft: Draft[Any], history: ReachedHistory) -> bool:
+        """Returns whether the caller still sees the source of a draft as when it was checked.
+
+        Raises `NotAllowed` if the caller may not make its commits reachable any longer.
+        """
+        if not draft.sources:
+            return True
+        history.most = MOST_CHECKED
+        with suppress(LongHistory):
+            if self._source_of(draft.change) == history.source:
+                self._check_reached(draft, history)
+                return True
+        return False
 
     def _may_name(self, change: Commit | Merge | Transplant, key: ContentKey) -> bool:
         """Returns whether a refusal may name a changed key.
@@ -328,7 +346,7 @@ class Policy:
             named = self._rights.may(rules.READ_CONTENT_KEY, through, change.key, type_)
             raise self._rights.refusal(operation, through, change.key if named else None)
 
-    def _check_reached(self, draft: Draft[Any]) -> None:
+    def _check_reached(self, draft: Draft[Any], history: ReachedHistory) -> None:
         """Checks each reference from which existing commits become reachable, like a new one.
 
         The caller must be allowed to create it if it is new, and to read at the source what becomes
@@ -339,12 +357,13 @@ class Policy:
         for target in draft.targets:
             if target.before is None:
                 self._rights.require(rules.CREATE_REFERENCE, target.name)
+        history.begin()
         # A rename does not choose its source: the caller could create the new name through any.
         most = _MOST_WAYS if isinstance(draft.change, RenameReference) else 1
         for source in draft.sources:
             refusals = []
             for through in islice(self._reading.ways_to(source), most):
-                refusal = self._unreadable(source, through, draft)
+                refusal = self._unreadable(source, through, draft, history)
                 if refusal is None:
                     break
                 refusals.append(refusal)
@@ -356,13 +375,18 @@ class Policy:
                     else CommitNotFound(f"No reference contains commit {source} any longer", source)
                 )
 
-    def _unreadable(self, source: str, through: str, draft: Draft[Any]) -> NotAllowed | None:
+    def _unreadable(
+        self, source: str, through: str, draft: Draft[Any], history: ReachedHistory
+    ) -> NotAllowed | None:
         """Returns an error unless the caller may list and read the newly reachable commits.
 
-        Commits that were checked completely for this caller and reference are not read again,
+        Commits that were checked completely for this caller or request are not read again,
         unless one of them has a table whose rows the caller may read on a target only.
         """
-        remembered = self._rights.readable(through)
+        earlier, again = self._rights.readable(through), history.checked(through, draft)
+        remembered = Readable(
+            [*earlier.heads, *again.heads], {*earlier.without_rows, *again.without_rows}
+        )
         targets = [target.name for target in draft.targets]
         new_keys = self._new_keys(draft)
         if self._gets_rows(source, targets, remembered.without_rows, new_keys):
@@ -373,6 +397,7 @@ class Policy:
                 for operation in (rules.LIST_COMMIT_LOG, rules.READ_ENTRIES):
                     self._rights.require(operation, through)
                 changes = draft.changes_of(commit)
+                history.count(1 + len(changes))
                 self._require_all(through, commit, changes)
                 tables = list(self._without_rows(through, changes))
                 without_rows.update(tables)
@@ -385,6 +410,7 @@ class Policy:
                 raise self._rights.refusal(rules.READ_ROWS, through)
         except NotAllowed as error:
             return error
+        history.remember(through, draft, without_rows)
         if all(target.before is None for target in draft.targets):
             # Otherwise the commits that a target reached before were not checked.
             self._rights.remember_readable(through, Readable(draft.sources, without_rows))

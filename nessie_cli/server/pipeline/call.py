@@ -35,6 +35,7 @@ from nessie_cli.repository.reader import ReadableRepository
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import CallerAccess, Catalog
 from nessie_cli.server.auth.policy import check_locations
+from nessie_cli.server.auth.reached import LIMITS, LongHistory, ReachedHistory
 from nessie_cli.server.http.messages import Reply, read_json
 from nessie_cli.wire import keys
 from nessie_cli.wire.extensions import HEADER, REQUEST_HEADER
@@ -103,10 +104,7 @@ class Proposal(NamedTuple, Generic[A]):
 
 
 class UnreadableParameter(InvalidInput):
-    """A query parameter of the wrong type.
-
-    The original's web framework answers 404, and so do we.
-    """
+    """A query parameter of the wrong type. The original's web framework answers 404, too."""
 
     status = 404
 
@@ -139,6 +137,7 @@ class Call:
         self._catalog = catalog
         self._access: CallerAccess | None = None
         self._draft: Draft[Any] | None = None
+        self.history = ReachedHistory()
         self.repeated = False
         """Whether the write of this request was committed before."""
         self.default_branch = catalog.default_branch
@@ -224,7 +223,7 @@ class Call:
         draft = drafting.draft(change, submission or self.submission)
         self.repeated = draft.repeated
         if policy is not None:
-            policy.on(draft)
+            policy.on(draft, self.history)
         if self.checks_locations and self._catalog.locations:
             check_locations(draft, self._catalog.locations, policy)
         try:
@@ -282,12 +281,28 @@ class Call:
             return self.plan(repository, lambda call: call.submit(change))
 
         try:
-            return self._catalog.writer.run(plan, (branch, self.request_id or ""))
+            for self.history.most in LIMITS:
+                with suppress(LongHistory):
+                    return self._catalog.writer.run(plan, (branch, self.request_id or ""))
+                self._check_history(change)
+            raise AssertionError
         except NotAllowed as error:
             # Rights and rules are checked on the draft.
             raise WriteRefused(error.message, hint=error.hint) from None
         finally:
             self._access = None
+
+    def _check_history(self, change: Change[Any]) -> None:
+        """Checks on this thread the commits that a change makes reachable."""
+        self.history.most = None
+        access = self._open()
+        if access.policy is not None:
+            access.policy.on(access.drafting.draft(change, self.submission), self.history)
+
+    def is_seen(self, draft: Draft[Any], repository: StoreRepository) -> bool:
+        """Returns `Policy.is_seen` of a draft, in the state that is written."""
+        policy = self._catalog.open(repository).policy
+        return policy is None or policy.is_seen(draft, self.history)
 
     def preview(self, change: Change[A], most_changes: int | None = None) -> A:
         """Returns the answer of a dry run, which is drafted on this thread.
@@ -295,6 +310,7 @@ class Call:
         Raises `LargeMerge` for a merge of more changes than `most_changes`.
         """
         assert change.is_dry_run
+        self.history.most = None
         self._access = self._open()
         try:
             return self.submit(change, ChangeSubmission(most_changes=most_changes))
@@ -314,7 +330,7 @@ class Call:
             Commit(branch, [Unchanged(ContentKey(("any",)))], CommitMeta("")), self.submission
         )
         if access.policy is not None:
-            access.policy.on(again)
+            access.policy.on(again, self.history)
         done: CommitResult = again.answer()
         return done
 

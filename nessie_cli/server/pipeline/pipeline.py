@@ -24,12 +24,13 @@ from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from nessie_cli.errors import NessieError, NotFound, NotInMemory
-from nessie_cli.repository.draft import LargeMerge
+from nessie_cli.repository.draft import Draft, LargeMerge
 from nessie_cli.repository.group_commit import Planned
 from nessie_cli.repository.store_repository import StoreRepository
 from nessie_cli.server.auth.gate import Admission, Catalog, Gate, Hosts
 from nessie_cli.server.auth.local import LocalLogin
 from nessie_cli.server.auth.oidc import OidcLogin
+from nessie_cli.server.auth.reached import EARLY_DRAFTS, MOST_CHECKED, LongHistory
 from nessie_cli.server.http.failures import AnswerDropped, ClientGone, HttpFault, Unavailable
 from nessie_cli.server.http.messages import (
     JSON,
@@ -82,8 +83,6 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MOST_CHANGES = 500
 """The most changes of a merge that is drafted on the writing thread: they take about 50 ms."""
-EARLY_DRAFTS = 3
-"""How often a large write is drafted beside other writers, if its branch moves meanwhile."""
 LONG = ("filter", "scan-commits")
 """The query parameters of reads that can take seconds: short reads do not wait for them."""
 _WITHOUT_BODY = frozenset({204, 304})
@@ -166,12 +165,15 @@ class Job(NamedTuple):
         return QueuedWrite(self.read_body, self._planned, self.failure, large, self.call.prefetch)
 
     def write_if_small(self) -> QueuedWrite:
-        """Returns a merge for the writing thread; the answer is None if it has many changes."""
+        """Returns the request for the writing thread; the answer is None if that takes long.
+
+        So it does for a merge of many changes, and if many commits become reachable.
+        """
 
         def plan(repository: StoreRepository) -> Planned[Any]:
             try:
                 return self._planned(repository, most_changes=MOST_CHANGES)
-            except LargeMerge:
+            except (LargeMerge, LongHistory):
                 return Planned(None)
 
         return self.write(large=False)._replace(plan=plan)
@@ -196,7 +198,9 @@ class Job(NamedTuple):
         def plan(repository: StoreRepository) -> Planned[Any]:
             # Called a second time if the store has found the draft stale.
             draft = drafts.pop() if drafts else None
-            return draft if draft and _is_current(draft, repository) else Planned(None)
+            if draft and draft.draft and _is_current(draft.draft, repository):
+                return draft if self.call.is_seen(draft.draft, repository) else Planned(None)
+            return Planned(None)
 
         return self.write(large=large)._replace(plan=plan)
 
@@ -204,15 +208,15 @@ class Job(NamedTuple):
         self, repository: StoreRepository, *, most_changes: int | None = None
     ) -> Planned[Reply]:
         self.call.submission.most_changes = most_changes
+        self.call.history.most = None if most_changes is None else MOST_CHECKED
         return self.call.plan(
             repository, lambda call: self.reply(call.answer(self.endpoint.handler))
         )
 
 
-def _is_current(planned: Planned[Any], repository: StoreRepository) -> bool:
+def _is_current(draft: Draft[Any], repository: StoreRepository) -> bool:
     """Returns whether the references of a draft have not moved. The store compares the rest."""
-    assert planned.draft is not None
-    return all(_head(repository, each.name) == each.before for each in planned.draft.references)
+    return all(_head(repository, each.name) == each.before for each in draft.references)
 
 
 def _head(repository: StoreRepository, name: str) -> str | None:
@@ -491,14 +495,9 @@ class Pipeline:
         handler, effect = job.endpoint.handler, job.endpoint.effect
         if iscoroutinefunction(handler):
             return await self._threads.packed(await handler(job.call), job.exchange.headers)
-        if effect is MERGES and not large:
-            merged: Reply | None = await self._threads.writer.submit(job.write_if_small())
-            return merged or await self._draft_and_write(job, large=False)
-        if effect in (MERGES, WRITES) and large:
-            return await self._draft_and_write(job, large=True)
-        if effect is WRITES:
-            written: Reply = await self._threads.writer.submit(job.write(large=large))
-            return written
+        if effect in (MERGES, WRITES):
+            small = None if large else await self._threads.writer.submit(job.write_if_small())
+            return small or await self._draft_and_write(job, large=large)
         step: Callable[[], Reply | None] = partial(next, job.steps())
         if effect is WRITES_FILES:
             reply = await self._threads.file_writers.submit(step)

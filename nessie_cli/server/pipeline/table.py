@@ -34,9 +34,9 @@ class Effect(Enum):
 
     `READS` runs on a reading thread of the dialect. `WRITES` drafts on the writing thread, in a
     group with others. So does `MERGES`, but a merge of many contents is drafted on another thread,
-    which hands the draft to the writing thread; likewise a write with a large body. `WRITES_FILES`
-    runs on a thread that may wait: it writes metadata files, and then hands its change to the
-    writing thread.
+    which hands the draft to the writing thread; likewise a write with a large body, and one that
+    makes a long history reachable. `WRITES_FILES` runs on a thread that may wait: it writes
+    metadata files, and then hands its change to the writing thread.
     """
 
     READS = "reads"

@@ -117,7 +117,7 @@ class Pool:
         return connection
 
     def limit(self, until: float | None) -> float:
-        """Returns the seconds that a wait may take, at most `until` a time of the monotonic clock."""
+        """Returns the seconds that a wait may take, which ends `until` a time of the clock."""
         return (
             self.patience if until is None else min(self.patience, max(0, until - time.monotonic()))
         )
