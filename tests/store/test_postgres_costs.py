@@ -12,8 +12,10 @@ import pytest
 from nessie_cli.store.postgres import PostgresStore, open_postgres
 from nessie_cli.store.postgres import create_postgres as create_store
 from nessie_cli.store.records import Done
+from nessie_cli.store.rows import SETTINGS, with_check
 from tests.store.postgres_server import shared_server
 from tests.store.samples import COMMIT, a_write, an_object, commit, create, id_of
+from tests.store.test_postgres_faults import admin
 
 _READY = b"Z\x00\x00\x00\x05"
 """The beginning of the last message of every answer of the server."""
@@ -25,7 +27,7 @@ class Counter:
     def __init__(self, port: int) -> None:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
-        self.answers = 0
+        self.answers = self.bytes = 0
         self._target = port
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -43,6 +45,7 @@ class Counter:
         with suppress(OSError), source, target:
             while data := source.recv(1 << 20):
                 self.answers += data.count(_READY) if counting else 0
+                self.bytes += len(data) if counting else 0
                 target.sendall(data)
             # The other direction may be waiting to read.
             target.shutdown(socket.SHUT_RDWR)
@@ -110,3 +113,26 @@ def test_a_read_costs_no_transaction(counted: tuple[PostgresStore, Counter]) -> 
     before = counter.answers
     store.references()
     assert counter.answers == before + 1
+
+
+def test_large_settings_are_read_again_only_after_changes(
+    counted: tuple[PostgresStore, Counter], postgres_url: str
+) -> None:
+    store, counter = counted
+    other = open_postgres(postgres_url)
+    other.commit([a_write(settings={"large": "x" * 1_000_000, "a": "1"})])
+    assert store.basis("main", "r").settings == other.settings()
+    before = counter.bytes
+    for _ in range(7):
+        assert store.bases([("main", "r")])[0].settings == other.settings()
+    assert counter.bytes - before < 10_000
+    other.commit([a_write(settings={"a": "2"})])
+    assert store.basis("main", "r").settings.values["a"] == "2"
+    # A server that lost the last change, and got another one with the same version.
+    with admin(shared_server(), postgres_url) as connection:
+        rows = {row[0]: row for row in connection.execute(SETTINGS).fetchall()}
+        check = with_check("settings", "a", "3", *rows["a"][2:4])[-1]
+        update = "UPDATE settings SET value = '3', check_sum = %s WHERE name = 'a'"
+        connection.execute(update, (check,))
+    assert store.basis("main", "r").settings.values["a"] == "3"
+    other.close()

@@ -95,10 +95,16 @@ _NEWEST_MOVES: LiteralString = f"""{REFLOG} WHERE number IN (
         SELECT (SELECT max(number) FROM reflog WHERE reflog.name = n.name)
         FROM unnest(%s) AS n (name)
     )"""  # noqa: S608 - fixed texts
-_BASES = """SELECT 1, name, kind, target, newest, check_sum, NULL FROM refs WHERE name = ANY (%s)
+# The checksums distinguish the settings of a server that lost changes, as after a failover.
+_BASES = """WITH settings_state (digest) AS (
+        SELECT coalesce(max(version), 0) || '/' || coalesce(sum(check_sum), 0) FROM settings
+    )
+    SELECT 1, name, kind, target, newest, check_sum, NULL FROM refs WHERE name = ANY (%s)
     UNION ALL SELECT 2, id, caller, digest, result, time, check_sum FROM requests
         WHERE id = ANY (%s)
-    UNION ALL SELECT 3, name, value, newest, NULL, version, check_sum FROM settings"""
+    UNION ALL SELECT 3, name, value, newest, NULL, version, check_sum FROM settings
+        WHERE (SELECT digest FROM settings_state) <> %s
+    UNION ALL SELECT 0, digest, NULL, NULL, NULL, NULL, NULL FROM settings_state"""
 
 
 def open_postgres(
@@ -169,6 +175,7 @@ class PostgresStore:
         self._url = pool.location.url
         self._leases = Leases(pool)
         self._committer = Committer(pool, clock)
+        self._settings = ("", StoredSettings())
 
     @property
     def url(self) -> str:
@@ -317,11 +324,17 @@ class PostgresStore:
         return self.bases([(name, request_id)])[0]
 
     def bases(self, pairs: Sequence[tuple[str, str]]) -> list[Basis]:
-        """Returns `basis` for each name and request id, in one round trip."""
+        """Returns `basis` for each name and request id, in one round trip.
+
+        Settings are read only if they have changed since the last call.
+        """
         names, ids = (
             Texts(text for text in texts if is_storable(text)) for texts in zip(*pairs, strict=True)
         )
-        return self._checked(lambda rows: _bases(pairs, rows), self._rows(_BASES, (names, ids)))
+        before = self._settings
+        rows = self._rows(_BASES, (names, ids, before[0]))
+        bases, self._settings = self._checked(lambda rows: _bases(pairs, rows, before), rows)
+        return bases
 
     # -- writing --
 
@@ -433,16 +446,21 @@ class PostgresStore:
             time.sleep(random.uniform(0.001, 0.01))  # noqa: S311 - no secret
 
 
-def _bases(pairs: Sequence[tuple[str, str]], rows: Sequence[Row]) -> list[Basis]:
-    """Returns the values of the rows of `_BASES`."""
-    of_table = {table: [row[1:] for row in rows if row[0] == table] for table in (1, 2, 3)}
+def _bases(
+    pairs: Sequence[tuple[str, str]], rows: Sequence[Row], before: tuple[str, StoredSettings]
+) -> tuple[list[Basis], tuple[str, StoredSettings]]:
+    """Returns the values of the rows of `_BASES`, and the settings with their digest."""
+    of_table = {table: [row[1:] for row in rows if row[0] == table] for table in range(4)}
     references = {row[0]: reference_of(row[:5]) for row in of_table[1]}
     requests = {row[0]: request_of(row) for row in of_table[2]}
-    settings = settings_of(
-        (name, value, version, newest, check)
-        for name, value, newest, _, version, check in of_table[3]
-    )
-    return [Basis(references.get(name), settings, requests.get(id_)) for name, id_ in pairs]
+    digest, settings = of_table[0][0][0], before[1]
+    if digest != before[0]:
+        settings = settings_of(
+            (name, value, version, newest, check)
+            for name, value, newest, _, version, check in of_table[3]
+        )
+    bases = [Basis(references.get(name), settings, requests.get(id_)) for name, id_ in pairs]
+    return bases, (digest, settings)
 
 
 def _without_objects(write: Write) -> Write:
