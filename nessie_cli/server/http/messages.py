@@ -36,7 +36,7 @@ LARGE = 1 << 18
 MOST_FORM = 8 << 10
 """The largest form in bytes; it is read on the event loop before the caller is known."""
 MOST_PATH = 32 << 10
-"""The most bytes of a path: two revisions of the longest names, of which each character takes 12.
+"""The most bytes of a path: two revisions of the longest names, at 12 bytes for a character.
 
 The query has no limit of its own: a filter of 10,000 characters may take several times as many.
 """
