@@ -24,6 +24,8 @@ import fastavro
 Schema = Any
 Projection = Callable[[Schema], Schema]
 """Returns the schema to read by from that of the file."""
+Reduction = Callable[[dict[str, Any]], dict[str, Any]]
+"""Returns the part of a row that is kept."""
 _MAGIC = b"Obj\x01"
 _SYNC = 16
 _LONGEST_NUMBER = 10
@@ -40,22 +42,26 @@ MOST_MEMBERS = 1_000
 """The most members of a header, which is read by one call. Manifests have about ten."""
 
 
+_OBJECT, _VALUE = 200, 50
+"""About the bytes of an object without its values, and of a small value."""
+
+
 class AvroLimits(NamedTuple):
-    """The most rows of one file, its most unpacked bytes, and the most items of all arrays.
+    """The most rows of one file, and its most unpacked bytes.
 
     One call reads at most `step` bytes of a block: other threads run while a larger row is read,
     and it has at most `row` bytes. `decimal` are the most bytes of a decimal, if they are limited,
-    and `vector` those of a deletion vector that manifests name. The rows of all manifests that are
-    kept take at most about `memory` bytes, if they are limited.
+    and `vector` those of a deletion vector that manifests name. The rows of a file that are kept
+    take at most about `file` bytes, and those of all manifests `memory` bytes, if they are limited.
     """
 
     rows: int = 10_000_000
     unpacked: int = 512 * 2**20
     step: int = 512 * 2**20
     row: int = 512 * 2**20
-    items: int = 1_000_000_000
     vector: int = 64 * 2**20
     decimal: int | None = None
+    file: int | None = None
     memory: int | None = None
 
 
@@ -65,9 +71,9 @@ OF_MERGES = AvroLimits(
     unpacked=64 * 2**20,
     step=2**12,
     row=2 * 2**20,
-    items=8_000_000,
     vector=2**20,
     decimal=16,
+    file=256 * 2**20,
     memory=512 * 2**20,
 )
 """What a server reads of manifests to combine one table.
@@ -91,8 +97,9 @@ def read_avro(
     data: bytes,
     limits: AvroLimits = USUAL,
     projected: Projection | None = None,
+    reduced: Reduction | None = None,
 ) -> AvroFile:
-    """Returns the rows of an Avro file.
+    """Returns the rows of an Avro file. A value of few bytes can take 200 times as many in memory.
 
     Raises `ValueError` for a file that exceeds a limit, and any error of the decoder for a damaged
     one.
@@ -107,17 +114,34 @@ def read_avro(
     reader: Any = fastavro.block_reader(io.BytesIO(data))
     if projected is not None:
         reader = fastavro.block_reader(io.BytesIO(data), projected(reader.writer_schema))
-    rows, items = [], 0
+    rows, memory = [], 0
     for block in reader:
-        for row in _rows(block, limits):
+        for full in _rows(block, limits):
+            row = full if reduced is None else reduced(full)
             rows.append(row)
-            items += _items(row)
-            if items > limits.items:
-                raise ValueError(f"its arrays have more than {limits.items:,} items")
+            if limits.file is not None:
+                memory += memory_of(row)
+                if memory > limits.file:
+                    raise ValueError(f"it takes more than {limits.file // 2**20} MiB of memory")
     metadata = {
         name: value.decode() for name, value in header.items() if not name.startswith("avro.")
     }
     return AvroFile(rows, reader.writer_schema, metadata)
+
+
+def each_row(data: bytes, limits: AvroLimits) -> Iterator[dict[str, Any]]:
+    """Yields the rows of a file that `read_avro` has read, without keeping them."""
+    for block in fastavro.block_reader(io.BytesIO(data)):
+        yield from _rows(block, limits)
+
+
+def memory_of(value: Any) -> int:
+    """Returns about how many bytes of memory a value of a row takes."""
+    if isinstance(value, dict):
+        return _OBJECT + sum(map(memory_of, value.values()))
+    if isinstance(value, list):
+        return _VALUE + sum(map(memory_of, value))
+    return _VALUE + (len(value) if isinstance(value, str | bytes) else 0)
 
 
 def _rows(block: Any, limits: AvroLimits) -> Iterator[dict[str, Any]]:
@@ -296,15 +320,6 @@ class _Shapes:
 def _last_name(name: str) -> str:
     """Returns a name without its namespace."""
     return name.rpartition(".")[2]
-
-
-def _items(row: Mapping[str, Any]) -> int:
-    """Returns the number of the items of all arrays of a row. No array is in an array."""
-    return sum(
-        _items(value) if isinstance(value, dict) else len(value)
-        for value in row.values()
-        if isinstance(value, dict | list)
-    )
 
 
 def _check_blocks(data: bytes, header: _Header, limits: AvroLimits) -> None:

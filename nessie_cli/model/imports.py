@@ -71,7 +71,7 @@ class ImportRecord(Struct, frozen=True):
         """Returns the record in a setting. Raises `InvalidInput` for a damaged one."""
         try:
             stored = json.decode(value, type=_Stored)
-        except (MsgspecError, InvalidInput) as error:
+        except (MsgspecError, InvalidInput, RecursionError) as error:
             raise InvalidInput(
                 f"setting {setting} is not a record of an import: {error}",
                 hint=f"`nessie undo setting:{setting}` takes back its last change",

@@ -30,6 +30,7 @@ from nessie_cli.model import (
     UnknownContent,
     content_from,
 )
+from nessie_cli.wire.json_text import parse_json
 
 TEXT, LONG, INT, TIME, FLAG = (
     StringType(),
@@ -151,7 +152,7 @@ def _content(type_name: str, content_id: str | None, given: dict[str, Any]) -> C
     if wrong:
         raise InvalidInput(f"{type_name} has no {min(wrong)}")
     if cls is None:
-        attributes = json.loads(given.get("attributes", "{}"))
+        attributes = parse_json(given.get("attributes", "{}"), "attributes")
         return content_from(type_name, content_id, attributes)
     for name, value in given.items():
         if isinstance(value, list):

@@ -71,6 +71,8 @@ def decode_row_decisions(text: str) -> list[RowDecision]:
         decisions = _DECISIONS.validate_python(entries)
     except ValidationError as error:
         raise InvalidInput(_faults(error)) from None
+    except RecursionError:
+        raise InvalidInput("the JSON is nested too deeply") from None
     except (ValueError, csv.Error) as error:
         raise InvalidInput(str(error)) from None
     taken: dict[tuple[ContentKey, str, str | None], bool] = {}

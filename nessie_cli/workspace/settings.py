@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.wire.toml_text import parse_toml
 from nessie_cli.workspace.files import read_text
-
-MOST_STEPS = 10_000_000
-"""The most steps through tables that the parser may take for dotted keys: about a second."""
 
 
 class SettingsFile:
@@ -24,20 +22,16 @@ class SettingsFile:
         self._values: Mapping[str, Any] = self._parse() if self._source.strip() else {}
 
     def _parse(self) -> Mapping[str, Any]:
-        if _steps(self._source) > MOST_STEPS:
-            raise InvalidInput(f"{self.path}: has too many dots in its keys")
         try:
-            return tomllib.loads(self._source)
+            return parse_toml(self._source)
         except tomllib.TOMLDecodeError as error:
             place = re.search(r"(.*?) \(at line (\d+)", str(error))
             fault, line = (
                 (place[1], place[2]) if place else (str(error), str(self._source.count("\n") + 1))
             )
             raise InvalidInput(f"{self.path}, line {line}: not TOML: {fault}") from None
-        except RecursionError:
-            raise InvalidInput(f"{self.path}: the TOML is nested too deeply") from None
-        except ValueError:  # Python refuses to convert numbers of more than some thousand digits
-            raise InvalidInput(f"{self.path}: a number has too many digits") from None
+        except InvalidInput as error:
+            raise InvalidInput(f"{self.path}: {error.message}") from None
 
     def text(self, *names: str) -> str | None:
         """Returns a text by its tables, or None."""
@@ -94,17 +88,6 @@ class SettingsFile:
             ),
             1,
         )
-
-
-def _steps(source: str) -> int:
-    """Returns an upper bound of the steps: the parser walks to each part of a dotted key."""
-    steps = heading = 0
-    for line in source.split("\n"):
-        parts = line.count(".") + 1
-        is_heading = line.lstrip().startswith("[")
-        steps += parts * (parts if is_heading else heading + parts)
-        heading = parts if is_heading else heading
-    return steps
 
 
 def _values_of(

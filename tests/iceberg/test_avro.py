@@ -6,6 +6,7 @@ import gc
 import io
 import json
 import os
+import tracemalloc
 import zlib
 from random import Random
 from typing import Any
@@ -229,11 +230,47 @@ def test_a_large_row_is_refused() -> None:
     assert len(read_avro(data).rows[0]["more"]) == many
     with pytest.raises(ValueError, match="a row has more than 2 MiB"):
         read_avro(data, OF_MERGES)
-    with pytest.raises(ValueError, match="arrays have more than 1,000 items"):
-        read_avro(data, AvroLimits(items=1_000))
     nested = with_field({"type": "array", "items": {"type": "array", "items": "int"}})
     with pytest.raises(ValueError, match="an array in an array"):
         read_avro(container(nested))
+
+
+KEY_AND_VALUE = {
+    "type": "record",
+    "name": "kv",
+    "fields": [{"name": "key", "type": "int"}, {"name": "value", "type": "bytes"}],
+}
+WIDE = {
+    "type": "record",
+    "name": "wide",
+    "fields": [{"name": f"f{number}", "type": "boolean"} for number in range(10_000)],
+}
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ({"type": "array", "items": KEY_AND_VALUE}, number(10_000) + bytes(20_000) + number(0)),
+        (WIDE, bytes(10_000)),
+    ],
+    ids=["items", "fields"],
+)
+def test_values_of_few_bytes_do_not_fill_the_memory(part: Any, value: bytes) -> None:
+    """Each takes up to 200 times as much in memory."""
+    row = number(1) + b"a" + number(0) + value
+    data = container(with_field(part), (60, deflated(row * 60)))
+    assert len(data) < 1 << 20
+    small = OF_MERGES._replace(file=16 << 20)
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="takes more than 16 MiB of memory"):
+            read_avro(data, small)
+        reduced = read_avro(data, small, reduced=lambda row: {"path": row["path"]})
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert reduced.rows == [{"path": "a"}] * 60
+    assert peak < 48 << 20
 
 
 def test_rows_of_any_size_are_read_a_part_at_a_time() -> None:

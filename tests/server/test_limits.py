@@ -7,17 +7,18 @@ import json
 import socket
 import threading
 import time
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from http.client import HTTPException
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import pytest
 
 from nessie_cli import connect
 from nessie_cli.server.http.connections import MOST_LINES
 from nessie_cli.server.http.failures import HttpFault
-from nessie_cli.server.http.messages import Limits
+from nessie_cli.server.http.messages import MOST_PATH, Limits
 from nessie_cli.server.pipeline.pipeline import Parts
+from nessie_cli.server.pipeline.table import decode_segment
 from nessie_cli.server.running import application
 from tests.server.client import EMPTY, Client, put
 from tests.server.serving import serving
@@ -81,6 +82,30 @@ def test_a_first_line_that_is_too_long_is_refused():
             b"GET /api/v2/trees/" + b"a" * 5000 + b" HTTP/1.1\r\nhost: localhost\r\n\r\n"
         )
         check(connection, 431, "2000 bytes")
+
+
+def test_a_path_that_takes_long_to_decode_is_refused():
+    with limited() as url, closing(Client(url)) as client:
+        for path in ("/api/v2/trees/", "/ui/", "/iceberg/v1/"):
+            long = path + "%25" * (MOST_PATH // 3)
+            assert client.send("GET", long).status == 431
+            assert client.send("GET", long[:-30]).status in (400, 404)
+        # Queries may be longer: those of filters are.
+        assert client.send("GET", "/api/v2/config?more=" + "%20" * 19_000).status == 200
+
+
+def test_a_path_is_decoded_in_little_time():
+    segment = "%25" * (MOST_PATH // 3)
+
+    def fastest(decode):
+        times = []
+        for _ in range(10):
+            begun = time.process_time()
+            decode(segment)
+            times.append(time.process_time() - begun)
+        return min(times)
+
+    assert fastest(decode_segment) < 3 * fastest(unquote)
 
 
 def test_an_idle_client_is_disconnected():

@@ -101,6 +101,14 @@ def test_rows_without_contents() -> None:
             {"operation": "DELETE", "key": "db.a", "content": {"type": "UDF"}},
             "row db.a: DELETE takes no content",
         ),
+        (
+            {
+                "operation": "PUT",
+                "key": "db.a",
+                "content": {"type": "OURS", "attributes": "[" * 50_000},
+            },
+            "row db.a: content: attributes: the JSON is nested too deeply",
+        ),
         ({"operation": "DELETE", "key": None}, "column 'key' is null in a row"),
         (
             {"operation": "DELETE", "key": ["a", None]},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from traceback import walk_tb
 
 from nessie_cli import errors
 
@@ -21,7 +22,7 @@ def fault_of(error: BaseException) -> errors.NessieError:
             f"the package {error.name} is not installed",
             hint=f"`pip install 'nessie-cli[{extra}]'`",
         )
-    if isinstance(error, Exception) and type(error).__module__.startswith("strictyaml."):
+    if isinstance(error, Exception) and _is_of_configuration(error):
         # PyIceberg reads its configuration when it is imported.
         from nessie_cli.importing.sources.configuration import unreadable
 
@@ -29,6 +30,14 @@ def fault_of(error: BaseException) -> errors.NessieError:
     return errors.NessieError(
         f"internal error: {type(error).__name__}: {error}; run with --debug to see where"
     )
+
+
+def _is_of_configuration(error: Exception) -> bool:
+    """Whether PyIceberg could not read its configuration: the parser refuses it, or it is deep."""
+    if isinstance(error, RecursionError):
+        frames = (frame for frame, _ in walk_tb(error.__traceback__))
+        return any(frame.f_globals.get("__name__") == "pyiceberg.utils.config" for frame in frames)
+    return type(error).__module__.startswith("strictyaml.")
 
 
 _EXTRAS = {

@@ -46,7 +46,7 @@ def edited_content(text: str) -> Content:
         raise InvalidInput("conflict markers are left in the file")
     try:
         json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         text = _with_commas(text)
     return decode_content(text.encode(), "the edited content", allow_unknown=True)
 

@@ -17,7 +17,15 @@ import fastavro
 from msgspec import Meta, Struct, ValidationError, convert, structs
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.avro import USUAL, AvroFile, AvroLimits, Projection, read_avro
+from nessie_cli.iceberg.avro import (
+    USUAL,
+    AvroFile,
+    AvroLimits,
+    Projection,
+    Reduction,
+    each_row,
+    read_avro,
+)
 from nessie_cli.iceberg.builder.document import ROW_LINEAGE
 from nessie_cli.iceberg.combination.engines import ManifestJob, Read
 from nessie_cli.iceberg.combination.states import FileContent, Identity, Row, TableFile
@@ -139,13 +147,15 @@ def _renamed(row: Row) -> Row:
     return {name.replace("_data_files_count", "_files_count"): v for name, v in row.items()}
 
 
-def read_manifest(data: bytes, listed: Row, limits: AvroLimits = USUAL) -> Manifest:
-    """Returns a manifest. Decodes all entries.
+def read_manifest(
+    data: bytes, listed: Row, limits: AvroLimits = USUAL, reduced: Reduction | None = None
+) -> Manifest:
+    """Returns a manifest. Decodes all entries, and keeps the part of each that `reduced` returns.
 
     Raises `InvalidInput` if it is damaged or exceeds a limit.
     """
     location = str(listed["manifest_path"])
-    rows, schema, metadata = _records(data, location, "manifest", limits)
+    rows, schema, metadata = _records(data, location, "manifest", limits, reduced=reduced)
     try:
         _check_rows(rows, _EntryMembers)
         return Manifest(listed, schema, metadata, list(_entries(rows, listed)))
@@ -171,12 +181,20 @@ def read_entries(read: Read, job: Reading) -> list[Entry]:
     if listed.get("content"):
         return list(read_manifest(data, listed, job.limits).entries)
     projection = None if job.columns else _without_statistics
-    rows, _, _ = _records(data, job.path, "manifest", job.limits, projection)
+
+    def reduced(row: Row) -> Row:
+        return {**row, "data_file": _with_statistics(row["data_file"], job.columns)}
+
+    rows, _, _ = _records(
+        data,
+        job.path,
+        "manifest",
+        job.limits,
+        projection=projection,
+        reduced=reduced if job.columns else None,
+    )
     try:
         _check_rows(rows, _EntryMembers)
-        if job.columns:
-            for row in rows:
-                row["data_file"] = _with_statistics(row["data_file"], job.columns)
         return list(_entries(rows, listed))
     except (KeyError, TypeError, ValueError) as error:
         raise _damaged(job.path, "manifest", error) from None
@@ -211,10 +229,12 @@ def _records(
     location: str,
     kind: str,
     limits: AvroLimits,
+    *,
     projection: Projection | None = None,
+    reduced: Reduction | None = None,
 ) -> AvroFile:
     try:
-        return read_avro(data, limits, projection)
+        return read_avro(data, limits, projection, reduced)
     except Exception as error:  # noqa: BLE001 - damaged bytes raise any error in the decoder
         raise _damaged(location, kind, error) from None
 
@@ -313,9 +333,16 @@ class NewSnapshot(NamedTuple):
 
 
 def write_manifest(
-    source: Manifest, entries: Sequence[NewEntry], location: str, snapshot: NewSnapshot
+    source: Manifest,
+    entries: Sequence[NewEntry],
+    location: str,
+    snapshot: NewSnapshot,
+    files: Iterable[Row] | None = None,
 ) -> tuple[bytes, Row]:
-    """Returns the bytes of a manifest like `source`, and its row for the manifest list."""
+    """Returns the bytes of a manifest like `source`, and its row for the manifest list.
+
+    `files` are the whole rows of the files of the entries, in the same order, if those have parts.
+    """
     _, sequence, version = snapshot
     schema = _complete_schema(source.schema, version)
     metadata = {**source.metadata, "format-version": str(version)}
@@ -323,7 +350,8 @@ def write_manifest(
     is_data = all(entry.file.is_data for entry in entries) if entries else source.is_data
     if version > 1:
         metadata["content"] = "data" if is_data else "deletes"
-    rows = [_row(entry, version) for entry in entries]
+    files = (entry.file.row for entry in entries) if files is None else files
+    rows = (_row(entry, file, version) for entry, file in zip(entries, files, strict=True))
     data = _avro(schema, rows, metadata)
     live = [entry for entry in entries if entry.status is not Status.DELETED]
     numbers = [sequence if e.sequence is None else e.sequence for e in live]
@@ -374,28 +402,52 @@ def rewrite_manifest(read: Read, job: Rewriting) -> tuple[bytes, Row]:
 
     Raises `InvalidInput` if the other one is damaged or exceeds a limit, and the errors of `read`.
     """
-    source = read_manifest(read(job.path), job.listed, job.limits)
-    live = [entry.file for entry in source.entries if entry.status is not Status.DELETED]
-    rows = {file.identity: file.row for file in live}
-    # New files are not in the manifest whose form they have.
-    new = [e.file for e in job.added if e.file.identity not in rows]
-    rows |= {file.identity: _named(file.row, source.schema) for file in new}
-    entries = [
-        structs.replace(e, file=structs.replace(e.file, row=rows[e.file.identity]))
-        for e in job.added
-    ] or list(_remaining(live, job))
+    data = read(job.path)
     try:
-        data, listed = write_manifest(source, entries, job.location, job.snapshot)
-        if any(file.is_data for file in new):
-            added = [rows[file.identity]["partition"] for file in new if file.is_data]
-            old = source.listed.get("partitions")
-            listed["partitions"] = with_partitions(old, source.schema, source.metadata, added)
+        return _with_added(data, job) if job.added else _without_removed(data, job)
     except ValueError as error:
         raise InvalidInput(
             f"a partition of the table does not fit in a manifest like {shown(job.path)}: the type"
             f" of its column may have changed ({first_line(error)})"
         ) from None
-    return data, listed
+
+
+def _with_added(data: bytes, job: Rewriting) -> tuple[bytes, Row]:
+    """Writes the files of `added`. New files are not in the manifest whose form they have."""
+    source = read_manifest(data, job.listed, job.limits)
+    live = [entry.file for entry in source.entries if entry.status is not Status.DELETED]
+    rows = {file.identity: file.row for file in live}
+    new = [e.file for e in job.added if e.file.identity not in rows]
+    rows |= {file.identity: _named(file.row, source.schema) for file in new}
+    entries = [
+        structs.replace(e, file=structs.replace(e.file, row=rows[e.file.identity]))
+        for e in job.added
+    ]
+    written, listed = write_manifest(source, entries, job.location, job.snapshot)
+    if any(file.is_data for file in new):
+        added = [rows[file.identity]["partition"] for file in new if file.is_data]
+        old = source.listed.get("partitions")
+        listed["partitions"] = with_partitions(old, source.schema, source.metadata, added)
+    return written, listed
+
+
+def _without_removed(data: bytes, job: Rewriting) -> tuple[bytes, Row]:
+    """Rewrites the live files of a manifest. Their statistics, which are large, are read twice."""
+
+    def reduced(row: Row) -> Row:
+        file = row["data_file"]
+        small = {name: value for name, value in file.items() if name not in _STATISTICS}
+        return {**row, "data_file": small}
+
+    source = read_manifest(data, job.listed, job.limits, reduced)
+    live = [entry.file for entry in source.entries if entry.status is not Status.DELETED]
+    rows = (
+        row["data_file"]
+        for row in each_row(data, job.limits)
+        if Status(row["status"]) is not Status.DELETED
+    )
+    entries = list(_remaining(live, job))
+    return write_manifest(source, entries, job.location, job.snapshot, rows)
 
 
 def _named(row: Row, schema: Row) -> Row:
@@ -421,8 +473,8 @@ def _remaining(files: Iterable[TableFile], job: Rewriting) -> Iterator[NewEntry]
         )
 
 
-def _row(entry: NewEntry, version: int) -> Row:
-    file = {**entry.file.row}
+def _row(entry: NewEntry, file: Row, version: int) -> Row:
+    file = {**file}
     if version >= ROW_LINEAGE and entry.file.is_data:
         file["first_row_id"] = entry.first_row_id
     row: Row = {"status": int(entry.status), "snapshot_id": entry.snapshot_id, "data_file": file}
@@ -455,7 +507,7 @@ def _nullable(field: Row) -> Row:
     return _optional(field["field-id"], field["name"], field["type"])
 
 
-def _avro(schema: Row, rows: Sequence[Row], metadata: Mapping[str, str]) -> bytes:
+def _avro(schema: Row, rows: Iterable[Row], metadata: Mapping[str, str]) -> bytes:
     file = io.BytesIO()
     fastavro.writer(file, schema, rows, codec="deflate", metadata=dict(metadata))
     return file.getvalue()

@@ -7,7 +7,7 @@ from itertools import takewhile
 from typing import Any
 
 from nessie_cli.errors import InvalidInput
-from nessie_cli.iceberg.avro import AvroLimits
+from nessie_cli.iceberg.avro import AvroLimits, memory_of
 from nessie_cli.iceberg.builder.document import NO_SNAPSHOT
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.engines import Engine, Read
@@ -32,8 +32,6 @@ from nessie_cli.iceberg.expiration.retention import ancestors
 
 _FIRST_ROW_ID = "first_row_id"
 _WITHOUT_SERVER = "rewrite the manifests, or merge with access to the files"
-_OBJECT, _VALUE = 200, 50
-"""About the bytes of an object without its values, and of a small value."""
 
 
 class ManifestReader:
@@ -99,7 +97,7 @@ class ManifestReader:
         """Raises `InvalidInput` if the rows that this reader keeps take too much memory."""
         most = self._limits.memory
         if most is not None:
-            self._memory += sum(map(_memory_of, rows))
+            self._memory += sum(map(memory_of, rows))
             if self._memory > most:
                 raise InvalidInput(
                     f"the manifests that differ take more than {most // 2**20} MiB of memory",
@@ -110,15 +108,6 @@ class ManifestReader:
         # The first commit after an upgrade gives ids to rows in earlier manifests.
         source = self.sources.get(str(listed["manifest_path"]))
         return source is not None and source.listed.get(_FIRST_ROW_ID) == listed.get(_FIRST_ROW_ID)
-
-
-def _memory_of(value: Any) -> int:
-    """Returns about how many bytes of memory a value of a row takes."""
-    if isinstance(value, dict):
-        return _OBJECT + sum(map(_memory_of, value.values()))
-    if isinstance(value, list):
-        return _VALUE + sum(map(_memory_of, value))
-    return _VALUE + (len(value) if isinstance(value, str | bytes) else 0)
 
 
 def live_files(

@@ -269,7 +269,7 @@ def name_mapping(document: Document) -> Sequence[Document]:
     text = document["properties"].get(_NAME_MAPPING)
     try:
         mapping: Any = json.loads(text) if text else []
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(
             f"the property {_NAME_MAPPING} is not valid: {first_line(error)}"
         ) from None

@@ -22,6 +22,7 @@ from nessie_cli.iceberg.warehouses.warehouse import (
     Warehouses,
 )
 from nessie_cli.model import Secret
+from nessie_cli.wire.toml_text import parse_toml
 
 DEFAULT_NAME = "warehouse"
 
@@ -119,7 +120,7 @@ def from_toml(data: bytes) -> tuple[Warehouses, bool]:
     Raises `InvalidInput` that names the place.
     """
     try:
-        file = msgspec.convert(tomllib.loads(data.decode()), _File)
+        file = msgspec.convert(parse_toml(data.decode()), _File)
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(f"not TOML: {error}") from None
     except msgspec.ValidationError as error:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from nessie_cli.errors import InvalidInput, NessieError
 from nessie_cli.repository.draft import PastChange
 from nessie_cli.server.auth.identity import Caller
+from nessie_cli.wire.toml_text import parse_toml
 
 VIEW_REFERENCE = "VIEW_REFERENCE"
 CREATE_REFERENCE = "CREATE_REFERENCE"
@@ -174,7 +175,7 @@ def read_rules(data: bytes) -> Rules:
     Raises `InvalidInput` that names the rule.
     """
     try:
-        document = tomllib.loads(data.decode())
+        document = parse_toml(data.decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InvalidInput(f"not TOML: {error}") from None
     top = {name: value for name, value in document.items() if name != "rules"}

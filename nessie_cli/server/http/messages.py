@@ -35,6 +35,11 @@ LARGE = 1 << 18
 """The size in bytes from which a body counts as large."""
 MOST_FORM = 8 << 10
 """The largest form in bytes; it is read on the event loop before the caller is known."""
+MOST_PATH = 32 << 10
+"""The most bytes of a path: two revisions of the longest names, at 12 bytes for a character.
+
+The query has no limit of its own: a filter of 10,000 characters may take several times as many.
+"""
 _SEPARATORS = 4
 """Bytes around the name and value of a header."""
 _MOST_DIGITS = 18
@@ -163,10 +168,13 @@ def header(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> bytes:
     return b""
 
 
-def check_headers(target: int, headers: Iterable[tuple[bytes, bytes]], most: int) -> None:
+def check_headers(
+    path: int, target: int, headers: Iterable[tuple[bytes, bytes]], most: int
+) -> None:
     """Refuses what the web server accepts and the pipeline must not.
 
-    A path and query of `target` bytes with headers of more than `most` bytes in all. Two headers
+    A path of more than `MOST_PATH` bytes, which is decoded before the caller is known. A path and
+    query of `target` bytes with headers of more than `most` bytes in all. Two headers
     `Authorization` or `Host`: a proxy may have checked the other one. A body of a request to
     upgrade the protocol: the web server does not read it, but takes its bytes for the next request.
     """
@@ -179,6 +187,8 @@ def check_headers(target: int, headers: Iterable[tuple[bytes, bytes]], most: int
             hosts += 1
         elif name == b"upgrade":
             upgrades = True
+    if path > MOST_PATH:
+        raise HttpFault(431, f"the request's path is larger than {MOST_PATH} bytes", "BAD_REQUEST")
     if size > most:
         raise HttpFault(
             431,

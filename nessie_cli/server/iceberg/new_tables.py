@@ -35,6 +35,7 @@ from nessie_cli.server.iceberg.names import (
     need_free,
     need_table,
 )
+from nessie_cli.server.iceberg.obeyed_properties import check_properties
 from nessie_cli.server.iceberg.tables import (
     check_locations,
     for_client,
@@ -94,6 +95,7 @@ def _new_document(
     request = {**body, "properties": {GC_ENABLED: "false", **properties}}
     document = {**new_table(request, location, now()), "table-uuid": table_uuid}
     check_additions(document)
+    check_properties(document)
     check_locations(call, key, IcebergTable.type, document, issued)
     return document
 
@@ -153,6 +155,7 @@ def registered(
         content = content_of(document, location)
         check_table_locations(call.files.allowed, document, None, may_choose=True)
         check_metadata(document)
+        check_properties(document)
     except InvalidInput as error:
         raise InvalidInput(f"{location}: {error.message}") from None
     if not isinstance(content, type_):

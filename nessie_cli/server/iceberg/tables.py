@@ -57,6 +57,11 @@ from nessie_cli.server.iceberg.names import (
     need_free,
     need_table,
 )
+from nessie_cli.server.iceberg.obeyed_properties import (
+    check_properties,
+    may_be_in,
+    without_obeyed,
+)
 from nessie_cli.server.pipeline.call import NO_CONTENT, Answer, Proposal
 from nessie_cli.wire.large_json import encode
 
@@ -182,13 +187,14 @@ def _table_text(
 ) -> bytes:
     """Returns the text of the metadata of a table in the state that its content names.
 
-    It is that of the file if the file has this state, which is not parsed then.
+    It is that of the file if the file has this state, which is not parsed then. Properties that
+    PyIceberg must not obey are left out.
     """
-    if snapshots == ALL and _is_in_state(head, content):
+    if snapshots == ALL and _is_in_state(head, content) and not may_be_in(text):
         return text
     document = call.parsed(text, content.metadata_location)
     with placed_faults(document, content.metadata_location):
-        made = dict(in_state(document, content))
+        made = without_obeyed(dict(in_state(document, content)))
         return encode(_with_refs_only(made) if snapshots == REFS else made)
 
 
@@ -420,6 +426,7 @@ def _applied(
     document = builder.build(location)
     if document is not base:
         check_additions(document, base)
+        check_properties(document, base)
     return updates, document
 
 

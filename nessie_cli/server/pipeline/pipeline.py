@@ -398,8 +398,9 @@ class Pipeline:
         scope = exchange.scope
         if self._running > self.limits.connections:
             raise Unavailable(BUSY)
-        target = len(scope["raw_path"]) + len(scope["query_string"])
-        check_headers(target, headers, self.limits.head)
+        path = len(scope["raw_path"])
+        target = path + len(scope["query_string"])
+        check_headers(path, target, headers, self.limits.head)
         self._hosts.check(exchange.method, scope["raw_path"], headers)
         try:
             match = dialect.match(exchange.method, exchange.path)

@@ -7,6 +7,7 @@ stays inside a name. A reference may also be written with literal slashes if an 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from functools import lru_cache
@@ -24,6 +25,7 @@ _WITH_SLASHES = frozenset({"{ref}", "{from}", "{to}", "{prefix}"})
 """The names that may contain literal slashes: references."""
 _CACHED, _LONGEST_CACHED = 1024, 512
 """The number of paths whose endpoints are cached, and their most characters."""
+_BROKEN = re.compile("%(?![0-9a-fA-F]{2})")
 _BAD_ESCAPE = "path: a '%' is not followed by two hexadecimal digits"
 FORM = "form"
 """The body of an endpoint that takes a form, which its handler reads itself."""
@@ -251,7 +253,6 @@ def decode_segment(segment: str) -> str:
     """Returns a path segment, percent-decoded once; invalid UTF-8 becomes U+FFFD."""
     if "%" not in segment:
         return segment
-    for escape in segment.split("%")[1:]:
-        if len(escape) < 2 or not all(c in "0123456789abcdefABCDEF" for c in escape[:2]):  # noqa: PLR2004 - two digits make a byte
-            raise InvalidInput(_BAD_ESCAPE)
+    if _BROKEN.search(segment):
+        raise InvalidInput(_BAD_ESCAPE)
     return unquote(segment, errors="replace")

@@ -1,0 +1,55 @@
+"""Properties of tables that PyIceberg obeys at the expense of its user.
+
+PyIceberg's client of this API imports and calls what some properties in the metadata of a table
+name, and sends the token of its user to another. Everybody who writes a table chooses these.
+"""
+
+from __future__ import annotations
+
+from nessie_cli.errors import InvalidInput
+from nessie_cli.iceberg.builder.values import Document
+
+OBEYED = (
+    "py-io-impl",
+    "s3.retry-strategy-impl",
+    "s3.signer.uri",
+    "write.py-location-provider.impl",
+)
+_MARKS = (b"\\u", *(name.encode() for name in OBEYED))
+"""What the text of metadata with such a property contains. JSON can escape each character."""
+_STEP, _LONGEST = 1 << 20, max(map(len, _MARKS))
+
+
+def check_properties(document: Document, base: Document | None = None) -> None:
+    """Raises `InvalidInput` if new metadata sets such a property. That of `base` may stay."""
+    given, before = _properties(document), _properties(base or {})
+    for name in OBEYED:
+        if name in given and given[name] != before.get(name):
+            raise InvalidInput(
+                f"properties: {name} must not be set: PyIceberg would run the code that it names"
+                if name.endswith("impl")
+                else f"properties: {name} must not be set: PyIceberg would send its token there"
+            )
+
+
+def may_be_in(text: bytes) -> bool:
+    """Whether metadata may have such a property. Each call searches a part of the text."""
+    parts = (text[start : start + _STEP + _LONGEST] for start in range(0, len(text), _STEP))
+    return any(mark in part for part in parts for mark in _MARKS)
+
+
+def without_obeyed(document: Document) -> Document:
+    """Returns metadata without such properties.
+
+    A table from elsewhere may have them. A commit sends only changes, so they stay in its metadata.
+    """
+    properties = _properties(document)
+    if not any(name in properties for name in OBEYED):
+        return document
+    harmless = {name: value for name, value in properties.items() if name not in OBEYED}
+    return {**document, "properties": harmless}
+
+
+def _properties(document: Document) -> Document:
+    properties = document.get("properties")
+    return properties if isinstance(properties, dict) else {}
