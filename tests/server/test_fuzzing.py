@@ -6,8 +6,10 @@ the described shape.
 
 import os
 from collections.abc import Iterator
+from http.cookiejar import DefaultCookiePolicy
 
 import pytest
+import requests
 from hypothesis import HealthCheck, settings
 
 from nessie_cli import connect
@@ -47,6 +49,15 @@ def url() -> Iterator[str]:
         yield found
 
 
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Yields connections for all requests. It stores no cookies and reads no environment."""
+    with requests.Session() as session:
+        session.trust_env = False
+        session.cookies.set_policy(DefaultCookiePolicy(allowed_domains=[]))
+        yield session
+
+
 @SCHEMA.parametrize()
 @settings(
     max_examples=REQUESTS,
@@ -54,5 +65,5 @@ def url() -> Iterator[str]:
     derandomize=True,
     suppress_health_check=list(HealthCheck),
 )
-def test_every_answer_conforms_to_the_description(case, url):
-    case.call_and_validate(base_url=url, checks=HELD)
+def test_every_answer_conforms_to_the_description(case, url, session):
+    case.call_and_validate(base_url=url, session=session, checks=HELD)

@@ -251,11 +251,13 @@ def test_a_backup_during_writes_shows_one_state(places: Places, kind: str) -> No
     url = places.url(kind)
     create(url).close()
     acknowledged: list[str] = []
-    stop = Event()
+    stop, writing = Event(), Event()
+    writing.set()
 
     def work(number: int) -> None:
         with connect(url) as repository:
             for n in range(100_000):
+                writing.wait()
                 if stop.is_set():
                     break
                 acknowledged.append(
@@ -270,12 +272,15 @@ def test_a_backup_during_writes_shows_one_state(places: Places, kind: str) -> No
                     assert not any(writer.done() for writer in writers)
                 before = set(acknowledged)
                 back_up(url, places.file(f"{n}.backup"))
+                writing.clear()
                 found = state(places.file(f"{n}.backup"))
                 hashes = [entry.hash for entry in found["logs"]["main"]]
                 assert before <= set(hashes)
                 assert [entry.after for entry in found["reflog"]][: len(hashes)] == hashes
+                writing.set()
         finally:
             stop.set()
+            writing.set()
         for writer in writers:
             writer.result(60)
     assert len(acknowledged) > len(before)
