@@ -46,6 +46,10 @@ _OBJECT, _VALUE = 200, 50
 """About the bytes of an object without its values, and of a small value."""
 
 
+class LimitExceeded(ValueError):
+    """A file is larger than the limits of its reader. It may be valid."""
+
+
 class AvroLimits(NamedTuple):
     """The most rows of one file, and its most unpacked bytes.
 
@@ -101,8 +105,7 @@ def read_avro(
 ) -> AvroFile:
     """Returns the rows of an Avro file. A value of few bytes can take 200 times as many in memory.
 
-    Raises `ValueError` for a file that exceeds a limit, and any error of the decoder for a damaged
-    one.
+    Raises `LimitExceeded` for a file that is too large, and any other error for a damaged one.
     """
     header = _read_header(data)
     if len(header["avro.schema"]) > MOST_SCHEMA:
@@ -122,7 +125,7 @@ def read_avro(
             if limits.file is not None:
                 memory += memory_of(row)
                 if memory > limits.file:
-                    raise ValueError(f"it takes more than {limits.file // 2**20} MiB of memory")
+                    raise LimitExceeded(f"it takes more than {limits.file // 2**20} MiB of memory")
     metadata = {
         name: value.decode() for name, value in header.items() if not name.startswith("avro.")
     }
@@ -186,7 +189,7 @@ class _Steps(io.BytesIO):
     def read(self, size: int | None = -1, /) -> bytes:
         """Returns the next bytes. Raises `ValueError` behind the most bytes of a row."""
         if self.tell() + (size or 0) > self._end:
-            raise ValueError(f"a row has more than {self._most // 2**20} MiB")
+            raise LimitExceeded(f"a row has more than {self._most // 2**20} MiB")
         return super().read(size)
 
 
@@ -332,10 +335,10 @@ def _check_blocks(data: bytes, header: _Header, limits: AvroLimits) -> None:
         # An empty block takes time, too.
         rows += max(count, 1)
         if not 0 <= rows <= limits.rows:
-            raise ValueError(f"it has more than {limits.rows:,} rows")
+            raise LimitExceeded(f"it has more than {limits.rows:,} rows")
         unpacked += size_of(block, limits.unpacked - unpacked)
         if unpacked > limits.unpacked:
-            raise ValueError(f"it unpacks to more than {limits.unpacked // 2**20} MiB")
+            raise LimitExceeded(f"it unpacks to more than {limits.unpacked // 2**20} MiB")
 
 
 def _blocks(data: bytes, at: int) -> Iterator[tuple[int, memoryview]]:

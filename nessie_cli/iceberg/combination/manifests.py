@@ -21,6 +21,7 @@ from nessie_cli.iceberg.avro import (
     USUAL,
     AvroFile,
     AvroLimits,
+    LimitExceeded,
     Projection,
     Reduction,
     each_row,
@@ -35,6 +36,8 @@ from nessie_cli.iceberg.locations import shown
 
 _PATH_FIELD = 2147483546
 """The field id of the column `file_path` of position deletes."""
+WITHOUT_SERVER = "rewrite the manifests, or merge with access to the files"
+"""What helps against the limits of a server."""
 _DECIDING = ("null_value_counts", "lower_bounds", "upper_bounds")
 """The statistics of columns that decisions can depend on."""
 _STATISTICS = frozenset(
@@ -235,6 +238,9 @@ def _records(
 ) -> AvroFile:
     try:
         return read_avro(data, limits, projection, reduced)
+    except LimitExceeded as error:
+        message = f"the {kind} {shown(location)} is too large: {error}"
+        raise InvalidInput(message, hint=WITHOUT_SERVER) from None
     except Exception as error:  # noqa: BLE001 - damaged bytes raise any error in the decoder
         raise _damaged(location, kind, error) from None
 

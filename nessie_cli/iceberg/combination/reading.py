@@ -12,6 +12,7 @@ from nessie_cli.iceberg.builder.document import NO_SNAPSHOT
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.engines import Engine, Read
 from nessie_cli.iceberg.combination.manifests import (
+    WITHOUT_SERVER,
     Entry,
     ManifestList,
     Reading,
@@ -31,7 +32,6 @@ from nessie_cli.iceberg.combination.states import (
 from nessie_cli.iceberg.expiration.retention import ancestors
 
 _FIRST_ROW_ID = "first_row_id"
-_WITHOUT_SERVER = "rewrite the manifests, or merge with access to the files"
 
 
 class ManifestReader:
@@ -87,7 +87,7 @@ class ManifestReader:
             if self._count > self._limits.rows:
                 raise InvalidInput(
                     f"the manifests that differ have more than {self._limits.rows:,} entries",
-                    hint=_WITHOUT_SERVER,
+                    hint=WITHOUT_SERVER,
                 )
             self._keep(entry.file.row for entry in entries)
         for row in listed:
@@ -101,7 +101,7 @@ class ManifestReader:
             if self._memory > most:
                 raise InvalidInput(
                     f"the manifests that differ take more than {most // 2**20} MiB of memory",
-                    hint=_WITHOUT_SERVER,
+                    hint=WITHOUT_SERVER,
                 )
 
     def _is_read(self, listed: Row) -> bool:

@@ -63,6 +63,18 @@ def test_small_manifests_with_large_entries_do_not_fill_the_memory() -> None:
         list(reader.entries(listed))
 
 
+@pytest.mark.parametrize("limit", ["rows", "unpacked", "row", "file"])
+def test_a_large_manifest_is_not_called_damaged(limit: str) -> None:
+    data = manifest(1, 1 << 20)
+    listed = [{"manifest_path": "m", "added_snapshot_id": 1}]
+    limits = OF_MERGES._replace(**{limit: 5 if limit == "rows" else 1 << 19})
+    engine = LocalEngine(lambda _: data)
+    reader = ManifestReader(lambda _: data, engine, frozenset(), limits)
+    with pytest.raises(InvalidInput, match="the manifest m is too large: ") as error:
+        list(reader.entries(listed))
+    assert error.value.hint == "rewrite the manifests, or merge with access to the files"
+
+
 def test_bounds_of_decimals_with_any_number_of_digits_are_unknown() -> None:
     """The time that a conversion takes grows with the square of the number of digits."""
     for size, is_known in ((16, True), (17, False), (2 << 20, False)):
