@@ -7,7 +7,7 @@
 #   make test           run every test
 #   make test-suite     run every test except those of Spark
 #   make test-fast      run the tests of the packages and of the command, in a third of the time
-#   make test-spark     run the tests of Spark, in one process with one Java
+#   make test-spark     run the tests of Spark, in two processes with one Java each
 #   make test-original  compare with the original server; run released Java tests
 #   make test-iceberg   run Iceberg's compatibility kit; compare with its reference server
 #   make test-plain     run the repository contract in plain REST v2
@@ -73,12 +73,12 @@ test-fast: $(VENV)/.ready-fast
 test-suite: $(VENV)/.ready-dev $(VENV)/.ready-pynessie
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --ignore tests/spark $(PYTEST)
 
-# The tests run in one process, because each process starts a Java, and every query starts more
-# Pythons. If PYTEST selects none of them, pytest exits with 5.
+# Each process starts a Java, and every query starts more Pythons: two are enough. If PYTEST selects
+# no test, pytest exits with 5.
 test-spark: $(VENV)/.ready-dev $(VENV)/.ready-spark
 	@$(BIN)/python -m tests.spark.java >/dev/null 2>&1 || { echo "installing a Java ..."; $(INSTALL) --group spark-java; }
 	@$(BIN)/python -m tests.spark.iceberg
-	$(BIN)/python -m pytest tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
+	$(BIN)/python -m pytest -n 2 --dist loadfile tests/spark $(PYTEST)$(if $(PYTEST), || [ $$? = 5 ])
 
 # The jars of the original server and of the Java tests come from Maven Central. If the machine has
 # no Java that is new enough, a wheel provides one.

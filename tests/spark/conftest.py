@@ -1,6 +1,7 @@
-"""Catalogs, and one Spark session for all tests of this folder.
+"""Catalogs, and one Spark session for all tests of a process.
 
-`make test-spark` runs them in one process, because each process starts a Java.
+`make test-spark` runs the files of this folder in two processes, each with one Java: they often
+wait for it, for servers and for other programs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nessie_cli import create
 from tests.repository.servers import Servers
 from tests.repository.vocabulary import NS, Catalog, delete, namespace, put, view
 from tests.spark.iceberg import settings
+from tests.spark.local_files import leave_permissions
 from tests.spark.sessions import session
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # A task that fails is repeated once.
     with session(tmp_path_factory.mktemp("spark"), "local[2, 2]", **settings()) as running:
         register(running)
+        leave_permissions(running)
         yield running
 
 

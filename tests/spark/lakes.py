@@ -8,6 +8,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from tests.engines.served import WAREHOUSE, Served
+from tests.spark.sessions import SMALL_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,12 +33,11 @@ class Sql:
             "cache-enabled": "false",
             **{name.replace("__", "."): value for name, value in options.items()},
         }
-        self.session.conf.set("spark.sql.shuffle.partitions", "1")
         self.settings = {
             catalog: "org.apache.iceberg.spark.SparkCatalog",
             **{f"{catalog}.{name}": value for name, value in given.items()},
         }
-        for name, value in self.settings.items():
+        for name, value in {**SMALL_TABLES, **self.settings}.items():
             self.session.conf.set(name, value)
         self("USE lake")
 

@@ -14,20 +14,43 @@ from tests.spark.java import java_home
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Options for a Java that runs some seconds, too short for the optimizing compiler."""
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:MetaspaceSize=256m"
+    " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
+"""Options for a Java that runs some minutes, too short for the optimizing compiler.
+
+It does not verify the bytecode of Spark's many classes, which took a tenth of its time, nor collect
+garbage each time that it has loaded some more of them.
+"""
 SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": SHORT_LIVED,
+    # Queries leave little behind: a larger part of the memory for new objects saves collections.
+    "spark.driver.extraJavaOptions": f"{SHORT_LIVED} -Xmn400m",
     "spark.executor.extraJavaOptions": SHORT_LIVED,
     "spark.sql.shuffle.partitions": "2",
     "spark.default.parallelism": "2",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
+    # The plan of each query is kept as a text, although no interface shows it.
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ui.retainedExecutions": "10",
 }
+SMALL_TABLES: Mapping[str, str] = {
+    "spark.sql.shuffle.partitions": "1",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+"""Settings of a session that reads Iceberg tables of some rows.
+
+Spark would compile code for each query, which takes longer than the query. These tests are about
+catalogs and files, and users see neither plans nor code there. Tests of our data source keep
+Spark's defaults, because it is a part of the plans of users.
+"""
 
 
 @contextmanager

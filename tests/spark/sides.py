@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from nessie_cli.iceberg.builder.values import Document, by_id
 from nessie_cli.iceberg.combination.combination import Combination, combine
 from nessie_cli.iceberg.combination.writing import write_table
+from tests.spark.sessions import SMALL_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,11 +42,7 @@ class Sides:
             f"{catalog}.catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
             f"{catalog}.warehouse": str(folder),
             f"{catalog}.cache-enabled": "false",
-            # The tables have some rows: code for large ones costs more than it saves.
-            "spark.sql.shuffle.partitions": "1",
-            "spark.sql.adaptive.enabled": "false",
-            "spark.sql.codegen.wholeStage": "false",
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+            **SMALL_TABLES,
             "spark.sql.sources.partitionOverwriteMode": "dynamic",
         }.items():
             self.session.conf.set(name, value)

@@ -30,6 +30,27 @@ def sides(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     return Sides(spark, tmp_path_factory.mktemp("combined"))
 
 
+class Bases:
+    """The location of a base table of each format version.
+
+    Tests share it, unless they remove files: changes are made to copies of its metadata.
+    """
+
+    def __init__(self, sides: Sides) -> None:
+        self._sides = sides
+        self._locations: dict[int, str] = {}
+
+    def __getitem__(self, version: int) -> str:
+        if version not in self._locations:
+            self._locations[version] = base_table(self._sides, version).location
+        return self._locations[version]
+
+
+@pytest.fixture(scope="module")
+def bases(sides: Sides) -> Bases:
+    return Bases(sides)
+
+
 def combined(sides: Sides, base: str, ours: str, theirs: str) -> str:
     """Combines both sides. Returns the metadata file of the result."""
     combination = sides.combine(base, ours, theirs)
@@ -54,11 +75,8 @@ def tokens(table: Table) -> set[str]:
     return {token for (token,) in table.sides.sql(f"SELECT token FROM lake.db.{table.name}")}
 
 
-@pytest.fixture(params=[1, 2, 3])
-def result(request: pytest.FixtureRequest, sides: Sides) -> Table:
-    """A combined table: rows were appended, deleted and updated on both sides."""
-    version = request.param
-    base = base_table(sides, version).location
+def result_of(sides: Sides, base: str) -> Table:
+    """Returns a combined table: rows were appended, deleted and updated on both sides."""
     ours = changed(
         sides,
         base,
@@ -73,6 +91,12 @@ def result(request: pytest.FixtureRequest, sides: Sides) -> Table:
         sql("INSERT INTO {} VALUES " + values(30, 31, partition=2, side="t")),
     )
     return sides.register(combined(sides, base, ours, theirs))
+
+
+@pytest.fixture(params=[1, 2, 3])
+def result(request: pytest.FixtureRequest, sides: Sides) -> Table:
+    """A combined table that shares no files with other tests."""
+    return result_of(sides, base_table(sides, request.param).location)
 
 
 EXPECTED = {"b2", "b4", "b5", "b6", "b11", "b15", "updated", "o20", "o21", "t30", "t31"}
@@ -120,7 +144,9 @@ def test_the_combined_snapshot_survives_the_expiry_of_those_before(
     assert {token for (token,) in read} == expected
 
 
-def test_metadata_tables_can_be_read(sides: Sides, result: Table) -> None:
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_metadata_tables_can_be_read(sides: Sides, bases: Bases, version: int) -> None:
+    result = result_of(sides, bases[version])
     rows = {
         name: sides.sql(f"SELECT * FROM lake.db.{result.name}.{name}") for name in METADATA_TABLES
     }
@@ -128,16 +154,15 @@ def test_metadata_tables_can_be_read(sides: Sides, result: Table) -> None:
     counts: list[Any] = sides.sql(
         f"SELECT sum(record_count), sum(position_delete_record_count) FROM lake.db.{result.name}.partitions"
     )
-    version = document(result.location)["format-version"]
     assert counts[0][0] == sum(
         row[0] for row in sides.sql(f"SELECT record_count FROM lake.db.{result.name}.data_files")
     )
     assert counts[0][1] == (0 if version == 1 else 4 + 1)
 
 
-def test_changes_of_a_combined_table_are_in_its_changelog(sides: Sides) -> None:
+def test_changes_of_a_combined_table_are_in_its_changelog(sides: Sides, bases: Bases) -> None:
     """Appends of theirs are new rows for readers of increments."""
-    base = base_table(sides, 2).location
+    base = bases[2]
     ours, theirs = (
         changed(sides, base, sql("INSERT INTO {} VALUES " + values(id_, partition=0, side=side)))
         for id_, side in ((20, "o"), (30, "t"))
@@ -150,10 +175,10 @@ def test_changes_of_a_combined_table_are_in_its_changelog(sides: Sides) -> None:
 
 @pytest.mark.parametrize("turned", [False, True], ids=["", "turned"])
 def test_ids_of_rows_that_theirs_gave_out_are_not_given_out_again(
-    sides: Sides, turned: bool
+    sides: Sides, bases: Bases, turned: bool
 ) -> None:
     """Format version 3: a file that theirs rewrote contains the ids of its rows."""
-    base = base_table(sides, 3).location
+    base = bases[3]
     ours = changed(sides, base, sql("DELETE FROM {} WHERE p = 1 AND id = 14"))
 
     def rewrite(table: Table) -> None:
@@ -204,11 +229,12 @@ MODES = pytest.mark.parametrize("mode", ["copy-on-write", "merge-on-read"])
 
 
 @MODES
-def test_ids_that_both_sides_gave_to_the_rows_of_the_base(sides: Sides, mode: str) -> None:
+def test_ids_that_both_sides_gave_to_the_rows_of_the_base(
+    sides: Sides, bases: Bases, mode: str
+) -> None:
     """The base was upgraded, and no commit since has given ids to its rows."""
-    table = base_table(sides, 2)
-    table.sql("ALTER TABLE {} SET TBLPROPERTIES ('format-version' = '3')")
-    base = table.location
+    upgrade = sql("ALTER TABLE {} SET TBLPROPERTIES ('format-version' = '3')")
+    base = changed(sides, bases[2], upgrade)
     ours = changed(sides, base, insert("o", 20))
     theirs = changed(sides, base, insert("t", *range(30, 36)), update(mode, 1, 0))
     assert not check_row_ids(sides, base, ours, theirs)
@@ -230,17 +256,19 @@ def test_ids_of_rows_of_ours_stay_after_an_upgrade(sides: Sides) -> None:
     assert len(after) < len(before)
 
 
-def test_ids_of_rows_that_theirs_added_and_changed(sides: Sides) -> None:
-    base = base_table(sides, 3).location
+def test_ids_of_rows_that_theirs_added_and_changed(sides: Sides, bases: Bases) -> None:
+    base = bases[3]
     ours = changed(sides, base, insert("o", *range(20, 26)))
     theirs = changed(sides, base, insert("t", *range(30, 36)), update("merge-on-read", 32, 0))
     assert not check_row_ids(sides, base, ours, theirs)
 
 
 @pytest.mark.parametrize(("mode", "backwards"), [("copy-on-write", False), ("merge-on-read", True)])
-def test_ids_of_rows_in_a_second_merge(sides: Sides, mode: str, backwards: bool) -> None:
+def test_ids_of_rows_in_a_second_merge(
+    sides: Sides, bases: Bases, mode: str, backwards: bool
+) -> None:
     """The first merge has given new ids to the rows of theirs."""
-    base = base_table(sides, 3).location
+    base = bases[3]
     ours = changed(sides, base, insert("o", *range(20, 26)))
     theirs = changed(sides, base, insert("t", *range(30, 36)))
     merged = combined(sides, base, ours, theirs)
@@ -256,9 +284,11 @@ def test_ids_of_rows_in_a_second_merge(sides: Sides, mode: str, backwards: bool)
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_a_deletion_is_taken_back_where_nobody_changed_the_file(sides: Sides, version: int) -> None:
+def test_a_deletion_is_taken_back_where_nobody_changed_the_file(
+    sides: Sides, bases: Bases, version: int
+) -> None:
     """As the revert of a commit that deleted a row."""
-    parent = base_table(sides, version).location
+    parent = bases[version]
     commit = changed(sides, parent, sql("DELETE FROM {} WHERE p = 0 AND id = 1"))
     other = changed(sides, commit, sql("DELETE FROM {} WHERE p = 0 AND id = 4"))
     table = sides.register(combined(sides, commit, other, parent))
@@ -394,10 +424,17 @@ def test_partitions_of_each_type_stay(sides: Sides, version: int) -> None:
     columns = [f"c{number} {type_}" for number, type_ in enumerate(TYPES)]
     table = sides.create(version)
     table.sql(f"ALTER TABLE {{}} ADD COLUMNS ({', '.join(columns)})")
+    spec, transforms = table.java.updateSpec(), sides.iceberg.expressions.Expressions
     for number in range(len(TYPES)):
-        table.sql(f"ALTER TABLE {{}} ADD PARTITION FIELD c{number}")
-    for field in ("days(c1)", "hours(c2)", "truncate(4, c9)", "bucket(3, c4)"):
-        table.sql(f"ALTER TABLE {{}} ADD PARTITION FIELD {field}")
+        spec = spec.addField(f"c{number}")
+    for field in (
+        transforms.day("c1"),
+        transforms.hour("c2"),
+        transforms.truncate("c9", 4),
+        transforms.bucket("c4", 3),
+    ):
+        spec = spec.addField(field)
+    spec.commit()
     rows = [*zip(*TYPES.values(), strict=True), ("NULL",) * len(TYPES)]
 
     def insert_all(side: str) -> Callable[[Table], object]:
@@ -414,11 +451,19 @@ def test_partitions_of_each_type_stay(sides: Sides, version: int) -> None:
     result = sides.register(combined(sides, base, ours, theirs))
     expected = {f"{side}{number}" for side in "bot" for number in range(3)} - {"b0", "b1"}
     assert tokens(result) == expected
-    for number, (type_, (first, second)) in enumerate(TYPES.items()):
-        for place, value in enumerate((first, second)):
-            where = f"c{number} = CAST({value} AS {type_})"
-            read = sides.sql(f"SELECT token FROM lake.db.{result.name} WHERE {where}")
-            assert {f"{side}{place}" for side in "ot"} == {token for (token,) in read}, where
+    queries = {
+        f"c{number} = CAST({value} AS {type_})": {f"{side}{place}" for side in "ot"}
+        for number, (type_, values_) in enumerate(TYPES.items())
+        for place, value in enumerate(values_)
+    }
+    read = sides.sql(
+        " UNION ALL ".join(
+            f"SELECT {number}, token FROM lake.db.{result.name} WHERE {where}"
+            for number, where in enumerate(queries)
+        )
+    )
+    for number, (where, expected_tokens) in enumerate(queries.items()):
+        assert expected_tokens == {token for query, token in read if query == number}, where
     sides.sql(f"SELECT * FROM lake.db.{result.name}.partitions")
     result.sql("DELETE FROM {} WHERE c8")
     assert tokens(result) == {token for token in expected if not token.endswith("0")}

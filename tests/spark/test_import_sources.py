@@ -10,6 +10,7 @@ import pytest
 from nessie_cli.importing.opening import open_source
 from nessie_cli.importing.source import SourceNamespace
 from tests.spark.iceberg import MISSING, RUNTIME
+from tests.spark.sessions import SMALL_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,6 +24,7 @@ def test_a_warehouse_of_hadoops_catalog_is_a_source(spark: SparkSession, tmp_pat
     warehouse = tmp_path / "warehouse"
     session = spark.newSession()
     for name, value in {
+        **SMALL_TABLES,
         "spark.sql.catalog.hadoop": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.hadoop.type": "hadoop",
         "spark.sql.catalog.hadoop.warehouse": f"file:{warehouse}",

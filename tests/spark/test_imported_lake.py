@@ -10,6 +10,7 @@ import pytest
 
 from tests.importing.newcomer import Newcomer, names
 from tests.spark.iceberg import MISSING, RUNTIME
+from tests.spark.sessions import SMALL_TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +23,7 @@ def test_a_lake_of_sparks_hadoop_catalog(spark: SparkSession, tmp_path: Path) ->
     warehouse = tmp_path / "warehouse"
     session = spark.newSession()
     for name, value in {
+        **SMALL_TABLES,
         "spark.sql.catalog.theirs": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.theirs.type": "hadoop",
         "spark.sql.catalog.theirs.warehouse": f"file:{warehouse}",
