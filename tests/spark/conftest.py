@@ -18,7 +18,6 @@ from nessie_cli import create
 from tests.repository.servers import Servers
 from tests.repository.vocabulary import NS, Catalog, delete, namespace, put, view
 from tests.spark.iceberg import settings
-from tests.spark.local_files import leave_permissions
 from tests.spark.sessions import session
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     # A task that fails is repeated once.
     with session(tmp_path_factory.mktemp("spark"), "local[2, 2]", **settings()) as running:
         register(running)
-        leave_permissions(running)
         yield running
 
 
