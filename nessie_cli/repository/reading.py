@@ -52,7 +52,7 @@ from nessie_cli.model.progress import Progress, with_progress
 from nessie_cli.repository.changes import AnyRevision
 from nessie_cli.repository.reader import ALL_KEYS
 from nessie_cli.repository.requests import values_of
-from nessie_cli.store.base import MOVES_TOGETHER, View
+from nessie_cli.store.base import View
 from nessie_cli.store.records import ReflogRow
 
 BATCH = 100
@@ -283,17 +283,14 @@ def moves(
 ) -> Iterator[ReflogRow]:
     """Yields reflog rows with numbers above `since` and below `before`, newest first.
 
-    Reads at most `batch` rows per round trip, and fewer if they are large.
+    Reads at most `batch` rows per round trip. The store returns fewer if they are large, so only
+    an empty answer is the end.
     """
     while rows := view.reflog(name, before, batch):
         for row in rows:
             if since is not None and row.number <= since:
                 return
             yield row
-        # UTF-8 has at most four bytes for a character.
-        size = 4 * sum(len(row.move.message) for row in rows)
-        if len(rows) < batch and size < MOVES_TOGETHER:
-            return
         before = rows[-1].number
 
 
