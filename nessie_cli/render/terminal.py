@@ -188,10 +188,10 @@ class Terminal:
             yield from lines
             is_first = False
 
-    def print_records(self, records: Iterable[Sequence[Span]], *, paged: bool = False) -> None:
-        """Prints one record per line with tabs between its cells."""
+    def print_records(self, records: Iterable[Sequence[Span]]) -> None:
+        """Prints one record per line with tabs between its cells, through the pager."""
         self._write(
-            ("\t".join(self.painted([cell]) for cell in record) for record in records), paged=paged
+            ("\t".join(self.painted([cell]) for cell in record) for record in records), paged=True
         )
 
     def print_data(self, lines: Iterable[str]) -> None:

@@ -101,7 +101,6 @@ class _Sweep:
         self._reachable = Reachable(
             store.get,
             None if progress is None else lambda reached: progress(min(reached, total), total),
-            verify=True,
         )
         self.kept = 0
 
