@@ -147,6 +147,12 @@ def by_id(documents: Iterable[Document], member: str) -> dict[Any, Document]:
     return {document[member]: document for document in documents}
 
 
+def current_schema(document: Document) -> Document:
+    """Returns the current schema of a table's metadata."""
+    schema: Document = by_id(document["schemas"], "schema-id")[document["current-schema-id"]]
+    return schema
+
+
 def by_snapshot(statistics: Iterable[Document]) -> dict[int, list[Document]]:
     """Returns files of statistics by their snapshot."""
     files: dict[int, list[Document]] = {}

@@ -13,7 +13,6 @@ from nessie_cli.errors import AmbiguousHash, CommitNotFound, NotAllowed, Referen
 from nessie_cli.model import (
     NO_ANCESTOR,
     AheadBehind,
-    CommitMeta,
     CommitResult,
     Content,
     ContentKey,
@@ -390,10 +389,6 @@ class AuthorizedRepository(ReadableRepository):
         return self.rights.may(rules.READ_CONTENT_KEY, through, key, type_) and self.rights.may(
             rules.READ_ENTITY_VALUE, through, key, type_
         )
-
-    def last_change(self, at: AnyRevision, key: ContentKey) -> CommitMeta | None:
-        """Returns the newest commit of `log_of_key`."""
-        return next((entry.meta for entry in self.log_of_key(at, key)), None)
 
     def merge_base(self, a: AnyRevision, b: AnyRevision) -> str:
         """Returns the merge base of two commits that the caller sees."""
