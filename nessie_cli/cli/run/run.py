@@ -388,9 +388,8 @@ def _finish(session: RunSession, app: Invocation, options: Options) -> RunResult
     except ChecksFailed:
         return _failed(active.run, CHECK_FAILED)
     except (KeyboardInterrupt, SystemExit):
-        app.output.note(
-            f"run {active.run.id} is interrupted; `nessie run --resume {active.run.id}`"
-        )
+        id_ = active.run.id
+        app.output.note(f"run {id_} is interrupted; `nessie run --resume {id_}`")
         raise
     except NessieError as error:
         is_conflict = isinstance(error, ReferenceConflict) and not isinstance(error, ReferenceMoved)
