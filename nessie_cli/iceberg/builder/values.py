@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from heapq import heapify, heappop, heappush, merge
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 from msgspec import json
 
 from nessie_cli.errors import InvalidInput
+from nessie_cli.model.batches import batched
 
 Document = dict[str, Any]
 INT32 = range(-(2**31), 2**31)
@@ -129,9 +130,7 @@ def in_order(*several: Iterable[str]) -> Iterator[str]:
     No other thread runs during a sort, so it sorts parts.
     """
     texts = chain(*several)
-    parts = []
-    while part := list(islice(texts, _SORTED)):
-        parts.append(sorted(part))
+    parts = map(sorted, batched(texts, _SORTED))
     last = None
     for text_ in merge(*parts):
         if text_ != last:
