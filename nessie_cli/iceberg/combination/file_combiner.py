@@ -41,7 +41,7 @@ from nessie_cli.model import (
     IcebergTable,
     RowRules,
 )
-from nessie_cli.model.bounded_cache import BoundedCache
+from nessie_cli.repository.bounded_cache import BoundedCache
 from nessie_cli.wire.large_json import encode
 
 if TYPE_CHECKING:

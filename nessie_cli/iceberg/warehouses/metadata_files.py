@@ -38,7 +38,7 @@ from nessie_cli.iceberg.locations import (
 )
 from nessie_cli.iceberg.metadata import GZIP, NoJson, TooLarge, json_of, too_deep, unpacked
 from nessie_cli.iceberg.warehouses.warehouse import Warehouse
-from nessie_cli.model.bounded_cache import BoundedCache
+from nessie_cli.repository.bounded_cache import BoundedCache
 from nessie_cli.wire.large_json import (
     MOST_VALUES,
     count_values,

@@ -50,7 +50,7 @@ from nessie_cli.model import (
     Reference,
     ReferenceType,
 )
-from nessie_cli.model.bounded_cache import BoundedCache
+from nessie_cli.repository.bounded_cache import BoundedCache
 from nessie_cli.repository.changes import Commit
 from nessie_cli.repository.draft import MERGE_ONLY, ChangeSubmission, protecting
 from nessie_cli.revisions import Revision

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nessie_cli.model.bounded_cache import BoundedCache
+from nessie_cli.repository.bounded_cache import BoundedCache
 
 
 def test_the_value_that_was_used_longest_ago_is_dropped() -> None:
